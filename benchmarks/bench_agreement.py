@@ -25,8 +25,8 @@ from harness.statistics.agreement import (
     dawid_skene,
     figures_of,
     label_counts,
+    leave_one_out,
     pairs,
-    without_each,
 )
 from tests.unit.statistics.simulations import CATEGORIES, confusion_matrix, said, truths
 
@@ -61,7 +61,7 @@ def main() -> None:
             best_s(lambda labels=labels: agreement(labels, CATEGORIES)),
             best_s(lambda labels=labels: pairs(labels, CATEGORIES)),
             best_s(lambda labels=labels: dawid_skene(labels, CATEGORIES)),
-            best_s(lambda labels=labels: without_each(labels)),
+            best_s(lambda labels=labels: leave_one_out(labels)),
         )
         figures = "  ".join(f"{one:8.3f}" for one in rest)
         print(f"{raters:6}  {items:6}  {ours_s:8.4f}  {theirs_s:8.4f}  {theirs_s / ours_s:5.1f}  {figures}")

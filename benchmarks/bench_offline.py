@@ -25,12 +25,12 @@ import numpy as np
 from sizes import sized
 
 from harness.engines.offline_loading import load_engine, task_of
-from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
+from harness.model.offline import CountingRules, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalMark, ListFacts, outcome_line
 from harness.offline.one_file import scores_of, spots_in
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import RunProgress, nobody, run
+from harness.offline.run import RunProgress, do_nothing, run
 
 RATE_HZ = 16000
 TASK = "microwakeword:okay_nabu"
@@ -229,7 +229,7 @@ def played(
     task: str = TASK,
     *,
     loaded: Callable[[], None] = lambda: None,
-    on_progress: Callable[[RunProgress], None] = nobody,
+    on_progress: Callable[[RunProgress], None] = do_nothing,
 ) -> tuple[float, float]:
     """Wall time, and processor time of all processes. loaded: called when an engine is."""
     evaluation, header = Evaluation(task_of(task)), header_of(len(files))
@@ -255,7 +255,7 @@ def header_of(files: int) -> Callable[[EngineFacts], JournalHeader]:
     lists = (ListFacts("out.txt", "", ListKind.OOV, files),)
     # Made here: looking an engine up takes 10 ms, which are nothing of a run's.
     evaluation = Evaluation(task_of(TASK))
-    return lambda facts: JournalHeader(evaluation, Counting(), facts, lists, files, time.time())
+    return lambda facts: JournalHeader(evaluation, CountingRules(), facts, lists, files, time.time())
 
 
 def cpu() -> float:

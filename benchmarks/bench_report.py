@@ -18,7 +18,7 @@ from sizes import sized
 from harness.model.bench import Bench
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, Scenario, TrialKind
-from harness.session.engine.assemble import Resolved, write_resolved
+from harness.session.engine.assemble import ResolvedSession, write_resolved
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 from tests.written_sessions import written
 
@@ -71,7 +71,7 @@ def made(folder: Path, trials: int, events: int) -> Path:
     rows.add(SessionFinished(EndReason.COMPLETED))
     written(folder, rows)
     scenario = Scenario("long", "Long", "/s.yaml", "a", (), (), limits=Limits(max_false_reject_share=0.1))
-    write_resolved(folder, Resolved(scenario, Bench("lab", "", "", "b", ())))
+    write_resolved(folder, ResolvedSession(scenario, Bench("lab", "", "", "b", ())))
     return folder
 
 

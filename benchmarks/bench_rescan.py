@@ -20,7 +20,7 @@ from sizes import sized
 
 from harness.base.ports import ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
-from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack
+from harness.model.offline import CountingRules, FileOutcome, ListKind, ScoreTrack
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep
 from harness.offline.one_file import crossings, scores_of, spots
@@ -55,7 +55,7 @@ def main() -> None:
     assert isinstance(engine, ScoresSound)
     facts = engine.facts
     assert facts.rule is not None
-    rule, counting = facts.rule, Counting(count_in_vocabulary=True)
+    rule, counting = facts.rule, CountingRules(count_in_vocabulary=True)
     sound = noise(ENGINE_S)
     engine_s = timed(lambda: scores_of(engine, [sound])) / ENGINE_S
     (track,) = scores_of(engine, [sound])

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sizes import sized
 
-from harness.transcripts.snor import Form, convert
+from harness.transcripts.snor import SnorForm, convert
 
 LINES = sized(200_000, 1000)
 ROUNDS = sized(3, 1)
@@ -87,9 +87,9 @@ def speed(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     rows: dict[str, tuple[float, float]] = {}
     rows["split, upper, join"] = best_s(lambda: [" ".join(line.upper().split()) for line in lines])
-    for form in Form:
+    for form in SnorForm:
         rows[f"library, {form}"] = best_s(lambda form=form: [convert(line, form) for line in lines])  # type: ignore[misc]
-    for form in Form:
+    for form in SnorForm:
         rows[f"harness snor, {form}"] = best_s(piped([*VERB, "--output-format", form], path))
     if shutil.which("sed"):
         rows["sed, upper case"] = best_s(piped(["sed", r"s/.*/\U&/"], path))

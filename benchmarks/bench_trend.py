@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sizes import sized
 
-from harness.statistics.change_points import Scan, SeriesToScan, scanned
+from harness.statistics.change_points import Scan, SeriesToScan, scan_series
 from tests.unit.report.test_comparison import wake_session
 
 NIGHTS, TRIALS, HOURS = 20, 60, 8.0
@@ -45,9 +45,11 @@ def main(count: int) -> None:
     """Prints shares of series with a change."""
     rng = np.random.default_rng(1)
     for scan in Scan:
-        shown = sum(bool(scanned([series(rng, scan)])[0].changes) for _ in range(count))
+        shown = sum(bool(scan_series([series(rng, scan)])[0].changes) for _ in range(count))
         print(f"unchanged, {scan.value}: a change in {shown} of {count} series of {NIGHTS} nights", flush=True)
-    shown = sum(any(one.changes for one in scanned([series(rng, Scan(s)) for s in [*Scan] * 2])) for _ in range(count))
+    shown = sum(
+        any(one.changes for one in scan_series([series(rng, Scan(s)) for s in [*Scan] * 2])) for _ in range(count)
+    )
     print(f"unchanged, 6 measures together: a change in {shown} of {count} folders")
     for factor, trials, last, others in (
         (2, TRIALS, NIGHTS, 0), (2, TRIALS, NIGHTS, 5), (2, 5 * TRIALS, NIGHTS, 0),
@@ -59,7 +61,7 @@ def main(count: int) -> None:
                 series(rng, Scan.SHARE, factor, trials, last),
                 *(series(rng, Scan.SHARE) for _ in range(others)),
             ]
-            places = [one.at for one in scanned(together)[0].changes]
+            places = [one.at for one in scan_series(together)[0].changes]
             found += bool(places)
             near += any(abs(at - 10) <= 1 for at in places)
         what = f"false rejects × {factor} in nights 11 to {last}, {trials} trials a night, {1 + others} measures"

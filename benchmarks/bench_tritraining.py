@@ -19,14 +19,14 @@ from pathlib import Path
 
 from sizes import sized
 
-from harness.annotation.doubts import estimated_error, guesses
+from harness.annotation.uncertainty import estimated_error, guesses
 from harness.model.annotation import Label, LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.grammar_file import load_grammars
 from harness.understanding.grammar import generate
 from harness.understanding.models.tritraining import MakeClassifier, TriRule, classifier_maker, tri_train
-from harness.understanding.models.votes import given_by, sets_of
+from harness.understanding.models.votes import selected_labels, sets_of
 
 GRAMMARS = Path(__file__).parents[1] / "scenarios" / "understanding"
 
@@ -121,7 +121,7 @@ def _alone(
     found = one.probabilities([each.text for each in unlabelled])
     cpu_s = time.process_time() - begun_s
     for name, empty in (("one classifier, arg-max below 0.5", False), ("  threshold 0.5 alone", True)):
-        sets = sets_of(given_by(found, may_be_empty=empty), labels)
+        sets = sets_of(selected_labels(found, may_be_empty=empty), labels)
         said = {each.id: of or None for each, of in zip(unlabelled, sets, strict=True)}
         _row(name, unlabelled, said, cpu_s)
 

@@ -22,7 +22,7 @@ from harness.understanding.comparison import Metric
 from harness.understanding.counts import chunks
 from harness.understanding.files.grammar_file import load_grammars
 from harness.understanding.grammar import generate
-from harness.understanding.models.training import BenchRow, Contender, bench
+from harness.understanding.models.training import Contender, ContenderRow, bench
 
 GRAMMARS = Path(__file__).parent.parent / "scenarios" / "understanding"
 SEED = 1
@@ -41,7 +41,7 @@ def main(train: int, epochs: int) -> None:
           f"{'CPU s/1,000':>13s}")  # fmt: skip
     low, high = wilson(right, TEST) or (0, 0)
     print(f"{'lookup':14s}{100 * right / TEST:8.1f}{100 * low:7.1f}–{100 * high:.1f}{1:10.1f}{'':17s}{spent:9.1f}")
-    of_crf: BenchRow | None = None
+    of_crf: ContenderRow | None = None
     for contender in (Contender("crf"), Contender("transformer", (("epochs", str(epochs)),))):
         try:
             row = bench(
@@ -54,7 +54,7 @@ def main(train: int, epochs: int) -> None:
         show(row, of_crf, right / TEST)
 
 
-def show(row: BenchRow, of_crf: BenchRow, lookup: float) -> None:
+def show(row: ContenderRow, of_crf: ContenderRow, lookup: float) -> None:
     found = {figure: (value or 0, interval or (0, 0)) for figure, value, interval in row.figures}
     sfa, (low, high) = found[Metric.SFA]
     cpu, least = row.train_cpu_s or 0, of_crf.train_cpu_s or 1

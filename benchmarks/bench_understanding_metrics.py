@@ -26,7 +26,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import Rule
 from harness.understanding.figures import figures
-from harness.understanding.reports.score_text import Reported
+from harness.understanding.reports.score_text import SystemReport
 from harness.understanding.scoring import FrameScoring, counted, score
 
 ROUNDS = sized(3, 1)
@@ -65,7 +65,7 @@ def scored(gold: Corpus, predicted: Corpus) -> tuple[FrameScoring, tuple[float, 
 
 def rows(scoring: FrameScoring) -> object:
     """All figures with their intervals, as the report has them."""
-    return Reported(counted([scoring]), labels=tuple(INTENTS)).rows
+    return SystemReport(counted([scoring]), labels=tuple(INTENTS)).rows
 
 
 def yardstick(gold: Corpus, predicted: Corpus) -> tuple[float, ...]:

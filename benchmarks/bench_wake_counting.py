@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
 from sizes import sized
 
-from harness.model.record import EventReviewed, ReviewWord
+from harness.model.record import EventReviewed, ReviewVerdict
 from harness.model.scenario import TrialKind
 from harness.offline.wake_log import write
 from harness.offline.wake_log_reading import read
@@ -71,7 +71,7 @@ def main() -> None:
         f"at 5 Hz {ninety_nine * 5:.1%} of a core at most"
     )
     seq = figures.unmatched("a")[0].seq
-    entry = rows.add(EventReviewed(seq, ReviewWord.REAL_PERSON, "ann"))
+    entry = rows.add(EventReviewed(seq, ReviewVerdict.REAL_PERSON, "ann"))
     began = time.perf_counter()
     figures.add(entry)
     figures.snapshot()

@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from harness.model.scenario import Normalisation
 from harness.transcripts.alignment import Alignments
 from harness.transcripts.files.transcripts import read_pair
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from tests.conformance.scoring import sclite
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "asr"
@@ -123,7 +123,7 @@ def of_path(path: str) -> Counts:
 
 
 def real_pairs() -> tuple[list[str], list[str]]:
-    wording = Wording(Normalisation.PLAIN)
+    wording = WordRules(Normalisation.PLAIN)
     references: list[str] = []
     hypotheses: list[str] = []
     for system in SYSTEMS:

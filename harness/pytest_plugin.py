@@ -39,12 +39,12 @@ class ScenarioRun:
         from harness.model.record import Entry
         from harness.report.junit import report_of
         from harness.scenario.bench import load_bench
-        from harness.scenario.compatibility import check_together
+        from harness.scenario.compatibility import check_compatibility
         from harness.scenario.scenario import load_scenario
         from harness.session.engine.prepare import planned
 
         scenario, bench = load_scenario(self.scenario), load_bench(self.bench)
-        check_together(scenario, bench)
+        check_compatibility(scenario, bench)
         return report_of([Entry(1, 0, 0.0, 0.0, planned(scenario, bench))], scenario)
 
     def played(self) -> JUnitReport:

@@ -13,7 +13,7 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven, SessionStarted
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged import JudgedResponse, judged_in
+from harness.rating.figures.judged_responses import JudgedResponse, judged_in
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.database import SqliteLog

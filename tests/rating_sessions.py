@@ -18,7 +18,7 @@ from harness.base.codec import RECORDS, encode
 from harness.base.places import SessionFolder
 from harness.base.row_store import open_for_writing
 from harness.model.bench import ObservationKind
-from harness.model.effect import EffectCheck, EffectWord, StateWanted
+from harness.model.effect import EffectCheck, EffectOutcome, StateWanted
 from harness.model.judgment import Category, JudgmentStatus, ProposalRule, ProposalShown, RatingRound
 from harness.model.observation import ResponseText, StateTold, StimulusStarted
 from harness.model.record import (
@@ -39,14 +39,14 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import Evidence, Recognised, RepromptRule
+from harness.model.scenario import Evidence, RecognitionRule, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Waveform
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.rating.items import new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
-from harness.session.log.clips import ClipShelf
+from harness.session.log.clips import ClipStore
 from harness.sound.level import amplify
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import renderer
@@ -65,7 +65,7 @@ class Talk:
     query_class: str
     wanted: str = ""
     told: str | None = None
-    answered: EffectWord | None = None
+    answered: EffectOutcome | None = None
     core_capability: bool = False
 
 
@@ -80,8 +80,10 @@ TALKS = (
     Talk("count", "count to ten", "i have set a timer for ten seconds", "arithmetic"),
     Talk("pause", "pause the timer", "all your timers were stopped", "timers", "the timer pauses", "paused"),
     Talk("timer", "set a timer for ten minutes", "done", "timers", "a timer of ten minutes runs", None, None, True),
-    Talk("lamp", "switch the lamp on", "okay", "home", "the lamp is on", None, EffectWord.WRONG),
-    Talk("list", "add eggs to my list", "i added eggs", "lists", "eggs are on the list", None, EffectWord.RIGHT, True),
+    Talk("lamp", "switch the lamp on", "okay", "home", "the lamp is on", None, EffectOutcome.WRONG),
+    Talk(
+        "list", "add eggs to my list", "i added eggs", "lists", "eggs are on the list", None, EffectOutcome.RIGHT, True
+    ),
 )
 """The last four want an effect: one is told by the device, one nobody has looked at yet, two an operator has seen."""
 WITHOUT_EFFECT = 8
@@ -107,7 +109,7 @@ def rating_session(
     """
     talks = talks or (TALKS if effects else TALKS[:WITHOUT_EFFECT])
     folder.mkdir(parents=True)
-    shelf = ClipShelf(SessionFolder(folder).clips)
+    shelf = ClipStore(SessionFolder(folder).clips)
     clips = {device: _clips(shelf, talks, *sounds.get(device, (RATE_HZ, 0.0))) for device in devices}
     made = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
     trials = tuple(_trial(talk, device, number, effects) for talk, device, number in made)
@@ -148,7 +150,7 @@ def _trial(talk: Talk, device: str, number: int, effects: bool) -> Trial:
         recipe=StimulusRecipe(SpokenText(talk.query), SpokenText("okay nabu"), VoiceSpec()),
         reference=talk.query,
         alternatives=(),
-        recognised=Recognised(),
+        recognised=RecognitionRule(),
         evidence=Evidence.AUTO,
         reprompt=RepromptRule(),
         close_dialogue=None,
@@ -192,7 +194,7 @@ class _Rows:
         if trial.effect is not None and talk.told is not None:
             state = StateTold("connection", Stamp(starts_s), talk.id, talk.told)
             self.add(Observed(state, trial.id, 1, attempts))
-        length = Measured(clip.duration_s, 0.01)
+        length = MeasuredDuration(clip.duration_s, 0.01)
         self.add(
             AttemptFinished(
                 trial.id,
@@ -202,7 +204,7 @@ class _Rows:
                 Recognition.YES,
                 EvidenceSource.DEVICE,
                 heard=talk.query,
-                latency=Measured(0.9, 0.02),
+                latency=MeasuredDuration(0.9, 0.02),
                 length=length,
             )
         )
@@ -242,7 +244,7 @@ class _Rows:
         self.add(Observed(StimulusStarted("front", Stamp(self._at_s), play_id), trial.id, 1, attempt))
 
 
-def _clips(shelf: ClipShelf, talks: Sequence[Talk], rate_hz: int, gain_db: float) -> dict[str, Clip]:
+def _clips(shelf: ClipStore, talks: Sequence[Talk], rate_hz: int, gain_db: float) -> dict[str, Clip]:
     return {talk.id: shelf.save(amplify(at_rate(_spoken(talk.answer), rate_hz), gain_db), 0.0) for talk in talks}
 
 

@@ -57,8 +57,8 @@ schema | schema --kind device --output new | validate PATH | check sound --speak
 """
 IMPORTED = (
     "harness.session.engine.prepare", "harness.report.session", "harness.rating.files.rounds", "harness.web.server",
-    "harness.annotation.making", "harness.understanding.reports", "harness.offline.device_link", "scipy.stats",
-    "harness.cli.understanding.models", "rapidfuzz", "wave", "xml.etree.ElementTree",
+    "harness.annotation.project_creation", "harness.understanding.reports", "harness.offline.device_link",
+    "scipy.stats", "harness.cli.understanding.models", "rapidfuzz", "wave", "xml.etree.ElementTree",
 )  # fmt: skip
 
 

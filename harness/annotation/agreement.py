@@ -11,7 +11,7 @@ import numpy as np
 from harness.annotation.ledger import Ledger
 from harness.annotation.view import labels_text, slot_texts
 from harness.base.foreign import plain_text
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.table import Notes, Occurrences, Part, Table
 from harness.base.text_table import Column, separated
 from harness.model.annotation import Intents, LabelSet, Slots
@@ -441,8 +441,8 @@ def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators 
     of_all = together and {
         "annotators": list(together.annotators),
         "shared": together.shared,
-        "alpha_masi": plain(together.masi),
-        "alpha_nominal": plain(together.nominal),
+        "alpha_masi": to_plain(together.masi),
+        "alpha_nominal": to_plain(together.nominal),
     }
     return {"pairs": [_object(pair) for pair in pairs], "all": of_all}
 
@@ -453,10 +453,12 @@ def _object(pair: PairOfAnnotators) -> dict[str, Any]:
         "annotators": [pair.first, pair.second],
         "shared": figures.shared,
         "exact": {"count": exact.count, "total": exact.total, "value": exact.value, "interval": exact.interval},
-        "jaccard": plain(figures.jaccard),
-        "alpha_masi": plain(figures.masi),
-        "alpha_nominal": plain(figures.nominal),
-        "labels": {row.label: {key: of for key, of in plain(row).items() if key != "label"} for row in figures.labels},
+        "jaccard": to_plain(figures.jaccard),
+        "alpha_masi": to_plain(figures.masi),
+        "alpha_nominal": to_plain(figures.nominal),
+        "labels": {
+            row.label: {key: of for key, of in to_plain(row).items() if key != "label"} for row in figures.labels
+        },
         "confusion": [
             {"first": sorted(left), "second": sorted(other), "utterances": often}
             for left, other, often in figures.confusion
@@ -464,8 +466,8 @@ def _object(pair: PairOfAnnotators) -> dict[str, Any]:
         "differing": list(pair.differing),
         "slots": pair.slots
         and {
-            "f1": plain(pair.slots.exact),
-            "f1_overlapping": plain(pair.slots.overlapping),
+            "f1": to_plain(pair.slots.exact),
+            "f1_overlapping": to_plain(pair.slots.overlapping),
             "concepts": {
                 name: {"both": both, "first": first, "second": second}
                 for name, both, first, second in pair.slots.concepts

@@ -21,7 +21,7 @@ from harness.annotation.view import (
 )
 from harness.annotation.worklist import HandDraft, PageDraft, Worklist
 from harness.base.presence import Presence
-from harness.base.written import written
+from harness.base.user_text import checked_text
 from harness.model.annotation import (
     Accepted,
     Act,
@@ -92,7 +92,7 @@ class AnnotationDesk:
             estimate=self._work.estimate,
         )
 
-    def wrote(self, request: str) -> bool:
+    def is_saved(self, request: str) -> bool:
         """Whether the first row of a request that was begun in `ids` is on the disk."""
         return self.ids.first(request) in self._work.ledger
 
@@ -230,7 +230,7 @@ class AnnotationDesk:
         self._presence.sign()
         if self._hand is None:
             return self._refuse(NO_ITEM)
-        self._hand.comment, self._said = written(text), ""
+        self._hand.comment, self._said = checked_text(text), ""
         return True
 
     # Both
@@ -246,9 +246,9 @@ class AnnotationDesk:
             [Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in together), self._wall_s())]
         )
         if isinstance(last, Accepted | Struck):
-            self._show_again(last.intents, together)
+            self._restore_page(last.intents, together)
         else:
-            self._show_by_hand_again(last)
+            self._restore_item(last)
         self._said = "taken back"
         return True
 
@@ -276,7 +276,7 @@ class AnnotationDesk:
             return False
         hand = self._hand
         if self._page is not None:
-            self._page = self._page.only(self._work.open_of(self._page.intents))
+            self._page = self._page.only(self._work.unreviewed_with(self._page.intents))
         elif hand is not None and hand.saved is None and hand.utterance not in self._work.queue.by_hand:
             self._hand = None
         if self._page is None and self._hand is None:
@@ -306,7 +306,7 @@ class AnnotationDesk:
         """The text with the slots that are proposed."""
         return marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance))
 
-    def _show_again(self, intents: Intents, together: Sequence[Act]) -> None:
+    def _restore_page(self, intents: Intents, together: Sequence[Act]) -> None:
         """A page that was taken back, with its strikes, as far as it is still to be done."""
         these = sorted(
             (utterance for row in together for utterance in utterances_of(row)),
@@ -314,13 +314,13 @@ class AnnotationDesk:
         )
         struck = {utterance for row in together if isinstance(row, Struck) for utterance in row.utterances}
         self._wanted = AnnotationPhase.REVIEWING
-        page = PageDraft(intents, tuple(these), struck).only(self._work.open_of(intents))
+        page = PageDraft(intents, tuple(these), struck).only(self._work.unreviewed_with(intents))
         if page is None:
             self._next()
         else:
             self._show(page=page)
 
-    def _show_by_hand_again(self, last: Labelled | Skipped | Adjudicated) -> None:
+    def _restore_item(self, last: Labelled | Skipped | Adjudicated) -> None:
         """An utterance that was taken back, with its labels and comment, where it is still to be done."""
         self._wanted = AnnotationPhase.LABELLING
         self._work.come_back(last.utterance)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from harness.base.written import name_key
+from harness.base.user_text import name_key
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -35,7 +35,7 @@ Choice = Accepted | Labelled
 """What gives an utterance labels, by one annotator."""
 
 
-class State(StrEnum):
+class UtteranceState(StrEnum):
     """Of one utterance. The last three are final; see docs/how-to/annotate-utterances.md.
 
     OPEN: nobody has chosen labels, and none are proposed. PROPOSED: nobody has chosen, and labels are proposed.
@@ -55,7 +55,7 @@ class State(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        return self in (State.SINGLE, State.AGREED, State.ADJUDICATED)
+        return self in (UtteranceState.SINGLE, UtteranceState.AGREED, UtteranceState.ADJUDICATED)
 
 
 @frozen
@@ -67,10 +67,10 @@ class Batched:
 
 
 @frozen
-class LabelStanding:
+class LabelStatus:
     """State of an utterance. `intents`, `slots`: the final ones. Those so far when WAITING, else None."""
 
-    state: State
+    state: UtteranceState
     intents: Intents | None = None
     slots: Slots | None = None
 
@@ -202,7 +202,7 @@ class Ledger:
         """The latest one in force."""
         return next((row for row in reversed(self.acts_on(utterance)) if isinstance(row, Adjudicated)), None)
 
-    def is_changed_since_settled(self, utterance: str) -> bool:
+    def is_changed_since_adjudication(self, utterance: str) -> bool:
         """Whether it is settled, and what annotators chose is not what was settled: given or taken back since."""
         settled = self.adjudication(utterance)
         return settled is not None and {row.id for row in self.choices(utterance).values()} != set(settled.inputs)
@@ -219,35 +219,35 @@ class Ledger:
             for row in self.acts_on(utterance)
         )
 
-    def standing(self, utterance: str, wanted: int) -> LabelStanding:
+    def standing(self, utterance: str, wanted: int) -> LabelStatus:
         """Where it stands. wanted: how many annotators are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
-            return LabelStanding(State.ADJUDICATED, settled.intents, settled.slots)
+            return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
         rows = self.choices(utterance).values()
         chosen = [row.intents for row in rows]
         marked = [slots for row in rows if (slots := self.slots(utterance, row)) is not None]
         if not chosen:
-            return LabelStanding(self._unchosen(utterance))
+            return LabelStatus(self._state_without_labels(utterance))
         if len(set(chosen)) > 1 or len(set(marked)) > 1:
-            return LabelStanding(State.DISPUTED)
-        final = State.AGREED if len(chosen) > 1 else State.SINGLE
-        state = State.WAITING if len(chosen) < wanted else final
-        return LabelStanding(state, chosen[0], marked[0] if marked else None)
+            return LabelStatus(UtteranceState.DISPUTED)
+        final = UtteranceState.AGREED if len(chosen) > 1 else UtteranceState.SINGLE
+        state = UtteranceState.WAITING if len(chosen) < wanted else final
+        return LabelStatus(state, chosen[0], marked[0] if marked else None)
 
     def _allowed(self, proposal: LabelProposal) -> LabelProposal:
         if proposal.intents is None or not self._label_set.refusal(proposal.intents):
             return proposal
         return replace(proposal, intents=None)
 
-    def _unchosen(self, utterance: str) -> State:
+    def _state_without_labels(self, utterance: str) -> UtteranceState:
         if self.has_struck(utterance):
-            return State.STRUCK
+            return UtteranceState.STRUCK
         now = self.proposal(utterance)
-        return State.OPEN if now is None or now.proposal.intents is None else State.PROPOSED
+        return UtteranceState.OPEN if now is None or now.proposal.intents is None else UtteranceState.PROPOSED
 
 
-def settles(row: Act) -> bool:
+def is_adjudication(row: Act) -> bool:
     """Whether it belongs to settling disagreements, and not to somebody's own labels."""
     return isinstance(row, Adjudicated) or (isinstance(row, Skipped) and row.adjudicating)
 
@@ -268,8 +268,8 @@ class ProjectOutcome:
     changed: settled ones whose annotators' labels are not those any more that were settled; the settled labels stay.
     """
 
-    standing: Mapping[str, LabelStanding]
-    states: Mapping[State, int]
+    standing: Mapping[str, LabelStatus]
+    states: Mapping[UtteranceState, int]
     annotators: tuple[AnnotatorCount, ...]
     batches: int
     double: int
@@ -285,7 +285,7 @@ class ProjectOutcome:
         return sum(many for state, many in self.states.items() if state.is_final)
 
 
-def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> ProjectOutcome:
+def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
     """Of a project as it stands."""
     standing = {example.id: ledger.standing(example.id, shares.wanted(example.id)) for example in utterances}
     counted = Counter(status.state for status in standing.values())
@@ -297,20 +297,20 @@ def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> 
     names = ledger.annotators
     return ProjectOutcome(
         standing,
-        {state: counted[state] for state in State},
+        {state: counted[state] for state in UtteranceState},
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
         len(ledger.batches),
         sum(shares.wanted(example.id) > 1 for example in utterances),
-        tuple(id_ for id_ in standing if ledger.is_changed_since_settled(id_)),
+        tuple(id_ for id_ in standing if ledger.is_changed_since_adjudication(id_)),
     )
 
 
 def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
     """The outcome with proposals as labels where nobody has looked at them, and the ids of those."""
     proposed = {
-        id_: LabelStanding(status.state, now.proposal.intents, now.proposal.slots)
+        id_: LabelStatus(status.state, now.proposal.intents, now.proposal.slots)
         for id_, status in progress.standing.items()
-        if status.state is State.PROPOSED and (now := ledger.proposal(id_)) is not None
+        if status.state is UtteranceState.PROPOSED and (now := ledger.proposal(id_)) is not None
     }
     return replace(progress, standing={**progress.standing, **proposed}), frozenset(proposed)
 
@@ -342,7 +342,7 @@ def with_labels(
     )
 
 
-def _with(utterance: Utterance, standing: LabelStanding) -> Utterance:
+def _with(utterance: Utterance, standing: LabelStatus) -> Utterance:
     """With labels that stand; where slots do, they replace those of the data, and their words are their values."""
     if standing.slots is None:
         return replace(utterance, intents=standing.intents)
@@ -355,22 +355,22 @@ def _with(utterance: Utterance, standing: LabelStanding) -> Utterance:
 STATE = "state"
 
 
-def drawn(seed: int, purpose: str, utterance: str) -> int:
+def seeded_number(seed: int, purpose: str, utterance: str) -> int:
     """A number of 64 bits that only these three decide: the same on every machine and in every version."""
     return int.from_bytes(hashlib.sha256(f"{seed}\0{purpose}\0{utterance}".encode()).digest()[:8], "big")
 
 
-class Shares:
+class UtteranceAssignment:
     """Of one project: utterances in the order of the file."""
 
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project
         ids = [utterance.id for utterance in utterances]
-        double = sorted(ids, key=lambda id_: drawn(project.seed, "double", id_))
+        double = sorted(ids, key=lambda id_: seeded_number(project.seed, "double", id_))
         many = round(project.double_share * len(ids)) if project.per_utterance > 1 else 0
         self._double = frozenset(double[:many])
         self._turn = {
-            id_: at for at, id_ in enumerate(sorted(ids, key=lambda id_: drawn(project.seed, "annotator", id_)))
+            id_: at for at, id_ in enumerate(sorted(ids, key=lambda id_: seeded_number(project.seed, "annotator", id_)))
         }
 
     def wanted(self, utterance: str) -> int:

@@ -14,12 +14,12 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 from harness.annotation.desk import AnnotationDesk
-from harness.annotation.ledger import Ledger, Shares
+from harness.annotation.ledger import Ledger, UtteranceAssignment
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
 from harness.base.row_store import Content, SharedRows, read_rows
+from harness.base.user_text import known_name
 from harness.base.whole_file import disk_errors
-from harness.base.written import known_name
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet, Proposed
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
@@ -151,7 +151,7 @@ class AnnotationRoom:
         self.project: AnnotationProject = read_project(files)
         self.label_set: LabelSet = load_label_set(files.labels)
         self.utterances: tuple[Utterance, ...] = read_corpus(files.utterances).utterances
-        self.shares = Shares(self.project, self.utterances)
+        self.shares = UtteranceAssignment(self.project, self.utterances)
         self._lock = threading.RLock()
         self._log: AnnotationLog | None = None  # reading needs no write permission
         self._rows: list[AnnotationRow] = []

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.annotation.doubts import Doubts
-from harness.annotation.ledger import Ledger, Shares, State, drawn, settles
+from harness.annotation.ledger import Ledger, UtteranceAssignment, UtteranceState, is_adjudication, seeded_number
+from harness.annotation.uncertainty import UncertaintyOrder
 from harness.annotation.view import AnnotationCount
 from harness.model.annotation import (
     Accepted,
@@ -16,11 +16,11 @@ from harness.model.annotation import (
     AnnotationProject,
     Intents,
     Labelled,
+    LabellingOrder,
     LabelSet,
-    SecondWork,
+    SecondAnnotatorMode,
     Skipped,
     Struck,
-    WorkOrder,
     utterances_of,
 )
 from harness.model.frozen import frozen
@@ -78,12 +78,14 @@ class Queues:
 
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project = project
-        self._doubts = Doubts(project, label_set, utterances) if project.order is WorkOrder.DOUBT else None
+        self._doubts = (
+            UncertaintyOrder(project, label_set, utterances) if project.order is LabellingOrder.DOUBT else None
+        )
         self._text = {utterance.id: utterance.text for utterance in utterances}
         self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
         self._known: dict[str, _KnownQueue] = {}
-        self.shares = Shares(project, utterances)
+        self.shares = UtteranceAssignment(project, utterances)
 
     def of(self, annotator: str, ledger: Ledger) -> Queue:
         """The annotator's own queue; nothing in it depends on which labels others have given."""
@@ -133,7 +135,7 @@ class Queues:
     def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
         """None when it is not the annotator's."""
         every = ledger.acts_on(utterance)
-        acts = [row for row in every if row.annotator == annotator and not settles(row)]
+        acts = [row for row in every if row.annotator == annotator and not is_adjudication(row)]
         who = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
         if annotator not in who and not self.shares.is_for(annotator, utterance, who):
             return None
@@ -151,12 +153,12 @@ class Queues:
         done = 0
         for utterance in self._text:
             state = ledger.standing(utterance, self.shares.wanted(utterance)).state
-            if state is State.ADJUDICATED:
+            if state is UtteranceState.ADJUDICATED:
                 settled = ledger.adjudication(utterance)
                 done += settled is not None and settled.annotator == annotator
-            elif state is State.DISPUTED:
+            elif state is UtteranceState.DISPUTED:
                 left.append(utterance)
-                own = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and settles(row)]
+                own = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and is_adjudication(row)]
                 if own:
                     skipped[utterance] = ledger.number(own[-1])
         count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
@@ -171,7 +173,7 @@ class Queues:
             return None
         if isinstance(reviewed, Struck) and reviewed.intents == batched.proposal.intents:
             return None
-        second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, who)
+        second = self._project.second is SecondAnnotatorMode.HAND and self.shares.is_second(annotator, utterance, who)
         return None if second else batched.proposal.intents
 
     def _ordered(
@@ -183,7 +185,7 @@ class Queues:
         """
         if annotator not in self._turns:
             seed = self._project.seed
-            self._turns[annotator] = {utterance: drawn(seed, annotator, utterance) for utterance in self._text}
+            self._turns[annotator] = {utterance: seeded_number(seed, annotator, utterance) for utterance in self._text}
         turn = self._turns[annotator]
         return tuple(
             sorted(
@@ -223,7 +225,7 @@ def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float 
     """
     times: dict[str, tuple[float, int]] = {}
     for row in reversed(acts):
-        if row.annotator != annotator or isinstance(row, Skipped) or settles(row) is not adjudicating:
+        if row.annotator != annotator or isinstance(row, Skipped) or is_adjudication(row) is not adjudicating:
             continue
         if row.time_s is None:
             continue

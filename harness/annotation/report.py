@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from harness.annotation.doubts import ProjectGuesses
-from harness.annotation.ledger import ProjectOutcome, State
+from harness.annotation.ledger import ProjectOutcome, UtteranceState
+from harness.annotation.uncertainty import ProjectGuesses
 from harness.base.foreign import plain_text
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.text_table import Column, shown, text_table
 from harness.model.annotation import (
     IMPORTED,
@@ -117,7 +117,7 @@ def annotation_report(
                 if not batch_seen and isinstance(row, Labelled):
                     before.add(id_)
     fate = {id_: _fate(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None}
-    how = [_how(acts[utterance.id]) for utterance in utterances if utterance.id in final]
+    how = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     fates = Counter(fate.values())
     agreed = {id_ for id_ in fate if set(proposals[id_].votes) == {proposals[id_].intents}}
     standing = [row for row in in_file if row.id not in gone]
@@ -168,7 +168,7 @@ def _changed_later(accepted: Act, acts: Sequence[Act]) -> bool:
     )
 
 
-def _how(acts: Sequence[Act]) -> str:
+def _label_source(acts: Sequence[Act]) -> str:
     """Where final labels come from: the dearest of the ways that was gone."""
     chosen = [row for row in acts if not isinstance(row, Struck | Skipped)]
     if any(isinstance(row, Labelled | Adjudicated) and row.annotator != IMPORTED for row in chosen):
@@ -245,7 +245,7 @@ def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
 
 def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
     """All counts; shares as counts, so that they add up."""
-    fields: dict[str, Any] = plain(replace(report, splits={}, facts=()))
+    fields: dict[str, Any] = to_plain(replace(report, splits={}, facts=()))
     del fields["splits"], fields["facts"]
     shares = {name: getattr(report, name) for name in ("struck_share", "for_person", "hand_share")}
     return {
@@ -290,14 +290,14 @@ def _minutes(time_s: float) -> str:
 
 
 SAID = {
-    State.OPEN: "not labelled, and nothing is proposed",
-    State.PROPOSED: "labels are proposed, not reviewed yet",
-    State.STRUCK: "the proposal was struck; label by hand",
-    State.WAITING: "labelled once, waiting for a second annotator",
-    State.DISPUTED: "annotators disagree; settle with --adjudicate",
-    State.SINGLE: "final: labelled by one annotator",
-    State.AGREED: "final: two annotators agree",
-    State.ADJUDICATED: "final: settled",
+    UtteranceState.OPEN: "not labelled, and nothing is proposed",
+    UtteranceState.PROPOSED: "labels are proposed, not reviewed yet",
+    UtteranceState.STRUCK: "the proposal was struck; label by hand",
+    UtteranceState.WAITING: "labelled once, waiting for a second annotator",
+    UtteranceState.DISPUTED: "annotators disagree; settle with --adjudicate",
+    UtteranceState.SINGLE: "final: labelled by one annotator",
+    UtteranceState.AGREED: "final: two annotators agree",
+    UtteranceState.ADJUDICATED: "final: settled",
 }
 MOST_IDS = 3
 
@@ -349,7 +349,7 @@ def outcome_object(
         "batches": progress.batches,
         "states": {state.value: many for state, many in progress.states.items()},
         "changed_since_settled": list(progress.changed),
-        "annotators": plain(progress.annotators),
+        "annotators": to_plain(progress.annotators),
         "estimated_error": None if guessed is None else guessed.error,
         "target_error": project.target_error,
     }

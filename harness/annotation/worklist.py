@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from harness.annotation.ledger import Ledger, Shares, settles
+from harness.annotation.ledger import Ledger, UtteranceAssignment, is_adjudication
 from harness.annotation.queue import Queue, Queues, next_group
 from harness.annotation.view import AnnotationCount
-from harness.base.written import composed
+from harness.base.user_text import to_nfc
 from harness.model.annotation import (
     Accepted,
     Act,
@@ -28,7 +28,9 @@ Stood = tuple[Intents, Slots | None, str]
 """Labels and slots, and the comment that came with them."""
 
 
-def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: str, *, adjudicating: bool) -> bool:
+def may_label_again(
+    ledger: Ledger, shares: UtteranceAssignment, annotator: str, utterance: str, *, adjudicating: bool
+) -> bool:
     """Whether it is the annotator's own, labelled or not. An adjudicator may change every labelled utterance."""
     chosen = ledger.choices(utterance)
     if adjudicating:
@@ -36,7 +38,7 @@ def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: s
     return annotator in chosen or shares.is_for(annotator, utterance, chosen)
 
 
-def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
+def current_labels(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
     """The annotator's own labels, or the final ones for an adjudicator; None for none."""
     own = ledger.choices(utterance).get(annotator)
     choice = ledger.adjudication(utterance) if adjudicating else own
@@ -60,11 +62,17 @@ class FoundUtterance:
 
 def has_words(text: str, words: str) -> bool:
     """Whether a text contains these words, in any case."""
-    return composed(words).casefold() in composed(text).casefold()
+    return to_nfc(words).casefold() in to_nfc(text).casefold()
 
 
 def find(
-    utterances: Iterable[Utterance], words: str, ledger: Ledger, shares: Shares, annotator: str, *, adjudicating: bool
+    utterances: Iterable[Utterance],
+    words: str,
+    ledger: Ledger,
+    shares: UtteranceAssignment,
+    annotator: str,
+    *,
+    adjudicating: bool,
 ) -> tuple[FoundUtterance, ...]:
     """Utterances with these words in their text, or as their id, that the annotator may label again.
 
@@ -75,7 +83,7 @@ def find(
         if utterance.id != words and not has_words(utterance.text, words):
             continue
         if may_label_again(ledger, shares, annotator, utterance.id, adjudicating=adjudicating):
-            stands = what_stands(
+            stands = current_labels(
                 ledger, annotator, utterance.id, shares.wanted(utterance.id), adjudicating=adjudicating
             )
             matches.append(FoundUtterance(utterance.id, utterance.text, None if stands is None else stands[0]))
@@ -153,7 +161,7 @@ class Worklist:
     def last(self) -> Act | None:
         """The annotator's latest act of this sort of sitting in force that may be undone here."""
         own = (row for row in reversed(self.ledger.acts) if self._is_own(row))
-        return next((row for row in own if settles(row) is self.adjudicating), None)
+        return next((row for row in own if is_adjudication(row) is self.adjudicating), None)
 
     def taken_back_with(self, last: Act) -> list[Act]:
         """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
@@ -173,7 +181,7 @@ class Worklist:
         """The annotator's; in a sitting at given utterances, of this sitting."""
         return row.annotator == self.annotator and (not self._again or row.id in self._given)
 
-    def open_of(self, intents: Intents) -> set[str]:
+    def unreviewed_with(self, intents: Intents) -> set[str]:
         """Utterances with that proposal that are still to be reviewed."""
         return {utterance for group in self.queue.groups if group.intents == intents for utterance in group.open}
 
@@ -192,13 +200,13 @@ class Worklist:
         )
         hand = HandDraft(utterance, seen=seen and not self.adjudicating)
         wanted = self._queues.shares.wanted(utterance)
-        stood = what_stands(ledger, self.annotator, utterance, wanted, adjudicating=self.adjudicating)
+        stood = current_labels(ledger, self.annotator, utterance, wanted, adjudicating=self.adjudicating)
         if self._again and stood is not None:
             # It counts as saved: a change is written. What was settled before annotators changed their labels is
             # written anew, so that it is settled again.
             hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[2], not self.adjudicating
             hand.slots = stood[1] or ()
-            hand.saved = None if self.adjudicating and ledger.is_changed_since_settled(utterance) else stood
+            hand.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else stood
         elif self.adjudicating:
             choices = ledger.choices(utterance).values()
             marked = [set(ledger.slots(utterance, choice) or ()) for choice in choices]

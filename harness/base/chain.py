@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from harness.base.codec import CodecError, decode
-from harness.base.whole_file import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import LogError, Place
 from harness.model.frozen import frozen
 
@@ -32,7 +32,7 @@ FIRST = bytes(32)
 _NUMBERS = struct.Struct(">qqddI")
 
 
-def linked(before: bytes, row: Link) -> bytes:
+def row_hash(before: bytes, row: Link) -> bytes:
     """The hash of a row, 32 bytes. before: the hash of the previous row, or FIRST."""
     seq, run, at_s, wall_s, kind, body = row
     name = kind.encode()
@@ -68,7 +68,7 @@ def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambd
     for row in connection.execute(
         "SELECT seq, run, at_s, wall_s, kind, body FROM entries WHERE seq > ? ORDER BY seq", (seq,)
     ):
-        link = linked(link, row)
+        link = row_hash(link, row)
     return bytes(link)
 
 
@@ -120,7 +120,7 @@ def seal_end(connection: sqlite3.Connection, database: Path) -> None:
         sealed_row = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (before.rows,)).fetchone()
         if before == now or sealed_row is None or sealed_row[0] is None or bytes(sealed_row[0]).hex() != before.sha256:
             return
-    write_whole(seal_of(database), _SEAL.dump_json(now) + b"\n")
+    write_atomically(seal_of(database), _SEAL.dump_json(now) + b"\n")
 
 
 class ChainCheck:
@@ -143,7 +143,7 @@ class ChainCheck:
         seq = row[0]
         if seq != self._last + 1:
             self._links = ()  # the previous row is missing
-        self._links = tuple(linked(before, row) for before in self._links)
+        self._links = tuple(row_hash(before, row) for before in self._links)
         if stored is None:
             if self.sealed_from is not None:
                 self._bare.append(seq)

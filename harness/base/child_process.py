@@ -21,7 +21,7 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import IO
 
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
@@ -116,7 +116,7 @@ class ChildProcess:
     def alive(self) -> bool:
         return self.status is None
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         """The last line that it wrote to standard error, if that is kept; else ""."""
         if self._words is not None:
             return self._words
@@ -131,9 +131,9 @@ class ChildProcess:
         deadline_s = time.monotonic() + limit_s
         while not ready():
             if not self.alive:
-                return f"ended at once: {self.last_words() or 'it printed nothing'}"
+                return f"ended at once: {self.last_error_line() or 'it printed nothing'}"
             if time.monotonic() > deadline_s:
-                return f"did not answer within {exact(limit_s)} s: {self.last_words() or 'it printed nothing'}"
+                return f"did not answer within {exact(limit_s)} s: {self.last_error_line() or 'it printed nothing'}"
             time.sleep(_POLL_S)
         return ""
 
@@ -159,7 +159,7 @@ class ChildProcess:
                 self.wait(grace_s)
             self.kill()
             self._process.wait()
-            self._words = self.last_words()
+            self._words = self.last_error_line()
             for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._said):
                 if stream is not None:
                     with contextlib.suppress(OSError):
@@ -187,7 +187,7 @@ class ChildProcess:
             self._said.close()
 
 
-def python(module: str, *arguments: str) -> list[str]:
+def python_command(module: str, *arguments: str) -> list[str]:
     """The command line of one of our programs, by its module. Modules in the working folder are left out."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
@@ -226,7 +226,7 @@ class KnownProcess:
         """True if it was killed and has not ended yet, which takes a while on a busy host."""
         return self.alive() and _is_ending(self.pid)
 
-    def outlast(self, patience_s: float = 5.0) -> None:
+    def await_exit(self, patience_s: float = 5.0) -> None:
         """Waits for the end of a process that is ending; returns at once for others."""
         deadline = time.monotonic() + patience_s
         while self.ending() and time.monotonic() < deadline:
@@ -260,7 +260,7 @@ def describe(pid: int) -> KnownProcess | None:
 def save_process(path: Path, started: KnownProcess) -> None:
     """Writes a process to a file, atomically."""
     fields = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
-    write_whole(path, json.dumps(fields).encode())
+    write_atomically(path, json.dumps(fields).encode())
 
 
 def read_process(path: Path) -> KnownProcess | None:

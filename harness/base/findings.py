@@ -116,12 +116,12 @@ class Findings:
             case _ if detail["input"] is None:
                 self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
             case _:
-                problem, remedy = explained(detail)
+                problem, remedy = explain_error(detail)
                 of_key = last == "[key]"
                 self.add(path[:-1] if of_key else path, problem, remedy, key=of_key)
 
 
-def attempt(model: type[KeysT], written: object) -> KeysT | None:
+def try_validate(model: type[KeysT], written: object) -> KeysT | None:
     """The written mapping as its model; None if it is wrong, which was noted with the whole file."""
     try:
         return model.model_validate(written)
@@ -129,7 +129,7 @@ def attempt(model: type[KeysT], written: object) -> KeysT | None:
         return None
 
 
-def explained(detail: ErrorDetails) -> tuple[str, str]:
+def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     """Message and remedy for one of pydantic's errors, in words for the author of the file."""
     context: Mapping[str, Any] = detail.get("ctx", {})
     given = detail["input"]
@@ -217,12 +217,12 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 MAX_TEXT = 1000
 
 
-def wrong(problem: str, remedy: str) -> PydanticCustomError:
+def validation_error(problem: str, remedy: str) -> PydanticCustomError:
     """A problem in our own words, for a validator to raise."""
     return PydanticCustomError("written", "{what}", {"what": problem, "remedy": remedy})
 
 
-def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
+def enum_word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
     """Turns a word into a member of the enum. For other words, and those in `never`, the error names the nearest."""
     choices = [member.value for member in kind if member not in never]
 
@@ -238,7 +238,7 @@ def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
 
 def _id(text: str) -> str:
     if not _ID.fullmatch(text):
-        raise wrong(
+        raise validation_error(
             f"{text!r} is not a name",
             "Use lowercase letters, digits, - and _, at most 64, beginning with a letter or digit",
         )
@@ -248,23 +248,25 @@ def _id(text: str) -> str:
 def _text(text: str) -> str:
     text = text.strip()
     if not text:
-        raise wrong("the text is empty", "Write some words")
+        raise validation_error("the text is empty", "Write some words")
     if len(text) > MAX_TEXT:
-        raise wrong(f"the text has more than {MAX_TEXT} characters", "Shorten it")
+        raise validation_error(f"the text has more than {MAX_TEXT} characters", "Shorten it")
     if any(ord(letter) < 0x20 for letter in text):
-        raise wrong("the text contains a line break or a tab", "Write it as one line; > instead of | joins lines")
+        raise validation_error(
+            "the text contains a line break or a tab", "Write it as one line; > instead of | joins lines"
+        )
     return text
 
 
 def _spoken(text: str) -> str:
     if not any(letter.isalnum() for letter in text):
-        raise wrong(f"{text!r} contains nothing to speak", "Write some words")
+        raise validation_error(f"{text!r} contains nothing to speak", "Write some words")
     return text
 
 
 def _language(text: str) -> str:
     if not _LANGUAGE.fullmatch(text):
-        raise wrong(f"{text!r} is not a language tag", "Write one like en-US or de")
+        raise validation_error(f"{text!r} is not a language tag", "Write one like en-US or de")
     return text
 
 
@@ -331,7 +333,7 @@ def preset(default: Any, description: str, **limits: Any) -> Any:
     return Field(default=default, description=description, **limits)
 
 
-def written_in(
+def read_content(
     path: Path, kind: FileKind, model: type[Keys], may_be_null: Callable[[KeyPath], bool] = lambda at: False
 ) -> tuple[str, Plain, Findings]:
     """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
@@ -353,6 +355,6 @@ def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Fi
 
     InputProblems with every mistake in the keys; InputError if it is not YAML or of another kind.
     """
-    _, written, findings = written_in(path, kind, model)
+    _, written, findings = read_content(path, kind, model)
     findings.refuse()
     return model.model_validate(written), findings

@@ -21,7 +21,7 @@ _ESCAPES = re.compile(
 )
 
 
-def as_shown(line: str) -> str:
+def strip_terminal_codes(line: str) -> str:
     """What a terminal shows of a line: without colours, and with what was erased or overwritten gone.
 
     A shell moves the cursor back over its prompt before it prints a line. For matching only: the rest is not sanitised.

@@ -25,7 +25,7 @@ def filled_page(package: str, template: str, **values: object) -> str:
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def _harmless(value: object) -> object:
+def _escape_controls(value: object) -> object:
     """Text with signs that control a terminal or turn the direction of writing is shown by their escapes."""
     return plain_text(value, 2000) if type(value) is str and _CONTROL.search(value) else value
 
@@ -37,7 +37,7 @@ def templates_of(package: str) -> Environment:
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("harness.base")]),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_harmless,
+        finalize=_escape_controls,
         trim_blocks=True,
         lstrip_blocks=True,
     )

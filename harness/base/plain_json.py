@@ -12,14 +12,14 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 T = TypeVar("T")
 
 
-def plain(value: Any, *, sparse: bool = False) -> Any:
+def to_plain(value: Any, *, sparse: bool = False) -> Any:
     """A value as dicts, lists, texts and numbers: a dataclass by its fields, an enum by its value.
 
     The names of fields are the keys of the JSON output. sparse: leaves out fields with their default value.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: plain(field_value, sparse=sparse)
+            field.name: to_plain(field_value, sparse=sparse)
             for field in dataclasses.fields(value)
             if (field_value := getattr(value, field.name)) != field.default or not sparse
         }
@@ -28,46 +28,46 @@ def plain(value: Any, *, sparse: bool = False) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(plain(key)): plain(entry, sparse=sparse) for key, entry in value.items()}
+        return {str(to_plain(key)): to_plain(entry, sparse=sparse) for key, entry in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(entry, sparse=sparse) for entry in value]
+        return [to_plain(entry, sparse=sparse) for entry in value]
     if isinstance(value, (set, frozenset)):
-        return sorted(plain(entry, sparse=sparse) for entry in value)
+        return sorted(to_plain(entry, sparse=sparse) for entry in value)
     return value
 
 
 def picked(value: Any, *names: str) -> dict[str, Any]:
     """Some fields or properties of a value by their names, as `plain` gives them."""
-    return {name: plain(getattr(value, name)) for name in names}
+    return {name: to_plain(getattr(value, name)) for name in names}
 
 
-def restored(kind: type[T], plain_value: Any) -> T:
+def from_plain(kind: type[T], plain_value: Any) -> T:
     """The value of a type from the output of `plain`. ValueError, TypeError or KeyError if that is impossible.
 
     Ignores keys that the type lacks: a later version may have written them.
     """
-    instance: T = _restored(kind, plain_value)
+    instance: T = _from_plain(kind, plain_value)
     return instance
 
 
-def _restored(kind: Any, plain_value: Any) -> Any:
+def _from_plain(kind: Any, plain_value: Any) -> Any:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         inner = [member for member in get_args(kind) if member is not type(None)]
-        return None if plain_value is None else _restored(inner[0], plain_value)
+        return None if plain_value is None else _from_plain(inner[0], plain_value)
     if origin is tuple:
         inside = get_args(kind)
         if not isinstance(plain_value, list):
             raise ValueError(f"a list is needed, not {plain_value!r}")
         if len(inside) == 2 and inside[1] is Ellipsis:
-            return tuple(_restored(inside[0], entry) for entry in plain_value)
-        return tuple(_restored(each, entry) for each, entry in zip(inside, plain_value, strict=True))
+            return tuple(_from_plain(inside[0], entry) for entry in plain_value)
+        return tuple(_from_plain(each, entry) for each, entry in zip(inside, plain_value, strict=True))
     if dataclasses.is_dataclass(kind):
         if not isinstance(plain_value, Mapping):
             raise ValueError(f"{kind} is not {plain_value!r}")
         hints = get_type_hints(kind)
         known = [field.name for field in dataclasses.fields(kind) if field.name in plain_value]
-        return kind(**{name: _restored(hints[name], plain_value[name]) for name in known})  # type: ignore[operator]
+        return kind(**{name: _from_plain(hints[name], plain_value[name]) for name in known})  # type: ignore[operator]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(plain_value)
     if kind is float and isinstance(plain_value, int) and not isinstance(plain_value, bool):

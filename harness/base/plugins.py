@@ -46,11 +46,11 @@ _REMOVED = {
 
 
 def _points(group: Group) -> EntryPoints:
-    return _found(group, tuple(sys.path))
+    return _find_entry_points(group, tuple(sys.path))
 
 
 @lru_cache(maxsize=32)
-def _found(group: Group, path: tuple[str, ...]) -> EntryPoints:
+def _find_entry_points(group: Group, path: tuple[str, ...]) -> EntryPoints:
     points: EntryPoints = _all_points(path).select(group=group.value)
     return points
 
@@ -94,7 +94,7 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         ) from error
 
 
-def installed(package: str, subject: str, extra: str, note: str = "") -> Any:
+def import_extra(package: str, subject: str, extra: str, note: str = "") -> Any:
     """Imports a third-party package of an extra of ours; PluginError, with the command to install it, if that fails.
 
     subject: as in "the recogniser moonshine". note: about the package, in brackets.

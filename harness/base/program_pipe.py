@@ -78,12 +78,12 @@ class ProgramPipe:
             except BlockingIOError:
                 self._selector.register(self._in, selectors.EVENT_WRITE)
                 try:
-                    self._turn_until(deadline, self._hang_s, f"has not accepted the {self._fed} that it was sent")
+                    self._poll_until(deadline, self._hang_s, f"has not accepted the {self._fed} that it was sent")
                 finally:
                     if self._finalizer.alive:
                         self._selector.unregister(self._in)
             except BrokenPipeError:
-                self._last_moments()
+                self._drain_output()
                 raise self.fault(f"{self._end_words()} before it had read all the {self._fed}") from None
 
     def end_input(self) -> None:
@@ -103,7 +103,7 @@ class ProgramPipe:
         """The next line; None at the end of its output. waiting_for: for the message, as in "has not sent …"."""
         deadline = time.monotonic() + limit_s
         while not self._lines and not self._ended_output:
-            self._turn_until(deadline, limit_s, waiting_for, remedy)
+            self._poll_until(deadline, limit_s, waiting_for, remedy)
         if not self._lines:
             return None
         raw_line = self._lines.popleft()
@@ -121,7 +121,7 @@ class ProgramPipe:
 
     def ended(self, before: str) -> EngineError:
         """The error of a program that ended too early."""
-        self._last_moments()
+        self._drain_output()
         return self.fault(f"{self._end_words()} {before}")
 
     def fault(self, problem: str, remedy: str = "") -> EngineError:
@@ -145,7 +145,7 @@ class ProgramPipe:
         """Ends it and every process that it started, immediately. May be called twice."""
         self._finalizer()
 
-    def _turn_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
+    def _poll_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
         """Waits for any progress. EngineError at the deadline. Output on stderr does not extend it."""
         left = deadline - time.monotonic()
         if left <= 0:
@@ -204,7 +204,7 @@ class ProgramPipe:
                 f"wrote a line that is not UTF-8: {_readable(line)}", "Write JSON lines in UTF-8"
             ) from None
 
-    def _last_moments(self) -> None:
+    def _drain_output(self) -> None:
         """The last output and the exit status arrive a moment after the pipes have closed."""
         deadline = time.monotonic() + _EXIT_S
         while self._child.status is None and time.monotonic() < deadline:

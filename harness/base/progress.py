@@ -38,7 +38,7 @@ def step(task: str) -> None:
 
 
 @contextmanager
-def drawn(drawing: Drawing) -> Iterator[None]:
+def report_progress_to(drawing: Drawing) -> Iterator[None]:
     """Everything in the block, in this thread, is reported to `drawing`."""
     before = _drawing.set(drawing)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def is_same(at: float, stands: float, refractory: float) -> bool:
+def is_within_refractory(at: float, stands: float, refractory: float) -> bool:
     """Whether an event is part of the last one that counts by itself; all three in one unit.
 
     The time runs from the event that counts, so a stuck device keeps adding events.
@@ -11,7 +11,7 @@ def is_same(at: float, stands: float, refractory: float) -> bool:
     return at - stands < refractory
 
 
-class Separated:
+class RefractoryFilter:
     """The separate events of each phrase. refractory: in the unit of the places."""
 
     def __init__(self, refractory: float) -> None:
@@ -21,7 +21,7 @@ class Separated:
     def counts(self, phrase: str, at: float) -> bool:
         """Whether the next event of a phrase counts by itself. Events come in the order of their places."""
         stands = self._stands.get(phrase)
-        if stands is not None and is_same(at, stands, self._refractory):
+        if stands is not None and is_within_refractory(at, stands, self._refractory):
             return False
         self._stands[phrase] = at
         return True

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from harness.base import threads
-from harness.base.chain import COLUMN, FIRST, Link, begin_chain, is_chained, last_link, linked, seal_end
+from harness.base.chain import COLUMN, FIRST, Link, begin_chain, is_chained, last_link, row_hash, seal_end
 from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.foreign import plain_text
 from harness.base.whole_file import MAKE_ROOM
@@ -144,7 +144,7 @@ def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float 
     with _closed_on_error(connection, path):
         if path.stat().st_size:
             _demand_no_journal(path)
-            with _wary(connection, path):
+            with _limit_schema_work(connection, path):
                 blank = _is_empty(connection)  # another process may be about to make the schema
             if not blank:
                 demand_ours(connection, path, content)
@@ -199,7 +199,7 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content
         explain(error, path)
     with _closed_on_error(connection, path):
         connection.execute("PRAGMA query_only=ON")
-        with _wary(connection, path):
+        with _limit_schema_work(connection, path):
             blank = may_be_blank and _is_empty(connection)
         if blank:
             connection.close()
@@ -240,25 +240,25 @@ def read_rows(
 ) -> Iterator[tuple[Row, T]]:
     """Committed rows after a seq, by whichever process, with their records, in order; LogError. kinds: as `texts`."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
-        for row in texts(connection, path, after_seq, kinds):
+        for row in raw_rows(connection, path, after_seq, kinds):
             yield row, content.record(row, path)
 
 
 def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False) -> Iterator[Entry]:
     """Entries of a session or of its judgments, as `read_rows`."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection:
-        for row in texts(connection, path, after_seq, kinds):
+        for row in raw_rows(connection, path, after_seq, kinds):
             yield entry_of(row, path)
 
 
-def texts(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
+def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
     """Rows after a seq as they stand, in order, read in batches; LogError. kinds: SQL of a list; "" for all."""
     chosen = f"AND kind IN ({kinds})" if kinds else ""
     query = f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? {chosen} ORDER BY seq LIMIT ?"
     while True:
         batch: list[Row] = []
         room = _BATCH_BYTES
-        with explained(path):
+        with translate_errors(path):
             for row in connection.execute(query, (after_seq, BATCH)):
                 batch.append(row)
                 room -= len(row[4])
@@ -277,11 +277,11 @@ def texts(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str
 
 def first_hash(path: Path) -> bytes:
     """The hash of a session's first row, which the chain of its judgments begins at; LogError."""
-    with closing(open_for_reading(path)) as connection, explained(path):
+    with closing(open_for_reading(path)) as connection, translate_errors(path):
         column = COLUMN if is_chained(connection) else "NULL"
         query = f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries WHERE seq = 1"
         row = connection.execute(query).fetchone()
-    return (row[6] or linked(FIRST, row[:6])) if row else FIRST
+    return (row[6] or row_hash(FIRST, row[:6])) if row else FIRST
 
 
 def entry_of(row: Row, path: Path) -> Entry:
@@ -294,7 +294,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any
 
     A view or a generated column in a file from others would be computed with each row that is read.
     """
-    with _wary(connection, path):
+    with _limit_schema_work(connection, path):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != content.application_id:
@@ -312,7 +312,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any
 
 
 @contextmanager
-def _wary(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """Bounds what reading a schema takes; LogError when it takes more than ours."""
     connection.execute("PRAGMA trusted_schema=OFF")
     longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
@@ -330,7 +330,7 @@ def _wary(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turns SQLite's errors into LogFull and LogError."""
     try:
         yield
@@ -411,7 +411,7 @@ INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES
 
 def insert(connection: sqlite3.Connection, row: Link, before: bytes) -> bytes:
     """Adds a row to the open transaction; its hash. before: the hash of the previous row."""
-    link = linked(before, row)
+    link = row_hash(before, row)
     connection.execute(INSERT, (*row, link))
     return link
 
@@ -441,8 +441,8 @@ class SharedRows(Generic[T]):
         A record that is there already is not written again: its row comes back.
         """
         rows: list[Row] = []
-        with self._lock, explained(self._path):
-            self._demand_place()
+        with self._lock, translate_errors(self._path):
+            self._reopen_if_replaced()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._catch_up()
@@ -452,7 +452,7 @@ class SharedRows(Generic[T]):
                     id_ = self._content.id_of(record)
                     if id_ is not None:
                         if (there := self._known.get(id_, fresh.get(id_))) is not None:
-                            rows.append(next(texts(self._connection, self._path, there - 1)))
+                            rows.append(next(raw_rows(self._connection, self._path, there - 1)))
                             continue
                         fresh[id_] = seq + 1
                     body = self._content.text(record)
@@ -473,7 +473,7 @@ class SharedRows(Generic[T]):
             opened, self._opened = self._opened, None
             try:
                 if opened is not None and place_of(self._path) == opened:
-                    with explained(self._path):
+                    with translate_errors(self._path):
                         self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
                         seal_end(self._connection, self._path)
             finally:
@@ -485,7 +485,7 @@ class SharedRows(Generic[T]):
         self._connection = open_for_writing(self._path, self._content, WAIT_S)
         self._opened = place_of(self._path)
 
-    def _demand_place(self) -> None:
+    def _reopen_if_replaced(self) -> None:
         """Opens the file anew where another has taken its place; LogError when its folder is gone, or it is closed."""
         if self._opened is None:
             raise LogError(f"{self._path} is closed", remedy="Open it again")
@@ -497,7 +497,7 @@ class SharedRows(Generic[T]):
 
     def _catch_up(self) -> None:
         """Reads the ids that other processes have written."""
-        for row in texts(self._connection, self._path, self._seq):
+        for row in raw_rows(self._connection, self._path, self._seq):
             id_ = self._content.id_of(self._content.record(row, self._path))
             self._seq = row[0]
             if id_ is not None:

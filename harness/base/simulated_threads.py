@@ -28,7 +28,7 @@ class _Ended(BaseException):
     """The simulation is over; raised in the threads that still wait."""
 
 
-class _Strand:
+class _SimulatedThread:
     """One thread of the simulation. holds, due_s: what it waits for, and until when. held: how the wait ended."""
 
     def __init__(self) -> None:
@@ -49,8 +49,8 @@ class SimulatedThreads:
     def __init__(self, now_s: float = 1000.0) -> None:
         self._now_s = now_s
         self._wall_s = 1_800_000_000.0
-        self._running = _Strand()
-        self._waiting: list[_Strand] = []
+        self._running = _SimulatedThread()
+        self._waiting: list[_SimulatedThread] = []
         self._calls: list[tuple[float, int, Callable[[], object]]] = []
         self._order = itertools.count()
         self._first = self._running
@@ -103,7 +103,7 @@ class SimulatedThreads:
         self._hand_over(me)
         return me.held
 
-    def _hand_over(self, me: _Strand | None) -> None:
+    def _hand_over(self, me: _SimulatedThread | None) -> None:
         following = self._next()
         if following is not None and following is not me:
             self._running = following
@@ -116,7 +116,7 @@ class SimulatedThreads:
         if self._stuck and me is self._first:
             raise RuntimeError("every thread waits for another one")
 
-    def _next(self) -> _Strand | None:
+    def _next(self) -> _SimulatedThread | None:
         """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
         while self._waiting:
             if self._now_s < self._stands_until_s:
@@ -147,14 +147,14 @@ class SimulatedThreads:
         self._now_s = max(self._now_s, due_s)
         call()
 
-    def _goes_on(self, strand: _Strand, *, held: bool) -> _Strand:
+    def _goes_on(self, strand: _SimulatedThread, *, held: bool) -> _SimulatedThread:
         strand.held = held
         self._waiting.remove(strand)
         return strand
 
     def begin(self, thread: threading.Thread, target: Callable[[], object]) -> Callable[[], None]:
         """What a thread of the simulation is to run; it starts at its next turn."""
-        strand = _Strand()
+        strand = _SimulatedThread()
         strand.thread = thread
         self._waiting.append(strand)
 
@@ -239,7 +239,7 @@ class _Lock:
 
     def __init__(self, world: SimulatedThreads) -> None:
         self._world = world
-        self._owner: _Strand | None = None
+        self._owner: _SimulatedThread | None = None
         self._depth = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:

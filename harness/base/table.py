@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.text_table import GAP, LEAST_LABEL, NOTES, Column, note, padded, shown, text_table, width_of
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING
@@ -113,7 +113,7 @@ class Table(Generic[Row]):
 
     def json(self) -> list[dict[str, Any]]:
         """An object for each row, with plain values."""
-        return [{field.key: plain(field.value(row)) for field in self.fields if field.key} for row in self.rows]
+        return [{field.key: to_plain(field.value(row)) for field in self.fields if field.key} for row in self.rows]
 
     @property
     def titled(self) -> list[Field[Row]]:

@@ -134,7 +134,7 @@ def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
     yield line
 
 
-def named(name: str, lines: Iterable[str], at: int = NOTES) -> list[str]:
+def labelled_lines(name: str, lines: Iterable[str], at: int = NOTES) -> list[str]:
     """Lines that begin at column `at`; the name stands before the first."""
     return [padded("" if number else name, at) + line for number, line in enumerate(lines)]
 

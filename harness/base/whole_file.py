@@ -62,7 +62,7 @@ def parts_of(target: Path) -> list[Path]:
 
 
 @contextmanager
-def unfinished(target: Path) -> Iterator[Path]:
+def temporary_path(target: Path) -> Iterator[Path]:
     """A temporary name under which to make a file or folder, to be renamed; removes what remains at the end.
 
     Make it inside the `with`: a signal between creation and clean-up would otherwise leave it behind.
@@ -92,9 +92,9 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def atomic_folder(target: Path) -> Iterator[Path]:
     """A new folder to fill; it gets its name when the block ends without an error. OSError."""
-    with unfinished(target) as part:
+    with temporary_path(target) as part:
         part.mkdir()
         yield part
         sync_folder(part)
@@ -103,12 +103,12 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
+def atomic_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
     """A stream whose bytes become the file when the block ends without an error; OSError.
 
     safe: syncs to disk, so that the file survives a power cut; otherwise a power cut may damage it.
     """
-    with unfinished(target) as part:
+    with temporary_path(target) as part:
         with part.open("xb") as stream:
             yield stream
             if safe:
@@ -119,7 +119,7 @@ def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
         sync_folder(target.parent)
 
 
-def _meant_by(target: Path) -> Path:
+def _resolve_link(target: Path) -> Path:
     """The target of a link; OSError for links in a circle."""
     path = Path(os.path.realpath(target))
     if path.is_symlink():
@@ -127,13 +127,13 @@ def _meant_by(target: Path) -> Path:
     return path
 
 
-def write_whole(target: Path, content: bytes) -> None:
+def write_atomically(target: Path, content: bytes) -> None:
     """Writes a file atomically, with the permissions of a new one; LogFull, LogError."""
     with disk_errors(f"{target} cannot be written", MORE_ROOM):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
-        with whole_stream(_meant_by(target)) as stream:
+        with atomic_stream(_resolve_link(target)) as stream:
             stream.write(content)
 
 
@@ -184,7 +184,7 @@ class WholeFile(io.RawIOBase):
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")  # noqa: SIM115 (closed by close)
             else:
-                self._path = _meant_by(self._path)
+                self._path = _resolve_link(self._path)
                 self._part = part_name(self._path)
                 self._file = open(self._part, "xb")  # noqa: SIM115
         return self._file

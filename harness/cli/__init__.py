@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from harness import __version__
-from harness.base.leaving import ASKED_TO_END, leave_soon
+from harness.base.signals import ASKED_TO_END, exit_soon
 from harness.cli.streams import open_streams, output_fault
 from harness.model.errors import HarnessError, InputError, Place
 
@@ -144,7 +144,7 @@ LONGEST_TOLD = 2000
 
 
 @contextmanager
-def orderly_end() -> Iterator[None]:
+def exit_on_signals() -> Iterator[None]:
     """Turns SIGTERM and SIGHUP into an orderly exit, so that temporary files are removed.
 
     The exit status is the one that shells report for a program ended by that signal. A signal that was ignored, as
@@ -153,7 +153,7 @@ def orderly_end() -> Iterator[None]:
     mine = threading.current_thread() is threading.main_thread()
     taken = [signum for signum in ASKED_TO_END if mine and signal.getsignal(signum) is signal.SIG_DFL]
     for signum in taken:
-        signal.signal(signum, _leave)
+        signal.signal(signum, _exit_on_signal)
     try:
         yield
     finally:
@@ -161,10 +161,10 @@ def orderly_end() -> Iterator[None]:
             signal.signal(signum, signal.SIG_DFL)
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
+def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
     for signum in ASKED_TO_END:  # a second signal must not interrupt the clean-up
         signal.signal(signum, signal.SIG_IGN)
-    sys.exit(leave_soon(number))
+    sys.exit(exit_soon(number))
 
 
 INTERRUPTED = 130  # the status that shells report after Ctrl-C
@@ -197,7 +197,7 @@ def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
     click.echo(above.get_help())
 
 
-class Verbs(click.Group):
+class LazyGroup(click.Group):
     """Commands by name, imported on use. An unknown name gets the nearest known one as a suggestion.
 
     verbs: name → (module, line in the list). The module defines `command`; `module:name` names another object.
@@ -244,7 +244,7 @@ class Verbs(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in self._verbs.items()])
 
 
-class OnlyVerbs(Verbs):
+class OnlyVerbs(LazyGroup):
     """Commands below a word that is not a verb itself. An error says where an option belongs that stands before one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -272,7 +272,7 @@ def command_first(ctx: click.Context, words: Sequence[str], at: int, count: int 
     return f"The command {' '.join(command)!r} comes before its options: {plain_text(line, 200)}"
 
 
-class Below(Verbs):
+class SubcommandGroup(LazyGroup):
     """The verbs below an entry that is a verb too. An error says how to name a file that a verb has the name of."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -291,24 +291,24 @@ class Below(Verbs):
 def hinted(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
     """The error with a hint behind it."""
     if isinstance(error, click.UsageError):
-        from harness.cli.usage import worded  # here, since few need it
+        from harness.cli.usage import reworded_error  # here, since few need it
 
-        return worded(error, hint)
+        return reworded_error(error, hint)
     error.remedy = f"{error.remedy}. {hint}" if error.remedy else hint
     return error
 
 
 @contextmanager
-def _in_our_words() -> Iterator[None]:
+def _reword_usage_errors() -> Iterator[None]:
     """Words click's usage errors as ours. Where the help is the answer, it stays."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
-        from harness.cli.usage import worded  # here, since few need it
+        from harness.cli.usage import reworded_error  # here, since few need it
 
-        raise worded(error) from None
+        raise reworded_error(error) from None
 
 
 class Program(OnlyVerbs):
@@ -318,11 +318,11 @@ class Program(OnlyVerbs):
     below: Mapping[str, str] = {name: f"{entry} {name}" for entry, verbs in VERBS.items() for name in verbs}
 
     def make_context(self, *args: Any, **attributes: Any) -> click.Context:
-        with _in_our_words():
+        with _reword_usage_errors():
             return super().make_context(*args, **attributes)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _in_our_words():
+        with _reword_usage_errors():
             return super().invoke(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -332,7 +332,7 @@ class Program(OnlyVerbs):
         if entry not in ENTRIES:
             return None
         if name:
-            return Verbs(VERBS[entry]).get_command(ctx, name)
+            return LazyGroup(VERBS[entry]).get_command(ctx, name)
         module, line = ENTRIES[entry]
         if not module:
             return OnlyVerbs(VERBS[entry], name=entry, help=line)
@@ -346,7 +346,7 @@ class Program(OnlyVerbs):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if len(args) > 1 and args[1] in VERBS.get(args[0], {}) and ENTRIES[args[0]][0]:
-            return args[0], Below(VERBS[args[0]], name=args[0]), args[1:]
+            return args[0], SubcommandGroup(VERBS[args[0]], name=args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
 
@@ -376,7 +376,7 @@ def main() -> None:
     """Entry point: what fails is a message and an exit status; only a fault of the harness itself is a traceback."""
     open_streams()
     try:
-        with orderly_end():
+        with exit_on_signals():
             status = group.main(prog_name="harness", standalone_mode=False)
     except SystemExit as leaving:
         status = leaving.code

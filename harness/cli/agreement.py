@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import json
 
-from harness.cli.options import Printed, RatedAsked, choose_one, demand_limits, flag, option, printed_options, verb
+from harness.cli.options import (
+    OutputFormat,
+    RatedSessionOptions,
+    choose_one,
+    demand_limits,
+    flag,
+    option,
+    printed_options,
+    verb,
+)
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import drawn_progress, print_lines, standard_output
 from harness.model.judgment import RatingRound
@@ -14,11 +23,11 @@ from harness.rating.exercises import BUILT_IN_EXERCISES
 @verb("agreement")
 def command(
     *,
-    asked: RatedAsked,
+    asked: RatedSessionOptions,
     disputed: bool = flag(
         "Print only the items on which raters differ, most divided first.", "--disagreements", former=("--disputed",)
     ),
-    printed: Printed = printed_options(
+    printed: OutputFormat = printed_options(
         "Print all results as one JSON object.", "One row per item: every rater's label, and the consensus."
     ),
     min_alpha: float | None = option(
@@ -34,7 +43,7 @@ def command(
     Exit status: 0 done · 1 alpha is below --min-alpha or n/a · 2 wrong usage or input · 3 a log cannot be read.
     """
     from harness.rating.figures.agreement import agreement_figures
-    from harness.rating.figures.judged import read_sessions, with_rows_of
+    from harness.rating.figures.judged_responses import read_sessions, with_rows_of
     from harness.rating.reports import agreement as report
 
     choose_one(disagreements=disputed, json=printed.as_json, csv=printed.as_csv)

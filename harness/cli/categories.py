@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.written import known_name
-from harness.cli.options import Printed, RatedAsked, demand_limits, many, option, printed_options, share, verb
+from harness.base.user_text import known_name
+from harness.cli.options import (
+    OutputFormat,
+    RatedSessionOptions,
+    demand_limits,
+    option,
+    printed_options,
+    repeatable,
+    share,
+    verb,
+)
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import drawn_progress, in_colour, print_lines, width
-from harness.model.choices import PARTINGS, Bound, Derived, Reading
+from harness.model.choices import PARTINGS, CategoryGroup, LimitBound, Reading
 from harness.model.judgment import Category
 
 if TYPE_CHECKING:
@@ -34,7 +43,7 @@ def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
 
 
 def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
-    return Category(value) if value in tuple(Category) else Derived(value)
+    return Category(value) if value in tuple(Category) else CategoryGroup(value)
 
 
 @verb(
@@ -47,9 +56,11 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
 )
 def command(
     *,
-    asked: RatedAsked,
-    partings: tuple[str, ...] = many("Group by this only; repeatable.", "--by", type=click.Choice(list(PARTINGS))),
-    crosses: tuple[tuple[By, By], ...] | None = many(
+    asked: RatedSessionOptions,
+    partings: tuple[str, ...] = repeatable(
+        "Group by this only; repeatable.", "--by", type=click.Choice(list(PARTINGS))
+    ),
+    crosses: tuple[tuple[By, By], ...] | None = repeatable(
         "Cross two groupings: device,class.", "--cross", callback=_crosses
     ),
     compare: tuple[str, str] | None = option(
@@ -58,11 +69,13 @@ def command(
     on: Figure = option(
         "Category to compare and cross.",
         default=Category.CORRECT,
-        type=click.Choice([category.value for category in (*Category, *Derived)]),
+        type=click.Choice([category.value for category in (*Category, *CategoryGroup)]),
         callback=_figure,
     ),
-    raters: tuple[str, ...] = many("Count only this rater's judgments, without adjudications; repeatable.", "--rater"),
-    printed: Printed = printed_options("Everything as JSON.", "Counts and shares as CSV."),
+    raters: tuple[str, ...] = repeatable(
+        "Count only this rater's judgments, without adjudications; repeatable.", "--rater"
+    ),
+    printed: OutputFormat = printed_options("Everything as JSON.", "Counts and shares as CSV."),
     html_target: Path | None = option("Write a self-contained page.", "--html", writes=True),
     min_correct: float | None = option(
         "Exit with status 1 if a device's share of correct responses is below SHARE (0.8 or 80%).",
@@ -72,11 +85,11 @@ def command(
     max_wrong: float | None = option(
         "Exit with status 1 if a device's share of wrong responses is above SHARE.", callback=share, metavar="SHARE"
     ),
-    bound: Bound = option(
+    bound: LimitBound = option(
         "Compare limits with the share, an end of its 95 % interval, or safe: the stricter end.",
         "--limits-on",
         former=("--bound",),
-        default=Bound.POINT,
+        default=LimitBound.POINT,
     ),
     reading: Reading = option("Reading that --max-wrong applies to.", default=Reading.WRONG),
 ) -> None:
@@ -87,7 +100,7 @@ def command(
 
     Exit status: 0 done · 1 a limit fails or is n/a · 2 wrong usage or input · 3 a file fault.
     """
-    from harness.rating.figures.judged import rated_trials, read_sessions, with_rows_of
+    from harness.rating.figures.judged_responses import rated_trials, read_sessions, with_rows_of
     from harness.rating.reports.categories import Selection, limits_of, report_of
 
     sessions = rated_sessions(asked)
@@ -123,7 +136,7 @@ def command(
     )
 
 
-def _lines(report: CategoryReport, printed: Printed) -> Iterable[str]:
+def _lines(report: CategoryReport, printed: OutputFormat) -> Iterable[str]:
     from harness.rating.reports.categories import csv_of, text_of
 
     if printed.as_json:

@@ -78,7 +78,7 @@ def command(
 
 
 def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Path | None, markdown: str | None) -> None:
-    from harness.base.whole_file import write_whole
+    from harness.base.whole_file import write_atomically
     from harness.cli.sessions import session_folder
     from harness.offline.figures.comparison import Clusters
     from harness.report import comparison_page
@@ -92,7 +92,7 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
     if html is not None:
         comparison_page.write_page(comparison, facts, html)
     if markdown is not None and markdown != STREAM:
-        write_whole(Path(markdown), comparison_page.markdown(comparison, facts).encode("utf-8"))
+        write_atomically(Path(markdown), comparison_page.markdown(comparison, facts).encode("utf-8"))
     if markdown == STREAM:
         print_lines([comparison_page.markdown(comparison, facts)])
     elif as_json:

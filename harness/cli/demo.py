@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import flag, together, verb
-from harness.cli.run import VIEW, WatchAsked, sessions_option, watch
+from harness.cli.options import flag, option_group, verb
+from harness.cli.run import VIEW, WatchOptions, sessions_option, watch
 from harness.cli.sessions import progress_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def command(
     sessions: Path = sessions_option,
     keep_lab: bool = flag("Leave the demo's virtual lab running afterwards."),
     short: bool = flag("Play two queries only."),
-    asked: WatchAsked = together(**VIEW),
+    asked: WatchOptions = option_group(**VIEW),
 ) -> None:
     """Test the reference assistant with real sound in a virtual lab. The tour takes about three minutes.
 
@@ -35,14 +35,14 @@ def command(
     In a terminal, the dashboard opens and you are the operator. Without one, the run is printed line by line.
     """
     from harness.base.places import runtime_folder, shipped_folder
-    from harness.lab.keeper import KeptLab
+    from harness.lab.keeper import TemporaryLab
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
     scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
     click.echo("Starting the virtual lab: a private sound server, an MQTT broker and an assistant.")
-    lab = KeptLab(scenarios / "lab" / "demo_assistant.yaml", keep=keep_lab)
+    lab = TemporaryLab(scenarios / "lab" / "demo_assistant.yaml", keep=keep_lab)
     place: EnginePlace | None = None
     try:
         folder = prepare(

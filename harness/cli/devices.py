@@ -21,7 +21,7 @@ from harness.base.plain_json import picked
 from harness.base.progress import tracked
 from harness.cli.discover import discover
 from harness.cli.earcons import learn_earcon
-from harness.cli.options import argument, flag, json_option, many, option, verb
+from harness.cli.options import argument, flag, json_option, option, repeatable, verb
 from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, drawn_progress, standard_output
 from harness.model.errors import DeviceError, InputError
@@ -118,8 +118,10 @@ class DeviceReach:
         "Address of the device or its MQTT broker, or `lab` for the virtual lab's.", metavar="HOST[:PORT]"
     )
     driver: str = option("Driver.", metavar="NAME", default="", show_default="the driver that has these keys")
-    keys: tuple[str, ...] = many("Set another key of the connection; repeatable.", "--set", metavar="KEY=VALUE")
-    topics: tuple[str, ...] = many("Topic to subscribe to; repeatable.", "--topic", show_default="the profile's topics")
+    keys: tuple[str, ...] = repeatable("Set another key of the connection; repeatable.", "--set", metavar="KEY=VALUE")
+    topics: tuple[str, ...] = repeatable(
+        "Topic to subscribe to; repeatable.", "--topic", show_default="the profile's topics"
+    )
     device: str = option("Value of {device} in topics.", default="", show_default="the profile's id")
     username: str = option("User at the broker. See --password-env.", default="")
     password_env: str = option("Environment variable with the password.", metavar="NAME", default="")
@@ -194,7 +196,7 @@ def test(
     silent = False
     if (source := reach.source(loaded[0])) is not None:
         monitor = reach.watching(loaded[0].path, source)
-        silent = not _watched(monitor, source, seconds)
+        silent = not _watch_source(monitor, source, seconds)
         if isinstance(source, HasRate):
             _tell_held_back(monitor)
             if monitor.noise:
@@ -224,7 +226,7 @@ def _samples(profile: DeviceProfile) -> bool:
     return right == len(results)
 
 
-def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
+def _watch_source(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
     """Watches, then prints what was mapped and what was not. Returns True if any current event was mapped."""
     from harness.devices.device_monitor import shape_of
     from harness.devices.device_sources import CHUNK_BYTES, HasRate, heard_from
@@ -382,7 +384,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
 
     with contextlib.suppress(BrokenPipeError):
         with contextlib.suppress(KeyboardInterrupt):
-            for update in _followed(watched, source):
+            for update in _follow_source(watched, source):
                 if isinstance(update, str):
                     note(update)
                 else:
@@ -393,7 +395,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
         stream.flush()
 
 
-def _followed(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
+def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
     """Prints rows and remarks as they arrive, until the source ends."""
     from harness.devices.device_sources import heard_from
 

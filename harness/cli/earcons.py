@@ -95,18 +95,18 @@ def _cut(sound: Waveform, keep: Path | None) -> Waveform:
     except InputError as error:
         if keep is None:
             raise
-        from harness.base.whole_file import write_whole
+        from harness.base.whole_file import write_atomically
 
-        write_whole(keep, as_wave(sound))
+        write_atomically(keep, as_wave(sound))
         raise InputError(error.what, remedy=f"{error.remedy}. The recording is in {keep}") from error
 
 
 def _recorded(microphone: str, sound_server: str, seconds: float) -> Waveform:
     """Records once; SoundError if the device cannot be opened or is lost."""
     from harness.model.errors import SoundError
-    from harness.sound.capture import Capture, Ring
+    from harness.sound.capture import Capture, RingBuffer
 
-    ring = Ring(seconds + 5)
+    ring = RingBuffer(seconds + 5)
     faults: list[str] = []
     capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda at, fault: faults.append(fault))
     capture.open()

@@ -15,11 +15,11 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
-from harness.base.written import person_name, written
+from harness.base.user_text import checked_text, person_name
 from harness.cli.options import flag, json_option, option, sessions_argument, verb
 from harness.cli.sessions import progress_of, session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
-from harness.model.effect import EffectSource, EffectWord
+from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, nearest
 from harness.model.numbers import counted
 
@@ -85,7 +85,7 @@ def clock(wall_s: float) -> str:
 STILL_OPEN = 1
 LOOK_S = 3.0
 """Interval at which --watch looks for new effects."""
-_ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectWord])])
+_ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectOutcome])])
 
 
 @verb("effects")
@@ -117,10 +117,10 @@ def command(
     if detail and answer is None:
         raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")
     name = person_name(by, "observer name") if by is not None else user_name()
-    detail = written(detail, "--comment")
+    detail = checked_text(detail, "--comment")
     folders = [session_folder(session) for session in sessions]
     if answer is not None:
-        print_lines([_answered(_named(folders, answer[0]), EffectWord(answer[1]), detail, name)])
+        print_lines([_record_answer(_named(folders, answer[0]), EffectOutcome(answer[1]), detail, name)])
         return
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not listing and not as_json
     if watch:
@@ -167,7 +167,7 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     return matches[0]
 
 
-def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
+def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, by: str) -> str:
     from harness.model.record import EffectAnswered
     from harness.rating.judgment_log import JudgmentLog
 
@@ -206,11 +206,11 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
                 print_lines([keys])
                 continue
             try:
-                verdict, seen = answer[0], written(answer[1], "the answer")
+                verdict, seen = answer[0], checked_text(answer[1], "the answer")
             except InputError as error:
                 print_lines([str(error)])
                 continue
-            print_lines([_answered(item, verdict, seen, by)])
+            print_lines([_record_answer(item, verdict, seen, by)])
             break
     return True
 

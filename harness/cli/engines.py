@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.progress import tracked
-from harness.cli.options import argument, json_option, many, verb
+from harness.cli.options import argument, json_option, repeatable, verb
 from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError, PluginError
 from harness.model.numbers import exact
@@ -33,7 +33,9 @@ _NARROW = 130  # columns; narrower tables leave out versions and operating point
 def command(
     *,
     name: str | None = argument(required=False),
-    given: tuple[str, ...] = many("Load NAME:MODEL with this setting.", "-s", "--setting", metavar="SETTING=VALUE"),
+    given: tuple[str, ...] = repeatable(
+        "Load NAME:MODEL with this setting.", "-s", "--setting", metavar="SETTING=VALUE"
+    ),
     as_json: bool = json_option("Print JSON instead of text."),
 ) -> None:
     """List engines for offline evaluation. NAME: describe one engine. NAME:MODEL: load one model and describe it.
@@ -42,7 +44,7 @@ def command(
 
     Exit status: 0 done · 2 the engine is unknown or its model cannot be loaded · 3 the engine failed.
     """
-    from harness.engines.offline_loading import catalogue, catalogued, load_or_say, loaded_model
+    from harness.engines.offline_loading import catalogue, catalogued, load_or_explain, loaded_model
     from harness.engines.settings import assigned
 
     if name is None:
@@ -66,7 +68,7 @@ def command(
     else:
         with drawn_progress():
             named = tracked(entry.models if _by_model(entry) else (), "Loading models")
-            models = [load_or_say(f"{entry.name}:{listed_model.name}") for listed_model in named]
+            models = [load_or_explain(f"{entry.name}:{listed_model.name}") for listed_model in named]
     if as_json:
         content = _engine_json(entry) | {"loaded": [_loaded_json(loaded_engine) for loaded_engine in models]}
         click.echo(json.dumps(content, ensure_ascii=False, indent=2))
@@ -195,7 +197,7 @@ def _kind(entry: CataloguedEngine) -> str:
 
 
 def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(entry)
+    fields: dict[str, Any] = to_plain(entry)
     for setting in fields["settings"]:
         del setting["scores"]
     return fields | {"missing": entry.missing or None}
@@ -205,7 +207,7 @@ def _loaded_json(engine: LoadedEngine) -> dict[str, Any]:
     facts = engine.facts
     if facts is None:
         return {"task": engine.model, "missing": engine.missing}
-    fields: dict[str, Any] = {"task": engine.model} | plain(facts)
+    fields: dict[str, Any] = {"task": engine.model} | to_plain(facts)
     rule = fields.pop("rule")
     del fields["settings"]
     return fields | {"threshold": rule and rule["threshold"]}

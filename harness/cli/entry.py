@@ -14,14 +14,14 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from harness.cli import Verbs, command_first, hinted
+from harness.cli import LazyGroup, command_first, hinted
 from harness.cli.command import Command, values_taken
 from harness.model.errors import InputError
 
 _WORDS = "harness.words"
 
 
-class EntryVerb(Verbs, Command):
+class EntryVerb(LazyGroup, Command):
     """A verb whose help lists the verbs below it. `Program` calls those before the verb reads its arguments.
 
     An error suggests the verb below that the first word nearly names, and says where one behind an option belongs.

@@ -14,24 +14,24 @@ import click
 
 from harness.base.text_table import shown
 from harness.cli.options import (
-    EnginesAsked,
+    EngineOptions,
     argument,
     audio_option,
     engine_options,
     flag,
-    many,
     option,
+    option_group,
+    repeatable,
     share,
-    together,
     verb,
 )
 from harness.cli.streams import RedrawnLine, print_lines, refuse_overwriting, width
-from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
+from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
 from harness.model.errors import InputError
 from harness.model.numbers import fixed
 from harness.model.offline import TOLERANCE_S, LeadInRef
-from harness.offline.asked import BESIDE_LOG, DeclaredLimits, EvaluationAsked, PagesAsked, SweepAsked
 from harness.offline.journal_lines import Shard
+from harness.offline.request import BESIDE_LOG, DeclaredLimits, EvaluationRequest, PageOptions, SweepRequest
 
 if TYPE_CHECKING:
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
@@ -57,7 +57,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 
 
 def _lists(help: str, *names: str, former: Sequence[str] = ()) -> Any:
-    return many(help, *names, former=former, metavar="FILE")
+    return repeatable(help, *names, former=former, metavar="FILE")
 
 
 def _least_0(help: str, *names: str, open_end: bool = False, most: float | None = None, **attributes: Any) -> Any:
@@ -82,11 +82,11 @@ _PLACE = (
     "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), "
     "or - for names"
 )
-_ASKED = together(
-    inside=many(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
-    outside=many("Recordings without the wake phrase.", "--out", metavar="PLACE"),
-    long=many("Long recordings in which the wake phrases are labelled.", metavar="PLACE"),
-    labels=many(
+_ASKED = option_group(
+    inside=repeatable(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
+    outside=repeatable("Recordings without the wake phrase.", "--out", metavar="PLACE"),
+    long=repeatable("Long recordings in which the wake phrases are labelled.", metavar="PLACE"),
+    labels=repeatable(
         "Labels of --long: CSV, RTTM, TextGrid or Audacity labels, or a folder of them.",
         "--long-labels",
         former=("--labels",),
@@ -108,7 +108,7 @@ _ASKED = together(
         default="",
         metavar="FILE",
     ),
-    by=many(
+    by=repeatable(
         "Print results by a column of a manifest or of labels, by `folder`, or by several crossed. Repeatable.",
         callback=_columns,
         metavar="COLUMN[,COLUMN]",
@@ -160,7 +160,7 @@ _ASKED = together(
         "Hours of audio per task, with --cluster.", within=(0.01, LONGEST_TASK_H), default=1.0, metavar="H"
     ),
 )
-_LIMITS = together(
+_LIMITS = option_group(
     false_accepts_per_hour=_least_0(
         "Exit with status 1 above X false accepts per hour.", "--max-fa-per-hour", metavar="X"
     ),
@@ -171,10 +171,10 @@ _LIMITS = together(
     on=option(
         "Compare limits with the estimate, or with bound, the worse end of its 95 % interval.",
         "--limits-on",
-        default=LimitsOn.BOUND,
+        default=LimitBasis.BOUND,
     ),
 )
-_SWEEP = together(
+_SWEEP = option_group(
     prefix=option(
         "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* beside X.log).",
         "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
@@ -194,7 +194,7 @@ _SWEEP = together(
     ),
     choose_by=option(
         "Compare targets with the estimate, or with bound, the upper end of its 95 % interval.",
-        default=ChosenBy.ESTIMATE,
+        default=TargetBasis.ESTIMATE,
     ),
     twv=flag("Compute term-weighted values: MTWV, and ATWV at the run's threshold."),
     beta=option(
@@ -210,7 +210,7 @@ _SWEEP = together(
     ),
     no_picture=flag("Skip the PNG and SVG of the curve."),
 )  # fmt: skip
-_PAGES = together(
+_PAGES = option_group(
     report=option(
         "Write one page of HTML: results, misses, sounds.",
         "--html",
@@ -240,13 +240,13 @@ _PAGES = together(
 def command(
     *,
     stray: tuple[str, ...] = argument(""),
-    engines: EnginesAsked = engine_options(
+    engines: EngineOptions = engine_options(
         "Engine and model (microwakeword:okay_nabu), or a model file. Repeat to compare engines.", several=True
     ),
-    asked: EvaluationAsked = _ASKED,
+    asked: EvaluationRequest = _ASKED,
     limits: DeclaredLimits = _LIMITS,
-    sweep: SweepAsked = _SWEEP,
-    pages: PagesAsked = _PAGES,
+    sweep: SweepRequest = _SWEEP,
+    pages: PageOptions = _PAGES,
     verbose: int = option("Print more; up to -vvv.", "-v", count=True),
     quiet: bool = flag("Hide the progress line.", former=("--quiet-progress",)),
 ) -> None:
@@ -261,14 +261,14 @@ def command(
     _refuse_stray(stray)
     tasks = engines.checked()
 
-    from harness.offline.evaluating import SeveralSittings
+    from harness.offline.evaluation import MultiEngineRunner
 
     def demand(file: Path | str) -> None:
         refuse_overwriting(str(file), (*asked.with_phrase, *asked.without_phrase, *asked.referenced))
 
     for file in filter(None, (pages.report, pages.junit)):
         demand(file)
-    sittings = SeveralSittings(
+    sittings = MultiEngineRunner(
         asked, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
         sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages), demand=demand,
     )  # fmt: skip
@@ -278,13 +278,13 @@ def command(
     sys.exit(ending)
 
 
-def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: PagesAsked) -> None:
+def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: PageOptions) -> None:
     """Writes the page and JUnit, if the options name them."""
     from harness.report.evaluation_page import write_evaluations, write_junit
-    from harness.report.session_cases import SoundsIn
+    from harness.report.session_cases import SoundPlacement
 
     if pages.report:
-        verdict = write_evaluations(engines, table, Path(pages.report), SoundsIn(pages.audio))
+        verdict = write_evaluations(engines, table, Path(pages.report), SoundPlacement(pages.audio))
         print_lines([f'{verdict}. Writing the report to "{shown(pages.report)}"'])
     if pages.junit:
         write_junit(engines, Path(pages.junit))

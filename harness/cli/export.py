@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.whole_file import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_atomically
 from harness.cli.judgments import print_file
 from harness.cli.options import argument, flag, json_option, option, verb
 from harness.cli.sessions import figures_of, session_folder
@@ -166,7 +166,7 @@ def _metrics(folder: Path, target: str, *, quiet: bool) -> None:
     if target == STDOUT:
         sys.stdout.write(metrics)
         return
-    write_whole(Path(target), metrics.encode())
+    write_atomically(Path(target), metrics.encode())
     click.echo(f'Writing metrics to "{plain_text(target)}"', err=quiet)
 
 
@@ -181,9 +181,9 @@ def _trials(folder: Path, csv_target: str | None, parquet_target: str | None, *,
     if csv_target == STDOUT:
         print_file(trials_csv(*figures))
     elif csv_target is not None:
-        write_whole(Path(csv_target), trials_csv(*figures))
+        write_atomically(Path(csv_target), trials_csv(*figures))
     if parquet_target is not None:
-        write_whole(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
+        write_atomically(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
     for target in (csv_target, parquet_target):
         if target not in (None, STDOUT):
             click.echo(f'Writing {counted(len(table.rows), "row")} to "{plain_text(str(target))}"', err=quiet)
@@ -207,12 +207,12 @@ def _events(folder: Path, target: str, *, quiet: bool) -> None:
     if target == STDOUT:
         print_file(written)
         return
-    write_whole(Path(target), written)
+    write_atomically(Path(target), written)
     click.echo(f'Writing {counted(len(entries), "row")} to "{plain_text(target)}"', err=quiet)
 
 
 def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
-    from harness.report.heard_trn import trn_files
+    from harness.report.trn_export import trn_files
     from harness.session.figures.progress import normalisation_of
     from harness.session.figures.trials import heard_in
 
@@ -228,7 +228,7 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
         folder.mkdir(parents=True, exist_ok=True)
     files = trn_files(heard)
     for name, content in files.items():
-        write_whole(folder / name, content.encode())
+        write_atomically(folder / name, content.encode())
     words = f"words compared as {plain_text(normalisation_of(progress), 80)}"
     click.echo(f'Writing {", ".join(files)} to "{plain_text(str(folder))}", {words}', err=quiet)
     for name in ("first", "final"):

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
-from harness.cli.options import A_FOLDER, argument, option, together, verb
+from harness.cli.options import A_FOLDER, argument, option, option_group, verb
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.frozen import frozen
 
@@ -236,7 +236,7 @@ def command(
         show_default=f"what the device reports, else that of the profile, else {PHRASE!r}",
         metavar="WORDS",
     ),
-    places: dict[str, str] = together(
+    places: dict[str, str] = option_group(
         **{
             device.option: option(device.help, metavar=device.metavar, default=device.default)
             for device in DEVICES.values()
@@ -283,7 +283,7 @@ def ask() -> Setup:
     kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
     board, at, key_env = "", "", ""
     if kind in NAMES:
-        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_asked(_checked))
+        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_checked))
     if kind in DEVICES:
         at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
@@ -291,7 +291,7 @@ def ask() -> Setup:
     setup = _ask_device(Setup(kind, board, at, key_env))
     if kind not in NAMES:
         return setup
-    phrase = click.prompt("Wake phrase", default=setup.phrase, value_proc=_asked(_checked_phrase))
+    phrase = click.prompt("Wake phrase", default=setup.phrase, value_proc=_prompt_check(_checked_phrase))
     return replace(setup, phrase=phrase)
 
 
@@ -318,7 +318,7 @@ def _ask_device(setup: Setup) -> Setup:
     return replace(device_setup, phrase=phrase)
 
 
-def _asked(check: Callable[[str], str]) -> Callable[[str], str]:
+def _prompt_check(check: Callable[[str], str]) -> Callable[[str], str]:
     def checked(text: str) -> str:
         try:
             return check(text.strip())

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, flag, many, option, verb
+from harness.cli.options import argument, flag, option, repeatable, verb
 from harness.model.errors import InputError
 from harness.web.invitations import Invitation, Invitations
 
@@ -38,7 +38,7 @@ def command(
         metavar="URL",
     ),
     listed: bool = flag("List the invitations.", "--list"),
-    revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),
+    revoke: tuple[str, ...] = repeatable("End an invitation at once; repeatable.", metavar="RATER"),
 ) -> None:
     """Invite raters (`harness rate --web`), annotators (`harness understand annotate review`), or visitors of a run.
 
@@ -65,7 +65,7 @@ def command(
         for rater, token in made.items():
             # Browsers do not send what follows the #, so no proxy logs it.
             click.echo(f"{rater}  {base}/login#{token}")
-        invitations.lead_to(base)
+        invitations.set_address(base)
         for rater in replaced:
             click.echo(f"harness: the earlier link of {plain_text(rater)} no longer works", err=True)
     if listed:

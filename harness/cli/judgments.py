@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.whole_file import write_whole
-from harness.cli.options import argument, flag, many, option, sessions_argument, target_option, verb
+from harness.base.whole_file import write_atomically
+from harness.cli.options import argument, flag, option, repeatable, sessions_argument, target_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import JudgmentFormat as Format
@@ -47,7 +47,7 @@ def export(
     SESSION: a session's folder, or its name below ./sessions. A file is written whole or not at all.
     """
     from harness.base.typed_table import TypedTable, csv_of, demand_parquet, jsonl_of, parquet_of
-    from harness.rating.figures.judged import read_sessions
+    from harness.rating.figures.judged_responses import read_sessions
     from harness.rating.reports.judgment_table import judgment_table
 
     if csv_file == jsonl_file == parquet_file is None:
@@ -66,7 +66,7 @@ def export(
         if target == STDOUT:
             print_file(written(table))
         elif target is not None:
-            write_whole(Path(target), written(table))
+            write_atomically(Path(target), written(table))
             count = counted(len(table.rows), "judgment")
             click.echo(f'Writing {count} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
 
@@ -82,7 +82,7 @@ def import_(
         former=("--csv=csv", "--jsonl=jsonl", "--parquet=parquet"),
         show_default="by its suffix",
     ),
-    mapped: tuple[str, ...] = many("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
+    mapped: tuple[str, ...] = repeatable("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
     encoding: str | None = option("Encoding of FILE.", show_default="UTF-8"),
     replacing: bool = flag("Replace a rater's earlier judgments of the same responses.", "--replace"),
     skip_bad: bool = flag("Leave out wrong rows, and import the others."),
@@ -93,7 +93,7 @@ def import_(
     Nothing is written unless every row is right, or --skip-bad is given. Importing the same file again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
     """
-    from harness.rating.figures.judged import read_sessions
+    from harness.rating.figures.judged_responses import read_sessions
     from harness.rating.files.reading import format_of, read_judgments
     from harness.rating.judgment_import import WORDS, ImportPlan
 

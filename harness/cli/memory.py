@@ -12,7 +12,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
-from harness.cli.options import Printed, option, printed_options, sessions_argument, verb
+from harness.cli.options import OutputFormat, option, printed_options, sessions_argument, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.errors import InputError, Place
@@ -35,7 +35,7 @@ PairsOfSession = tuple[Path, int, "tuple[MemoryPoint, ...]"]
 def command(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
-    printed: Printed = printed_options("Results and pairs as JSON.", "One row per pair, for a spreadsheet."),
+    printed: OutputFormat = printed_options("Results and pairs as JSON.", "One row per pair, for a spreadsheet."),
     axis: str | None = option("Group by this axis of the matrix.", "--by", type=click.Choice(AXES)),
 ) -> None:
     """Report how long devices remember, and recommend a `context_wait_s`.

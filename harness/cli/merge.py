@@ -26,7 +26,7 @@ def command(
 
     Exit status: 0 done · 2 shards are missing, incomplete or from different evaluations.
     """
-    from harness.offline.evaluating import EvaluationFiles
+    from harness.offline.evaluation import EvaluationFiles
     from harness.offline.journal import JournalFile
     from harness.offline.reports.log import clip_warnings, summary_line, writing_line
     from harness.offline.shards import demand_parts, merged_header, merged_lines
@@ -36,7 +36,7 @@ def command(
     written = EvaluationFiles(Path(log))
     for path in written.all:
         refuse_overwriting(str(path), [str(journal.path) for journal in journals])
-    written.demand_room(resume=False, force=force)
+    written.check_output(resume=False, force=force)
     with WholeFile(str(written.journal)) as file:
         for line in merged_lines(journals, merged_header(journals, ("harness", *sys.argv[1:]))):
             file.write(line)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.base.text_table import shown
-from harness.cli.options import argument, many, option, output_option, seed_option, verb
+from harness.cli.options import argument, option, output_option, repeatable, seed_option, verb
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted, exposure
@@ -20,7 +20,9 @@ _TWO = {"nargs": 2, "metavar": "LEAST MOST"}
 def command(
     *,
     phrases: tuple[str, ...] = argument("PLACE...", required=True),
-    background: tuple[str, ...] = many("Background: a place, as for the phrases.", required=True, metavar="PLACE"),
+    background: tuple[str, ...] = repeatable(
+        "Background: a place, as for the phrases.", required=True, metavar="PLACE"
+    ),
     output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
     hours: float | None = option(
         "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="all of the background once"
@@ -53,11 +55,11 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input.
     """
-    from harness.offline.gathered import gather
-    from harness.offline.mixing import MixAsked, Mixer
+    from harness.offline.file_sources import collect_files
+    from harness.offline.mixing import Mixer, MixRequest
 
-    request = MixAsked(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
-    places = [[gather(place, encoding) for place in named] for named in (phrases, background)]
+    request = MixRequest(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
+    places = [[collect_files(place, encoding) for place in named] for named in (phrases, background)]
     if output.is_dir() and any(output.iterdir()):
         raise InputError("the folder is not empty", place=Place(str(output)), remedy="Choose another -o, or empty it")
     mixer = Mixer(request, places[0], places[1])

@@ -9,7 +9,16 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.cli.options import EnginesAsked, Printed, argument, engine_options, flag, option, printed_options, verb
+from harness.cli.options import (
+    EngineOptions,
+    OutputFormat,
+    argument,
+    engine_options,
+    flag,
+    option,
+    printed_options,
+    verb,
+)
 from harness.cli.sessions import session_folder
 from harness.cli.streams import RedrawnLine, print_pieces
 from harness.model.errors import InputError
@@ -25,10 +34,10 @@ ENGINE_FAULT = 3
 def command(
     *,
     session: str = argument("SESSION"),
-    asked: EnginesAsked = engine_options("Engine and model, as for harness evaluate."),
+    asked: EngineOptions = engine_options("Engine and model, as for harness evaluate."),
     device: str | None = option("Only this device.", metavar="NAME", show_default="all that listened"),
     continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
-    printed: Printed = printed_options(
+    printed: OutputFormat = printed_options(
         "Print all results and every trial as JSON.", "Print one row per trial and ambient event."
     ),
     quiet: bool = flag("Hide the progress line."),

@@ -53,7 +53,7 @@ A_FILE = click.Path(path_type=Path, dir_okay=False)
 A_FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-class WordOf(click.Choice[str]):
+class EnumChoice(click.Choice[str]):
     """The words of an enumeration. The command gets the member, not its text."""
 
     def __init__(self, kind: type[StrEnum]) -> None:
@@ -124,7 +124,7 @@ def flag(help: str, *names: str, **attributes: Any) -> Any:
     return _declare(Option, names, {"help": help, "is_flag": True, **attributes}, False)
 
 
-def many(help: str, *names: str, **attributes: Any) -> Any:
+def repeatable(help: str, *names: str, **attributes: Any) -> Any:
     """A repeatable `option`."""
     return _declare(Option, names, {"help": help, "multiple": True, **attributes}, ())
 
@@ -134,12 +134,12 @@ def argument(metavar: str | None = None, **attributes: Any) -> Any:
     return _declare(click.Argument, (), {"metavar": metavar, **attributes}, ())
 
 
-def either(*declared: Any) -> Any:
+def last_given(*declared: Any) -> Any:
     """Options of which the last one given sets the parameter."""
     return declared
 
 
-def together(**declared: Any) -> Any:
+def option_group(**declared: Any) -> Any:
     """Options that become one object, of the dataclass that the parameter is annotated with: field → its option.
 
     A dataclass whose fields declare their options needs no `together`. What the options demand of each other stands
@@ -234,7 +234,7 @@ def _type_of(kind: Any) -> Any:
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return WordOf(kind)
+        return EnumChoice(kind)
     return click.Path(path_type=Path) if kind is Path else kind if kind in (int, float) else None
 
 
@@ -286,7 +286,7 @@ def _standard_output_into(name: str) -> Iterator[None]:
 
 
 @frozen
-class RatedAsked:
+class RatedSessionOptions:
     """Sessions whose judgments are evaluated; `sessions.rated_sessions` finds the folders.
 
     named: sessions, or one round file. round_id: whose judgments count; None for all, or for those of the file.
@@ -315,7 +315,7 @@ def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
 
 
 @frozen
-class Printed:
+class OutputFormat:
     """How a result is printed: as text, or as one of these. InputError for both."""
 
     as_json: bool
@@ -326,12 +326,12 @@ class Printed:
 
 
 def printed_options(as_json: str, as_csv: str) -> Any:
-    """`--json` and `--csv`, with these helps, as `Printed`."""
-    return together(as_json=json_option(as_json), as_csv=csv_option(as_csv))
+    """`--json` and `--csv`, with these helps, as `OutputFormat`."""
+    return option_group(as_json=json_option(as_json), as_csv=csv_option(as_csv))
 
 
 @frozen
-class EnginesAsked:
+class EngineOptions:
     """Engines for the same lists of files. A setting goes to every engine that knows it.
 
     settings: `name=value`; files: (name, path).
@@ -373,14 +373,14 @@ def audio_option() -> Any:
 
 
 def engine_options(task: str, *, several: bool = False) -> Any:
-    """`-t`, `-s` and `-f` as `EnginesAsked`. several: whether -t is repeatable. task: its help."""
-    return together(
+    """`-t`, `-s` and `-f` as `EngineOptions`. several: whether -t is repeatable. task: its help."""
+    return option_group(
         tasks=option(
             task, "-t", "--task", required=True, multiple=several, metavar="TASK",
             callback=None if several else lambda ctx, param, value: (value,),
         ),
         settings=setting_option("A setting of the engine; the last wins."),
-        files=many(
+        files=repeatable(
             "Set an engine setting from a file.", "-f", "--setting-file", type=(str, str), metavar="NAME FILE"
         ),
     )  # fmt: skip
@@ -388,7 +388,7 @@ def engine_options(task: str, *, several: bool = False) -> Any:
 
 def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:
     """`-s` as a tuple of `name=value`."""
-    return many(help, "-s", "--setting", metavar=metavar)
+    return repeatable(help, "-s", "--setting", metavar=metavar)
 
 
 _SITE = "Web site"
@@ -430,7 +430,7 @@ def site_options(who: str) -> Any:
     """`--web` and how the site is served, as `Site`. who: `raters'`, `live`; "" for a command that always serves it."""
     own = {each.name: _with_web(each) if who else each for each in fields(Site) if _DECLARED in each.metadata}
     served = f"Serve the {who} site; `harness rate invite` makes the links to log in."
-    return together(web=flag(served, hidden=not who), **own)
+    return option_group(web=flag(served, hidden=not who), **own)
 
 
 def _with_web(declared: Field[Any]) -> Any:

@@ -13,7 +13,7 @@ from uuid import uuid4
 from harness.base.codec import encode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.errors import EngineError, InputError
 from harness.model.feed import (
     Answered,
@@ -163,16 +163,16 @@ def parse_answer(line: str) -> tuple[bool | None, str] | None:
 
 HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
 _EFFECTS = {
-    **{word.value: word for word in EffectWord},
-    "r": EffectWord.RIGHT,
-    "p": EffectWord.PARTIAL,
-    "w": EffectWord.WRONG,
-    "c": EffectWord.UNKNOWN,
-    "?": EffectWord.UNKNOWN,
+    **{word.value: word for word in EffectOutcome},
+    "r": EffectOutcome.RIGHT,
+    "p": EffectOutcome.PARTIAL,
+    "w": EffectOutcome.WRONG,
+    "c": EffectOutcome.UNKNOWN,
+    "?": EffectOutcome.UNKNOWN,
 }
 
 
-def parse_effect(line: str) -> tuple[EffectWord, str] | None:
+def parse_effect(line: str) -> tuple[EffectOutcome, str] | None:
     """An answer on an effect, and what was seen; None for any other line."""
     word, _, seen = line.strip().partition(" ")
     effect = _EFFECTS.get(word.lower())

@@ -39,7 +39,7 @@ _RATE = click.FloatRange(min=0, min_open=True)
 
 
 @frozen
-class PlanAsked:
+class PlanOptions:
     """The claims to plan for, with their options."""
 
     fa_below: float | None = option("Claim: fewer than X false accepts per hour.", type=_RATE, metavar="X")
@@ -88,7 +88,7 @@ class PlanAsked:
                 remedy="Use smaller values; 0.05 is usual for both",
             )
 
-    def or_usual(self) -> PlanAsked:
+    def or_usual(self) -> PlanOptions:
         """These claims, or the default ones if none is given."""
         if any(claim is not None for claim in (self.fa_below, self.fr_below, self.sprt, self.difference)):
             return self
@@ -102,7 +102,7 @@ class PlanAsked:
         "Talkers": "per_talker correlation",
     },
 )
-def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON object.")) -> None:
+def command(*, asked: PlanOptions, as_json: bool = json_option("Print one JSON object.")) -> None:
     """Calculate how many hours and utterances a claim needs. Nothing is played.
 
     Default: fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you expect 2 %. Also the
@@ -138,7 +138,7 @@ def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON obj
     click.echo("\n\n".join(blocks))
 
 
-def _false_accepts(request: PlanAsked, below: float) -> Found:
+def _false_accepts(request: PlanOptions, below: float) -> Found:
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_with_power
 
@@ -163,7 +163,7 @@ def _false_accepts(request: PlanAsked, below: float) -> Found:
     return fields, lines
 
 
-def _false_rejects(request: PlanAsked, below: float, effect: float) -> Found:
+def _false_rejects(request: PlanOptions, below: float, effect: float) -> Found:
     from harness.statistics.planning import utterances_for_claim, utterances_for_events, utterances_with_power
 
     confidence, expected = request.confidence, request.fr_expected
@@ -213,7 +213,7 @@ def _sequential(test: SequentialTest) -> Found:
     return {**fields, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
 
-def _difference(request: PlanAsked, shares: tuple[float, float], effect: float) -> Found:
+def _difference(request: PlanOptions, shares: tuple[float, float], effect: float) -> Found:
     from harness.statistics.planning import Discordant, files_for_difference, mcnemar_power
 
     differing = Discordant.of(*shares, request.discordant)

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.written import needed
+from harness.base.user_text import required_text
 from harness.cli.archive import size_of
-from harness.cli.options import argument, choose_one, flag, many, option, verb
+from harness.cli.options import argument, choose_one, flag, option, repeatable, verb
 from harness.cli.sessions import user_name
 from harness.model.errors import InputError
 from harness.model.numbers import counted, exact
@@ -37,7 +37,7 @@ def command(
         "Purge the oldest sessions until FOLDER is no larger than SIZE.", callback=size_of, metavar="SIZE"
     ),
     reason: str | None = option("Reason to record with the removal.", show_default="the rule applied"),
-    rounds: tuple[str, ...] = many(
+    rounds: tuple[str, ...] = repeatable(
         "Keep the sessions of this round until it is done.", "--keep-round", former=("--round",), metavar="FILE"
     ),
     unjudged: bool = flag("Also remove clips of sessions with responses that nobody has judged."),
@@ -57,7 +57,7 @@ def command(
     if older_than is None and larger_than is None:
         raise InputError("purge needs a rule", remedy="Give --older-than 30d or --larger-than 20GB")
     if reason is not None:
-        reason = needed(reason, "--reason")
+        reason = required_text(reason, "--reason")
     age_s = None if older_than is None else older_than * DAY_S
     rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(path)) for path in rounds))
     why = reason or (
@@ -89,7 +89,7 @@ def redact(
     *,
     session: str = argument(),
     clip: str = argument(),
-    spans: tuple[tuple[float, float], ...] = many(
+    spans: tuple[tuple[float, float], ...] = repeatable(
         "Seconds from the start of the clip that become silent. Repeat for several.",
         "--span",
         type=(float, float),
@@ -106,7 +106,7 @@ def redact(
     from harness.cli.sessions import session_folder
     from harness.rating import purging
 
-    reason = needed(reason, "--reason")
+    reason = required_text(reason, "--reason")
     folder = session_folder(session)
     if not yes:
         if not sys.stdin.isatty():

@@ -14,8 +14,8 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.places import config_folder
-from harness.base.written import name_key, person_name
-from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
+from harness.base.user_text import name_key, person_name
+from harness.cli.options import Site, argument, flag, option, option_group, repeatable, site_options, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
@@ -37,18 +37,18 @@ def _condition(ctx: click.Context, param: click.Parameter, written: tuple[str, .
     return tuple((axis, label) for _, (axis, _, label) in pairs)
 
 
-_filters = together(
-    devices=many("Only this device (repeatable, like --class, --query, --trial and --condition).", "--device"),
-    query_classes=many("Only this query class.", "--class"),
-    queries=many("Only this query, by its id.", "--query"),
-    trials=many("Only this trial, by its id.", "--trial"),
-    conditions=many("Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_condition),
+_filters = option_group(
+    devices=repeatable("Only this device (repeatable, like --class, --query, --trial and --condition).", "--device"),
+    query_classes=repeatable("Only this query class.", "--class"),
+    queries=repeatable("Only this query, by its id.", "--query"),
+    trials=repeatable("Only this trial, by its id.", "--trial"),
+    conditions=repeatable("Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_condition),
     limit=option("Maximum number of responses, drawn by the seed.", within=(1, None)),
 )
 
 
 @frozen
-class ProgramAsked:
+class ProgramOptions:
     """A program that judges: its command, None for none. timeout_s: per item. per_minute: most items; None for any."""
 
     command: str | None = option(
@@ -99,7 +99,7 @@ def command(
         "Sound device that plays responses.", "--speaker", former=("--sound-device",), show_default="the host's choice"
     ),
     silent: bool = flag("Open no sound device.", "--no-sound", former=("--silent",)),
-    by_program: ProgramAsked,
+    by_program: ProgramOptions,
     site: Site = site_options("raters'"),
 ) -> None:
     """Judge first responses, one key per response. Each judgment is saved before the next response is shown.
@@ -146,7 +146,7 @@ def command(
                 "--speaker or --no-sound",
                 remedy="A program judges all responses of a round under its own name",
             )
-        sys.exit(_let_judge(by_program, by_program.command, round_, listing=listing))
+        sys.exit(_judge_by_program(by_program, by_program.command, round_, listing=listing))
     if by_program.per_minute is not None:
         raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
     keys = _keys(keys_file)
@@ -183,9 +183,9 @@ def _sit(
     player = None if silent else open_player(sound_device)
     try:
         if plain or not terminal:
-            from harness.cli.rate_plain import sit_plainly
+            from harness.cli.rate_plain import run_plain_sitting
 
-            return sit_plainly(room, desk, keys, player, names=names)
+            return run_plain_sitting(room, desk, keys, player, names=names)
         from harness.dashboard.sitting_app import run_rating_app
 
         return run_rating_app(room, desk, keys, player, names=names)
@@ -197,10 +197,10 @@ def _sit(
 FAULT, INTERRUPTED = 3, 130
 
 
-def _let_judge(request: ProgramAsked, written: str, round_: RatingRound, *, listing: bool) -> int:
+def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound, *, listing: bool) -> int:
     """Judges by a program until nothing is left; returns the exit status."""
     from harness.base.program_pipe import program_command
-    from harness.rating.program_rater import LeftOpen, ProgramRater, sitting
+    from harness.rating.program_rater import ProgramRater, UnjudgedItem, sitting
     from harness.rating.rating_room import RatingRoom
 
     if round_.must_hear:
@@ -232,7 +232,7 @@ def _let_judge(request: ProgramAsked, written: str, round_: RatingRound, *, list
         try:
             with closing(sitting(room, desk, program)) as results:
                 for outcome in results:
-                    if isinstance(outcome, LeftOpen):
+                    if isinstance(outcome, UnjudgedItem):
                         left_open += 1
                         click.echo(f"harness: response {outcome.item.id} stays open: {outcome.why}", err=True)
                         if outcome.last:

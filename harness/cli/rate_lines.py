@@ -11,10 +11,10 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.numbers import seconds
 from harness.model.trial import Recognition
-from harness.rating.desk import Explained, SittingPhase, SittingView, effect_words, found_words, given_words
+from harness.rating.desk import ExerciseResult, SittingPhase, SittingView, effect_words, found_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
-from harness.rating.standing import Given
+from harness.rating.rater_queue import Given
 
 LONGEST = 1000
 MOST_FOUND = 50
@@ -115,7 +115,7 @@ def status_lines(view: SittingView) -> Iterator[str]:
         yield f"kept for the next judgment: {', '.join(notes)}"
 
 
-def explained_lines(explained: Explained) -> Iterator[str]:
+def explained_lines(explained: ExerciseResult) -> Iterator[str]:
     """The answer to an exercise."""
     exercise = explained.exercise
     also = "".join(f" or {LABELS[category]}" for category in exercise.accept)
@@ -201,13 +201,13 @@ class TypedCommand:
 
 
 @frozen
-class NotACommand:
+class InvalidCommand:
     """Why a line is wrong, with the nearest valid one."""
 
     what: str
 
 
-def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
+def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | InvalidCommand:
     """What a line means. A category is written as its whole key, name or label."""
     line = line.strip()
     first, _, rest = line.partition(" ")
@@ -222,21 +222,21 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
             return category
     if first.lower() in _BY_WORD:
         return TypedCommand(_BY_WORD[first.lower()], rest)
-    return NotACommand(f"'{plain_text(line, LONGEST_TOLD)}' is not a command. {_nearest(line, first)}")
+    return InvalidCommand(f"'{plain_text(line, LONGEST_TOLD)}' is not a command. {_nearest(line, first)}")
 
 
-def flag_of(rest: str) -> Flag | NotACommand:
+def flag_of(rest: str) -> Flag | InvalidCommand:
     return next((flag for flag in Flag if flag.value == _normal(rest)), _no_word(rest, [flag.value for flag in Flag]))
 
 
-def sub_flag_of(rest: str) -> SubFlag | NotACommand:
+def sub_flag_of(rest: str) -> SubFlag | InvalidCommand:
     known = [sub_flag.value for sub_flag in SubFlag]
     return next((sub_flag for sub_flag in SubFlag if sub_flag.value == _normal(rest)), _no_word(rest, known))
 
 
-def _no_word(rest: str, known: list[str]) -> NotACommand:
+def _no_word(rest: str, known: list[str]) -> InvalidCommand:
     near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], known, n=1, cutoff=0.4)
-    return NotACommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
+    return InvalidCommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
 
 
 def _nearest(line: str, first: str) -> str:

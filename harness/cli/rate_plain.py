@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from harness.cli.rate_lines import (
-    NotACommand,
+    InvalidCommand,
     RateWord,
     TypedCommand,
     explained_lines,
@@ -29,7 +29,7 @@ from harness.model.judgment import Category, RaterKeys
 from harness.model.numbers import seconds
 from harness.rating.aid import AidState, aid_lines
 from harness.rating.desk import Desk
-from harness.rating.rater_player import HeardAloud, RaterPlayer
+from harness.rating.rater_player import ItemPlayer, RaterPlayer
 from harness.rating.rating_room import RatingRoom
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
@@ -39,7 +39,7 @@ SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` l
 LONGEST_WAIT_S = 120.0
 
 
-def sit_plainly(
+def run_plain_sitting(
     room: RatingRoom,
     desk: Desk,
     keys: RaterKeys,
@@ -79,7 +79,7 @@ class _PlainSitting:
         self.person = self._source.isatty()
         self.status = DONE
         self._room, self._desk, self._keys = room, desk, keys
-        self._listening = HeardAloud(room, desk, player) if player is not None else None
+        self._listening = ItemPlayer(room, desk, player) if player is not None else None
         self._names = names
         self._aid: AidState | None = None
         self._shown: str | None = None
@@ -135,7 +135,7 @@ class _PlainSitting:
             self.status = DONE if self.person else WRONG_LINE
         return not wrong or self.person
 
-    def read_again(self) -> None:
+    def refresh_room(self) -> None:
         """Takes in new responses, evidence and judgments of others."""
         self._read_at_s = time.monotonic()
         try:
@@ -175,20 +175,20 @@ class _PlainSitting:
     def _take(self, line: str) -> bool:
         """Executes a line; False ends the sitting."""
         self._desk.present()
-        if self._aid is not None and self._in_aid(self._aid, line):
+        if self._aid is not None and self._take_aid_line(self._aid, line):
             return self.status == DONE or self.person
         meant = parse(line, self._keys)
         if isinstance(meant, TypedCommand) and meant.word is RateWord.QUIT:
             return False
-        return self.carry_out(lambda: self._carried_out(meant))
+        return self.carry_out(lambda: self._execute(meant))
 
-    def _carried_out(self, meant: Category | TypedCommand | NotACommand) -> str:
-        wrong = self._saves(lambda: self._desk.judge(meant)) if isinstance(meant, Category) else self._do(meant)
+    def _execute(self, meant: Category | TypedCommand | InvalidCommand) -> str:
+        wrong = self._save_and_show(lambda: self._desk.judge(meant)) if isinstance(meant, Category) else self._do(meant)
         if not wrong and (self._desk.view.item is None or time.monotonic() - self._read_at_s > READ_AGAIN_S):
-            self.read_again()
+            self.refresh_room()
         return wrong
 
-    def _saves(self, write: Callable[[], bool], *, undone: bool = False) -> str:
+    def _save_and_show(self, write: Callable[[], bool], *, undone: bool = False) -> str:
         """Writes a row and shows the next item; returns the error, "" for none."""
         self.hush()
         before = self._desk.view.item
@@ -213,13 +213,13 @@ class _PlainSitting:
         self._show()
         return ""
 
-    def _do(self, command: TypedCommand | NotACommand) -> str:
+    def _do(self, command: TypedCommand | InvalidCommand) -> str:
         desk = self._desk
-        if isinstance(command, NotACommand):
+        if isinstance(command, InvalidCommand):
             return command.what
         match command.word:
             case RateWord.UNDO:
-                return self._saves(desk.undo, undone=True)
+                return self._save_and_show(desk.undo, undone=True)
             case RateWord.EARLIER:
                 return self._opens(desk.earlier)
             case RateWord.LATER:
@@ -229,12 +229,12 @@ class _PlainSitting:
             case RateWord.FIND:
                 self.say(found_lines(desk.given(command.rest)))
             case RateWord.SKIP:
-                return self._opens(desk.skip) if desk.view.again else self._saves(desk.skip)
+                return self._opens(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
             case RateWord.HOLD:
-                return self._saves(desk.hold)
+                return self._save_and_show(desk.hold)
             case RateWord.FLAG:
                 flag = flag_of(command.rest)
-                return flag.what if isinstance(flag, NotACommand) else self._saves(lambda: desk.flag(flag))
+                return flag.what if isinstance(flag, InvalidCommand) else self._save_and_show(lambda: desk.flag(flag))
             case RateWord.HELD:
                 desk.release_held()
                 self._show()
@@ -255,7 +255,7 @@ class _PlainSitting:
             case RateWord.GUIDE:
                 self.say(guide_lines(self._keys))
             case RateWord.STATUS:
-                self.read_again()
+                self.refresh_room()
                 self.say(status_lines(desk.view))
             case RateWord.ITEM:
                 self.say(item_lines(desk.view, self._room.round.transcript))
@@ -282,7 +282,7 @@ class _PlainSitting:
                 self.say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
             case RateWord.SUB, rest:
                 flag = sub_flag_of(rest)
-                if isinstance(flag, NotACommand):
+                if isinstance(flag, InvalidCommand):
                     return flag.what
                 desk.toggle(flag)
                 sub_flags = ", ".join(sub_flag.value for sub_flag in desk.view.draft.sub_flags)
@@ -320,7 +320,7 @@ class _PlainSitting:
 
     # The decision aid
 
-    def _in_aid(self, state: AidState, line: str) -> bool:
+    def _take_aid_line(self, state: AidState, line: str) -> bool:
         """Takes a line as an answer in the aid, or a decision about its result; False when it is neither."""
         word = line.lower()
         if word == "back":
@@ -342,7 +342,7 @@ class _PlainSitting:
 
     def _at_the_end(self, state: AidState, line: str) -> bool:
         if line.lower() == "save":
-            self.carry_out(lambda: self._saves(lambda: self._desk.conclude(state)))
+            self.carry_out(lambda: self._save_and_show(lambda: self._desk.conclude(state)))
         elif isinstance(parse(line, self._keys), Category):
             # The rater may believe that this response is saved, and mean the next one.
             self.carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")

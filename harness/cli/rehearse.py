@@ -51,7 +51,7 @@ FAULTS_PER_HOUR = 2.0
 
 
 @frozen
-class RehearsalAsked:
+class RehearsalOptions:
     """The rates of the simulated devices, and how much is simulated."""
 
     missed: float = option("Share of wake phrases missed.", callback=share_of, default="3%")
@@ -71,7 +71,7 @@ def command(
     *,
     scenario: Path = argument(type=SHIPPED_FILE),
     bench_file: Path = option("The bench file.", "--bench", required=True, type=SHIPPED_FILE),
-    asked: RehearsalAsked,
+    asked: RehearsalOptions,
     as_json: bool = json_option("Print one JSON object."),
 ) -> None:
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
@@ -87,7 +87,7 @@ def command(
     from harness.model.bench import OperatorPresence
     from harness.report.rehearsal import Rehearsal, SimulatedDevice
     from harness.scenario.bench import load_bench
-    from harness.scenario.compatibility import check_together
+    from harness.scenario.compatibility import check_compatibility
     from harness.scenario.scenario import load_scenario
     from harness.session.engine.prepare import planned
     from harness.session.plan import evidence_notes
@@ -96,7 +96,7 @@ def command(
     with drawn_progress():
         step("Planning")
         read, bench = load_scenario(scenario), load_bench(bench_file)
-        check_together(read, bench)
+        check_compatibility(read, bench)
         trials = planned(read, bench).trials
         attended = bench.operator is not OperatorPresence.ABSENT
         plan = Rehearsal(trials, read.limits, read.stopping, attended=attended)
@@ -110,7 +110,7 @@ def command(
             tuple(evidence_notes(trials, read.limits, bench.operator)),
         )
     if as_json:
-        click.echo(json.dumps(_told(done)))
+        click.echo(json.dumps(_rehearsal_json(done)))
     else:
         click.echo(plain_text(f"{read.id} on {bench.id}: {counted(len(trials), 'trial')}. No sound is played.", 400))
         for line in _lines(done):
@@ -123,7 +123,7 @@ def command(
 class Rehearsed:
     """What a rehearsal came to. nights: each with its verdict. notes: what no device shows, and a person has to."""
 
-    asked: RehearsalAsked
+    asked: RehearsalOptions
     trials: tuple[Trial, ...]
     left_out: tuple[str, ...]
     runs: list[SimulatedRun]
@@ -143,15 +143,15 @@ class Rehearsed:
         return low, middle, high
 
 
-def nights_of(scenario: Scenario, bench: Bench, request: RehearsalAsked) -> list[tuple[PlayedNight, LimitVerdict]]:
+def nights_of(scenario: Scenario, bench: Bench, request: RehearsalOptions) -> list[tuple[PlayedNight, LimitVerdict]]:
     """Each night with its verdict. A response takes a quarter of its time to begin."""
     from harness.report.session import worst_of
     from harness.session.figures.limits import check_limits
-    from harness.session.simulated.bench import Character
+    from harness.session.simulated.bench import DeviceTraits
     from harness.session.simulated.night import Lengths, SimulatedNight, simulated
     from harness.sound.stimuli.renderer import renderer
 
-    like = Character(
+    like = DeviceTraits(
         wakes=1 - request.missed,
         mishears=request.misheard,
         silent=0.0,
@@ -338,7 +338,7 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
             yield plain_text(f"{first.device}: false accepts {of} = {rate_text} per hour (95 % interval {ends})", 400)
 
 
-def _told(done: Rehearsed) -> dict[str, Any]:
+def _rehearsal_json(done: Rehearsed) -> dict[str, Any]:
     low, middle, high = done.durations_s
     return {
         "assumed": asdict(done.asked),

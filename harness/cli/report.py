@@ -15,11 +15,11 @@ from harness.base.text_table import shown
 from harness.cli.options import A_FILE, argument, audio_option, json_option, option, verb
 from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting
 from harness.model.errors import InputError, Place
-from harness.offline.asked import PagesAsked
+from harness.offline.request import PageOptions
 from harness.offline.wake_log_reading import demand_numbers
 
 if TYPE_CHECKING:
-    from harness.offline.reports.told_log import ToldLog
+    from harness.offline.reports.log_summary import LogSummary
 
 DISAGREES = 3
 _JOURNAL = b'{"journal":'
@@ -56,33 +56,33 @@ def command(
     if junit is not None or (output is not None and Path(log).is_file()):
         if json_wanted:
             raise InputError("--json applies to a log without --html", remedy="Leave one of them out")
-        _evaluations((log, *more), PagesAsked(str(output or ""), str(junit or ""), audio))
+        _evaluations((log, *more), PageOptions(str(output or ""), str(junit or ""), audio))
         return
     if output is not None:
         if json_wanted:
             raise InputError("--json applies to a log only", remedy="For a session: harness report export --json")
         from harness.cli.sessions import session_folder
-        from harness.report.session_cases import SoundsIn
+        from harness.report.session_cases import SoundPlacement
         from harness.report.session_page import write_report
 
         folders = [session_folder(session) for session in (log, *more)]
         with drawn_progress():
-            verdict = write_report(folders, output, SoundsIn(audio))
+            verdict = write_report(folders, output, SoundPlacement(audio))
         click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
         return
     if more or Path(log).is_dir():
         raise InputError("a page about sessions needs a file", remedy="Name one: --html report.html")
-    from harness.offline.reports.told_log import as_json, lines
+    from harness.offline.reports.log_summary import as_json, lines
 
-    summary = _told(log)
+    summary = _read_log_totals(log)
     print_lines([json.dumps(as_json(summary), indent=2)] if json_wanted else map(shown, lines(summary)))
     if summary.differences:
         sys.exit(DISAGREES)
 
 
-def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
+def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
     from harness.cli.evaluate import write_pages
-    from harness.offline.several import read_engines, table_of
+    from harness.offline.evaluation_results import read_engines, table_of
 
     for log in logs:
         for page in filter(None, (pages.report, pages.junit)):
@@ -97,8 +97,8 @@ def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
     write_pages(engines, table_of(engines, None, {}), pages)
 
 
-def _told(name: str) -> ToldLog:
-    from harness.offline.reports.told_log import read_sums, told
+def _read_log_totals(name: str) -> LogSummary:
+    from harness.offline.reports.log_summary import read_sums, summarise_log
 
     with readable(name) as file:
         try:
@@ -113,7 +113,7 @@ def _told(name: str) -> ToldLog:
     if not (log.info or sums.lines or log.totals):
         raise InputError("this log is empty", place=Place(file.name), remedy="Give the log of an evaluation")
     demand_numbers(log, file.name)
-    return told(log, sums)
+    return summarise_log(log, sums)
 
 
 @contextmanager

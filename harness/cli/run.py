@@ -26,8 +26,8 @@ from harness.cli.options import (
     flag,
     json_option,
     option,
+    option_group,
     site_options,
-    together,
     verb,
 )
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
@@ -52,7 +52,7 @@ class RunView(Enum):
 
 
 @frozen
-class WatchAsked:
+class WatchOptions:
     """How to watch a run. report: the JUnit report to write at its end. no_watch: return at once."""
 
     plain: bool
@@ -140,7 +140,7 @@ def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
     return _Watch(place, printer, attended=present).until_it_ends()
 
 
-class _Left(Exception):
+class _InterruptedAgain(Exception):
     """The user pressed Ctrl-C again."""
 
 
@@ -166,7 +166,7 @@ class _Watch:
         before = signal.signal(signal.SIGINT, self._interrupted)
         try:
             return self._print_all()
-        except _Left:
+        except _InterruptedAgain:
             return INTERRUPTED
         finally:
             signal.signal(signal.SIGINT, before)
@@ -199,7 +199,7 @@ class _Watch:
         with suppress(OSError):  # a terminal that is gone
             os.write(2, f"harness: {text}. {self._remedy()}\n".encode())
         if self._stopping:
-            raise _Left
+            raise _InterruptedAgain
         self._stopping = True
         if self._place.alive:
             os.kill(self._place.pid, signal.SIGTERM)
@@ -251,7 +251,7 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
         raise
 
 
-def watch_to_report(place: EnginePlace, request: WatchAsked, *, history: bool = False) -> int:
+def watch_to_report(place: EnginePlace, request: WatchOptions, *, history: bool = False) -> int:
     """Like `watch`, and always writes the session's report afterwards."""
     try:
         return watch(place, request.view, history=history)
@@ -323,7 +323,7 @@ def note_unanswered(folder: Path, *, dashboard: bool) -> None:
         click.echo(plain_text(f"note: {note}", LONGEST_NOTE), err=True)
 
 
-def _demand_alone(site: Site, request: WatchAsked) -> None:
+def _demand_alone(site: Site, request: WatchOptions) -> None:
     """InputError for options of the site without --web, and for another view beside it."""
     site.demand_web("live")
     if site.web and (request.plain or request.as_json or request.report is not None or request.no_watch):
@@ -346,7 +346,7 @@ def command(
     bench: Path = option("The bench file.", required=True, type=SHIPPED_FILE),
     sessions: Path = sessions_option,
     seed: int | None = option("Random seed for the order and for simulated devices.", show_default="the scenario's"),
-    asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
+    asked: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     only_prepare: bool = flag(
         "Plan the session, print its folder and return. `harness run resume` plays it.", "--prepare"
     ),
@@ -415,7 +415,7 @@ def command(
 def resume(
     *,
     session: str = argument(),
-    asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
+    asked: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
     trust: bool = flag("Run the programs that a session from an archive names."),
     site: Site = site_options("live"),
@@ -435,14 +435,14 @@ def resume(
     from harness.model.record import EndReason
     from harness.session.engine.assemble import demand_trust
     from harness.session.engine.launch import find, start_engine
-    from harness.session.log.database import take_up_rescue
+    from harness.session.log.database import restore_rescued_log
     from harness.session.log.reader import LogReader
     from harness.session.resumption import Resumption
 
     _demand_alone(site, asked)
     with until_watched(asked.report, Path(session).name):
         folder = session_folder(session)
-        if find(folder) is None and (rescued := take_up_rescue(SessionFolder(folder))):
+        if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
         with LogReader(folder) as reader:
             standing = Resumption.of(reader.entries())
@@ -486,7 +486,7 @@ def _verdict(folder: Path) -> int:
 def attach(
     *,
     session: str | None = argument(required=False),
-    asked: WatchAsked = together(**VIEW, **JUNIT),
+    asked: WatchOptions = option_group(**VIEW, **JUNIT),
     site: Site = site_options("live"),
 ) -> None:
     """Watch and control a running session.

@@ -13,9 +13,9 @@ import click
 
 from harness.base.text_table import shown
 from harness.cli import streams
-from harness.cli.options import WordOf, demand_limits, flag, many, option, share, target_option, verb
-from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
-from harness.model.choices import ERROR_RATES, Aligned, Marks, SpeakersBy, TextUnit, TranscriptFormat
+from harness.cli.options import EnumChoice, demand_limits, flag, option, repeatable, share, target_option, verb
+from harness.cli.streams import STDIN, InputFile, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
+from harness.model.choices import ERROR_RATES, AlignmentSelection, MarkScope, SpeakerPairing, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from harness.transcripts.reports.scoring_json import Scored, SourceFile
     from harness.transcripts.scoring import Scoring
     from harness.transcripts.talkers import PairedTalkers, TalkerPair
-    from harness.transcripts.words import Wording
+    from harness.transcripts.words import WordRules
 
 SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
-_SPEAKER_RATES = {SpeakersBy.CP: "cp", SpeakersBy.TCP: "tcp", SpeakersBy.ORC: "ORC-"}
+_SPEAKER_RATES = {SpeakerPairing.CP: "cp", SpeakerPairing.TCP: "tcp", SpeakerPairing.ORC: "ORC-"}
 LIST_SUFFIXES = (".yaml", ".yml")
 Cross = tuple[str, str]
 
@@ -74,7 +74,7 @@ class ScoreRules:
         default=ENGLISH,
         metavar="TAG",
     )
-    marks: Marks = option("Files in which { a / b }, @, (w) and w;tag are marks.", default=Marks.BOTH)
+    marks: MarkScope = option("Files in which { a / b }, @, (w) and w;tag are marks.", default=MarkScope.BOTH)
     like_sclite: bool = flag("As sclite: ignore the case of A-Z, and references without hypothesis.")
     optional_words: bool = flag("Count an omitted word (w) of the reference as correct.")
     fragments: bool = flag("Count a fragment such as sho- as correct against a word that begins with it.")
@@ -85,7 +85,7 @@ class ScoreRules:
         default=SPEAKERS,
         metavar="TYPE",
     )
-    speakers: SpeakersBy | None = option(
+    speakers: SpeakerPairing | None = option(
         "Pair the speakers of recordings to minimise errors: cp (cpWER), tcp (also by time: tcpWER), or orc "
         "(reference segments to streams: ORC-WER). Both files are stm or seglst."
     )
@@ -94,9 +94,9 @@ class ScoreRules:
     )
     by_time: bool = flag("Align the words of two ctm files by their times alone, as sclite -T.")
 
-    def wording(self, reference_format: TranscriptFormat) -> Wording:
+    def wording(self, reference_format: TranscriptFormat) -> WordRules:
         """How words are compared; InputError for an unknown normalisation or a mistake in its file."""
-        from harness.transcripts.words import Wording
+        from harness.transcripts.words import WordRules
 
         fold = self.like_sclite
         if self.unit is not TextUnit.WORD:
@@ -114,15 +114,15 @@ class ScoreRules:
                     )
         if self.normalise is None:
             of_sro = Normalisation.SNOR if reference_format is TranscriptFormat.SRO else Normalisation.VERBATIM
-            return Wording(of_sro, fold_case=fold, marks=self.marks, unit=self.unit)
+            return WordRules(of_sro, fold_case=fold, marks=self.marks, unit=self.unit)
         if self.normalise in tuple(Normalisation):
-            return Wording(Normalisation(self.normalise), None, fold, self.marks, self.language, self.unit)
+            return WordRules(Normalisation(self.normalise), None, fold, self.marks, self.language, self.unit)
         if self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.transcripts.files.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise))
-            return Wording(rewriting.base, rewriting, fold, self.marks, self.language, self.unit)
+            return WordRules(rewriting.base, rewriting, fold, self.marks, self.language, self.unit)
         raise InputError(
             f"{self.normalise!r} is not a normalisation",
             remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
@@ -132,7 +132,7 @@ class ScoreRules:
         """InputError for what does not go with --speakers, --by-time or --glm, or needs them."""
         if self.glm_encoding is not None and self.glm is None:
             raise InputError("--glm-encoding needs --glm", remedy="Add it, or drop --glm-encoding")
-        if self.collar is not None and self.speakers is not SpeakersBy.TCP:
+        if self.collar is not None and self.speakers is not SpeakerPairing.TCP:
             raise InputError("--collar needs --speakers tcp", remedy="Add it, or drop --collar")
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
             raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
@@ -148,7 +148,7 @@ class ScoreRules:
                 other = "--by-time" if self.by_time else "--speakers"
                 raise InputError(f"{name} does not go with {other}", remedy="Drop one of them")
 
-    def name(self, wording: Wording) -> str:
+    def name(self, wording: WordRules) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""
         optional = self.optional_words and any(wording.reads_marks)
         also = (("optional words", optional), ("fragments", self.fragments))
@@ -168,7 +168,7 @@ class ScoreRules:
 def command(
     *,
     reference: str = option("File of reference transcripts; - is standard input.", "-r", required=True, metavar="REF"),
-    hypotheses: tuple[str, ...] = many(
+    hypotheses: tuple[str, ...] = repeatable(
         "File of recognised transcripts; - is standard input. Repeat to compare systems.",
         "-H",
         "--hypothesis",
@@ -180,14 +180,14 @@ def command(
     groups: str | None = option(
         "Print the WER by each column of this list. Its header: id,voice,level_dbfs, …", metavar="FILE.csv"
     ),
-    crossed: tuple[Cross, ...] = many(
+    crossed: tuple[Cross, ...] = repeatable(
         "Print the WER by two columns as a matrix (repeatable).", "--cross", callback=crosses, metavar="COLUMN,COLUMN"
     ),
-    alignments: Aligned | None = option(
+    alignments: AlignmentSelection | None = option(
         "Print reference and hypothesis aligned: utterances with errors, or all (without a value: errors).",
-        type=WordOf(Aligned),
+        type=EnumChoice(AlignmentSelection),
         is_flag=False,
-        flag_value=Aligned.ERRORS.value,
+        flag_value=AlignmentSelection.ERRORS.value,
     ),
     confusions: int | None = option(
         f"Print the N most frequent confusions of each kind; 0 for all (without a value: {LISTED_CONFUSIONS}).",
@@ -257,10 +257,10 @@ def command(
 
 
 def _scored(
-    reference: Readable,
-    hypothesis: Readable,
+    reference: InputFile,
+    hypothesis: InputFile,
     rules: ScoreRules,
-    listed: Readable | None,
+    listed: InputFile | None,
     crossed: Sequence[Cross],
     *,
     hashed: bool,
@@ -288,7 +288,7 @@ def _scored(
         if rules.by_time:
             from harness.transcripts.by_time import by_time
 
-            wording, aligned = replace(wording, marks=Marks.NONE), by_time
+            wording, aligned = replace(wording, marks=MarkScope.NONE), by_time
         name = rules.name(wording) + (", aligned by time" if rules.by_time else "")
         if rules.glm is not None:
             from harness.transcripts.files.mapping_file import MappedSide, read_mapping
@@ -336,16 +336,16 @@ def _scored(
 
 
 def _by_talkers(
-    reference: tuple[Readable, TranscriptFormat],
-    hypothesis: tuple[Readable, TranscriptFormat],
+    reference: tuple[InputFile, TranscriptFormat],
+    hypothesis: tuple[InputFile, TranscriptFormat],
     rules: ScoreRules,
-    wording: Wording,
+    wording: WordRules,
 ) -> tuple[Scoring, PairedTalkers]:
     """Both files read and scored with their speakers paired; InputError."""
     from harness.transcripts.files.transcripts import read_segments
     from harness.transcripts.scoring import score
     from harness.transcripts.talkers import COLLAR_S, pair_talkers
-    from harness.transcripts.words import Wording
+    from harness.transcripts.words import WordRules
 
     assert rules.speakers is not None
     of, hypotheses = (
@@ -353,19 +353,23 @@ def _by_talkers(
         for file, form in (reference, hypothesis)
     )
     collar_s = COLLAR_S if rules.collar is None else rules.collar
-    wording = replace(wording, marks=Marks.NONE)
+    wording = replace(wording, marks=MarkScope.NONE)
     pairs = pair_talkers(of, hypotheses, wording, rules.speakers, collar_s)
     name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
-    if rules.speakers is SpeakersBy.TCP:
+    if rules.speakers is SpeakerPairing.TCP:
         name = f"{name} with a collar of {exact(collar_s)} s"
     # The words are normalised already.
-    written = Wording(Normalisation.VERBATIM, marks=Marks.NONE, unit=wording.unit)
+    written = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=wording.unit)
     scoring = score(pairs.references, pairs.hypotheses, written, name, aligned=lambda *_: pairs.aligned)
     return scoring, pairs
 
 
 def _groupings(
-    reference: Readable, references: Transcripts, form: TranscriptFormat, listed: Readable | None, encoding: str | None
+    reference: InputFile,
+    references: Transcripts,
+    form: TranscriptFormat,
+    listed: InputFile | None,
+    encoding: str | None,
 ) -> list[Groupings]:
     """The list, and the labels of an stm file; InputError for a mistake in either."""
     if listed is None and form is not TranscriptFormat.STM:
@@ -385,7 +389,7 @@ def _groupings(
     return groupings
 
 
-def _source_file(file: Readable, form: TranscriptFormat, encoding: str, hashed: bool) -> SourceFile:
+def _source_file(file: InputFile, form: TranscriptFormat, encoding: str, hashed: bool) -> SourceFile:
     import hashlib
 
     from harness.transcripts.reports.scoring_json import SourceFile
@@ -401,7 +405,7 @@ def _lines(
     systems: Sequence[Scored],
     comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]],
-    alignments: Aligned | None,
+    alignments: AlignmentSelection | None,
     confusions: int | None,
 ) -> Iterator[str]:
     from harness.transcripts.reports.text import compared, report

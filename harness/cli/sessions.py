@@ -17,7 +17,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
 
 if TYPE_CHECKING:
-    from harness.cli.options import RatedAsked
+    from harness.cli.options import RatedSessionOptions
     from harness.session.figures.progress import Progress
     from harness.wake.wake import WakeFigures
 
@@ -101,7 +101,7 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
     return read_round(Path(files[0]))
 
 
-def rated_sessions(request: RatedAsked) -> RatedSessions:
+def rated_sessions(request: RatedSessionOptions) -> RatedSessions:
     """The sessions, and the round whose judgments count: the one on the command line, else the round file's."""
     named, round_id = request.named, request.round_id
     round_ = named_round(named)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, csv_option, flag, json_option, many, verb
+from harness.cli.options import argument, csv_option, flag, json_option, repeatable, verb
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import Grouping
@@ -27,7 +27,7 @@ def command(
     as_csv: bool = csv_option("One row per trial (and device), for a spreadsheet."),
     trials: bool = flag("Print only the table of trials."),
     wer: bool = flag("Print word errors by voice, level, device and so on."),
-    groupings: tuple[str, ...] = many(
+    groupings: tuple[str, ...] = repeatable(
         f"With --wer: group by {', '.join(Grouping)}, or a column of a list of recordings. Repeat for several.",
         "--by",
         metavar="NAME",

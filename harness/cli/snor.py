@@ -16,7 +16,7 @@ from harness.cli.options import argument, flag, option, output_option, verb
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
-from harness.transcripts.snor import Form, homophone
+from harness.transcripts.snor import SnorForm, homophone
 
 if TYPE_CHECKING:
     from harness.transcripts.files.sro import ConvertedBlock, SeenIds
@@ -38,7 +38,7 @@ def command(
         "--output-format",
         former=("--to",),
         required=True,
-        type=click.Choice([form.value for form in Form]),
+        type=click.Choice([form.value for form in SnorForm]),
     ),
     output: str = output_option(
         "Write here; on any error nothing is written.",
@@ -63,8 +63,8 @@ def command(
     """
     from harness.transcripts.files.sro import SeenIds
 
-    to = Form(form)
-    if homophones is not None and to is not Form.EXPANDED:
+    to = SnorForm(form)
+    if homophones is not None and to is not SnorForm.EXPANDED:
         raise InputError(
             "--homophones applies only to Expanded SNOR", remedy="Use --output-format esn, or remove --homophones"
         )
@@ -72,7 +72,7 @@ def command(
         if is_one_place(homophones, output):
             raise InputError("--output and --homophones name the same file", remedy="Name two different files")
         refuse_overwriting(homophones, files)
-    if place_edits and to is not Form.SNR:
+    if place_edits and to is not SnorForm.SNR:
         raise InputError(
             "--place-edits applies only to .snr", remedy="Use --output-format snr, or remove --place-edits"
         )
@@ -109,7 +109,7 @@ def command(
 
 def _convert(
     name: str,
-    form: Form,
+    form: SnorForm,
     encoding: str,
     place_edits: bool,
     seen: SeenIds | None,

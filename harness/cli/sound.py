@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, many, option, output_option, verb
+from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, option, output_option, repeatable, verb
 from harness.model.numbers import fixed, seconds
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def record(
     ),
     takes: int = option("Recordings of each prompt.", within=(1, 100), default=1),
     wait: float = option("Longest wait for the talker to begin, s.", within=(1, 600), default=10.0),
-    columns: tuple[str, ...] = many("Further column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
+    columns: tuple[str, ...] = repeatable("Further column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
     """Record a person who reads PROMPTS, a text file with a prompt in each line.
 

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from harness.base.progress import drawn
+from harness.base.progress import report_progress_to
 from harness.base.text_file import refuse_endless
 from harness.base.text_table import shown, width_of
 from harness.base.whole_file import WholeFile
@@ -28,7 +28,7 @@ STDIN_NAME = "<stdin>"
 
 
 @frozen
-class Readable:
+class InputFile:
     """A file to read, and what a person calls it."""
 
     path: Path
@@ -36,7 +36,7 @@ class Readable:
 
 
 @contextmanager
-def readable(written: str) -> Iterator[Readable]:
+def readable(written: str) -> Iterator[InputFile]:
     """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile.
 
     InputError of the block names the file as the person did.
@@ -44,7 +44,7 @@ def readable(written: str) -> Iterator[Readable]:
     path = Path(written)
     # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
     if written != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
-        with _naming(Readable(path, written)) as file:
+        with _naming(InputFile(path, written)) as file:
             yield file
         return
     import tempfile  # here, since it takes long to import and few need it
@@ -66,12 +66,12 @@ def readable(written: str) -> Iterator[Readable]:
                 ) from error
             with stream:
                 _keep(stream, copy_path, written)
-        with _naming(Readable(copy_path, STDIN_NAME if written == STDIN else written)) as file:
+        with _naming(InputFile(copy_path, STDIN_NAME if written == STDIN else written)) as file:
             yield file
 
 
 @contextmanager
-def _naming(file: Readable) -> Iterator[Readable]:
+def _naming(file: InputFile) -> Iterator[InputFile]:
     try:
         yield file
     except InputError as error:
@@ -112,7 +112,7 @@ def _keep(stream: BinaryIO, path: Path, name: str) -> None:
         ) from error
 
 
-def _named(error: InputError, file: Readable) -> InputError:
+def _named(error: InputError, file: InputFile) -> InputError:
     """The error with the name that people know in place of that of a temporary file."""
     if isinstance(error, InputProblems):
         problems = [_named(problem, file) for problem in error.problems]
@@ -330,7 +330,7 @@ def drawn_progress() -> Iterator[None]:
     if not on_terminal(sys.stderr):
         yield
         return
-    with drawn(draw):
+    with report_progress_to(draw):
         try:
             yield
         finally:

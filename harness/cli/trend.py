@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import A_FILE, Printed, argument, many, option, printed_options, verb
+from harness.cli.options import A_FILE, OutputFormat, argument, option, printed_options, repeatable, verb
 from harness.cli.streams import drawn_progress, print_lines, width
 
 WORSE = 1
@@ -19,13 +19,15 @@ WORSE = 1
 def command(
     *,
     folder: Path = argument(type=click.Path(exists=True, file_okay=False, path_type=Path)),
-    names: tuple[str, ...] = many("Only this measure. Repeat for several.", "--measure", metavar="NAME"),
+    names: tuple[str, ...] = repeatable("Only this measure. Repeat for several.", "--measure", metavar="NAME"),
     device: str | None = option("Only this device.", metavar="NAME"),
     since: datetime | None = option(
         "Only sessions that began then or later (UTC).", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M"))
     ),
     html: Path | None = option("Also write a page of HTML.", type=A_FILE, writes=True),
-    printed: Printed = printed_options("Print one JSON object.", "One row per session and measure, for a spreadsheet."),
+    printed: OutputFormat = printed_options(
+        "Print one JSON object.", "One row per session and measure, for a spreadsheet."
+    ),
     recent: int | None = option(
         "Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions.",
         "--fail-on-change",

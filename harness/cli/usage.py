@@ -24,7 +24,7 @@ class CommandLineError(click.UsageError):
         click.echo(self.message, file=file, err=file is None)
 
 
-def worded(error: click.UsageError, hint: str = "") -> CommandLineError:
+def reworded_error(error: click.UsageError, hint: str = "") -> CommandLineError:
     """The error in our words: `harness run: --seed: 'x' is not a whole number. Write a whole number`. hint: a further
     sentence."""
     if isinstance(error, CommandLineError):

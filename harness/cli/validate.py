@@ -98,7 +98,7 @@ class ValidatedFiles:
         """Checks every scenario on the bench if exactly one bench was given. Otherwise it checks only the voices."""
         if not (scenarios := self.of(FileKind.SCENARIO)):
             return
-        from harness.scenario.compatibility import check_together
+        from harness.scenario.compatibility import check_compatibility
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
         from harness.session.plan import evidence_notes, plan
 
@@ -109,7 +109,7 @@ class ValidatedFiles:
                 if bench is None:
                     refuse_unspeakable(scenario)
                     continue
-                check_together(scenario, bench)
+                check_compatibility(scenario, bench)
                 trials = plan(scenario, bench)
                 refuse_unplayable(scenario, trials)
                 self.of_pair += ((path, note) for note in evidence_notes(trials, scenario.limits, bench.operator))
@@ -248,11 +248,11 @@ def _planned(scenario: Scenario) -> str:
 
 
 def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
-    from harness.scenario.scenario import planned_of
+    from harness.scenario.scenario import trial_count
 
     counts: dict[TrialKind, int] = {}
     for trial in scenario.trials:
-        counts[trial.kind] = counts.get(trial.kind, 0) + planned_of(trial, scenario.matrix)
+        counts[trial.kind] = counts.get(trial.kind, 0) + trial_count(trial, scenario.matrix)
     return counts
 
 

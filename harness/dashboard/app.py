@@ -19,8 +19,8 @@ from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.messages import CommandWanted, NoticeWanted
-from harness.dashboard.screens.asking import Asked, AskingPanel, QuestionPanel, SpeakingPanel
 from harness.dashboard.screens.panels import HelpPanel, Panel, Sheet
+from harness.dashboard.screens.questions import Asked, AskingPanel, QuestionPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
@@ -98,7 +98,7 @@ class Dashboard(GuardedApp):
             self._was_stopped = False
             with suppress(EngineError):  # it has ended meanwhile, as the screen says already
                 self._link = self._connection()
-                self.watch_.found_again()
+                self.watch_.reconnected()
         view = self.watch_.view()
         # While the app shuts down, screens lose their widgets one by one.
         if not self.is_running or not self._run.is_attached or not self._run.is_mounted:
@@ -187,7 +187,7 @@ class Dashboard(GuardedApp):
             welcome = self.watch_.view().welcome
             if welcome is not None and SessionFolder(Path(welcome.session_folder)).judgments.is_file():
                 try:
-                    self.watch_.see_later(later_rows(Path(welcome.session_folder)))
+                    self.watch_.take_later_judgments(later_rows(Path(welcome.session_folder)))
                 except LogError as error:
                     self.watch_.tell(plain_text(f"judgments from other programs cannot be read: {error.what}"), False)
             self.push_screen(RatingScreen(self._rater))

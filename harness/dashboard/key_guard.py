@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from harness.base.leaving import stop_job
+from harness.base.signals import stop_job
 
 REPEAT_S = 0.12
 """The same key within this time is a key held down: keyboards repeat 10 to 40 times a second."""

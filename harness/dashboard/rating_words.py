@@ -37,7 +37,7 @@ DIGIT_ROW = dict(zip("&é\"'(-è_çà", "1234567890", strict=True))
 NEEDS_SHIFT = "on this keyboard the digits need Shift; the letters beside them need none"
 
 
-class DigitDoubt:
+class AzertyDigitCheck:
     """Asks once whether a sign is meant that AZERTY gives for a digit: there, `-` is the key of 6.
 
     Raters who have labelled with a digit or a letter know their keyboard, and are not asked. by_key: category of a key.

@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
-from harness.base.leaving import ASKED_TO_END, leave_soon
+from harness.base.signals import ASKED_TO_END, exit_soon
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.screens.judging import JudgingScreen
@@ -56,7 +56,7 @@ class SittingApp(GuardedApp):
         for number in self._ends_with:
             if signal.getsignal(number) is not signal.SIG_IGN:  # what is ignored stays ignored, e.g. under `nohup`
                 asyncio.get_running_loop().add_signal_handler(
-                    number, lambda number: self.exit(leave_soon(number)), number
+                    number, lambda number: self.exit(exit_soon(number)), number
                 )
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name

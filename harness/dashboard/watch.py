@@ -156,7 +156,7 @@ class Watch:
             case _Closed(why=why):
                 self.lost(why)
 
-    def see_later(self, rows: Iterable[Entry]) -> None:
+    def take_later_judgments(self, rows: Iterable[Entry]) -> None:
         """Takes judgments made away from the bench, so that these responses are not shown again.
 
         Responses skipped or held there are still shown: the engine has no row to replace.
@@ -188,7 +188,7 @@ class Watch:
             if pending.then is not None:
                 pending.then(Answered(command_id, False, "the engine is gone"))
 
-    def found_again(self) -> None:
+    def reconnected(self) -> None:
         """A new connection follows one that was lost."""
         self._view = replace(self._view, gone=None)
 

@@ -8,14 +8,14 @@ from harness.base.foreign import plain_text
 from harness.model.numbers import NOTHING, fixed, hundredths, percent
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
-from harness.model.trial import Listening, Trial
+from harness.model.trial import ListeningSpec, Trial
 from harness.statistics.intervals import Share
-from harness.transcripts.recognition import HeardUnit, WordsHeard
+from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 
 SILENT_DBFS = -99.0
 
 
-def told_in(name: str) -> str:
+def screen_text(name: str) -> str:
     """A text of these screens from its file."""
     return Path(__file__).with_name("texts").joinpath(name).read_text(encoding="utf-8")
 
@@ -28,7 +28,7 @@ def share(value: Share) -> str:
     return f"{value.count}/{value.total} {percent(value.value, 0)} ({hundredths(low, 0)}–{hundredths(high, 0)})"
 
 
-def wer(words: WordsHeard, width: int = 80) -> str:
+def wer(words: GroupTranscripts, width: int = 80) -> str:
     """A WER with its interval, and transcripts of attempts: `5.0 % (1–9) by query  14/15`.
 
     The unit of the interval is left out where there is no room.
@@ -41,7 +41,7 @@ def wer(words: WordsHeard, width: int = 80) -> str:
     if low_high is None:
         return f"{percent(counts.wer, 1)}  {transcripts}"
     figure = f"{percent(counts.wer, 1)} ({hundredths(low_high[0], 0)}–{hundredths(low_high[1], 0)})"
-    text = f"{figure} by {'query' if words.unit is HeardUnit.QUERIES else 'try'}  {transcripts}"
+    text = f"{figure} by {'query' if words.unit is SamplingUnit.QUERIES else 'try'}  {transcripts}"
     return text if len(text) <= width else f"{figure}  {transcripts}"
 
 
@@ -51,7 +51,7 @@ def level(value_dbfs: float | None) -> str:
     return fixed(value_dbfs, 0, "dBFS") if value_dbfs > SILENT_DBFS else "silent"
 
 
-def heard_text(listening: Listening, limit: int = 60) -> str:
+def heard_text(listening: ListeningSpec, limit: int = 60) -> str:
     """The sound of a wake, command or ambient trial in words, escaped."""
     if listening.kind is TrialKind.AMBIENT:
         return f"ambient: {plain_text(listening.source, limit) or 'sound'}"

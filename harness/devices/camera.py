@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.device_sources import Picture
 from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
@@ -120,7 +120,7 @@ class CameraFrames:
     def __init__(self, options: CameraOptions, clock: Clock) -> None:
         self._options, self._clock = options, clock
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # its messages would appear on our screens
-        self._cv2: Any = installed("cv2", *_EXTRA)
+        self._cv2: Any = import_extra("cv2", *_EXTRA)
         self._cv2.utils.logging.setLogLevel(self._cv2.utils.logging.LOG_LEVEL_ERROR)
         name = plain_text(str(options.source), 200)
         self._capture = self._opened()
@@ -259,7 +259,7 @@ class Camera(ReadingsStream):
     @staticmethod
     def demand_host(options: CameraOptions) -> None:
         """DeviceError without the camera, InputError without the file or the password; PluginError without OpenCV."""
-        installed("cv2", *_EXTRA)
+        import_extra("cv2", *_EXTRA)
         options.address()
         path = Path(str(options.source) if options.number is None else f"/dev/video{options.number}")
         if not options.is_url and not path.exists():

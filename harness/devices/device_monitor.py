@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.devices.device_sources import HeardBytes, now_heard
+from harness.devices.device_sources import DeviceOutput, now_heard
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
 from harness.devices.wire import messages
@@ -84,7 +84,7 @@ class DeviceMonitor:
         self._path = Path(self.profile.path)
         self._seen = self._state_of_file()
         self._look_at_s = 0.0
-        self._recent: deque[HeardBytes] = deque()
+        self._recent: deque[DeviceOutput] = deque()
         self._recent_bytes = 0
         self._begin()
 
@@ -99,7 +99,7 @@ class DeviceMonitor:
         self.latest = ""
         """The last line that a threshold has read, and its state."""
 
-    def take(self, heard: HeardBytes) -> list[MonitorRow]:
+    def take(self, heard: DeviceOutput) -> list[MonitorRow]:
         """The rows for new output."""
         if heard.data:
             self._recent.append(heard)
@@ -115,7 +115,7 @@ class DeviceMonitor:
         self.lines = self.mapped = self.unmapped = self.retained = self.bytes = 0
         return [row for heard in self._recent for row in self._rows(heard)]
 
-    def _rows(self, heard: HeardBytes) -> list[MonitorRow]:
+    def _rows(self, heard: DeviceOutput) -> list[MonitorRow]:
         self.bytes += len(heard.data)
         rows = self._message(heard) if heard.topic else self._bytes(heard)
         self._count(rows)
@@ -188,7 +188,7 @@ class DeviceMonitor:
             return None
         return file_status.st_mtime_ns, file_status.st_size
 
-    def _bytes(self, heard: HeardBytes) -> list[MonitorRow]:
+    def _bytes(self, heard: DeviceOutput) -> list[MonitorRow]:
         if self._decoder is None:
             return self._read(heard.data, heard)
         rows: list[MonitorRow] = []
@@ -196,7 +196,7 @@ class DeviceMonitor:
             rows += [_frame(piece, heard)] if isinstance(piece, WireFrame) else self._read(piece, heard)
         return rows
 
-    def _read(self, data: bytes, heard: HeardBytes) -> list[MonitorRow]:
+    def _read(self, data: bytes, heard: DeviceOutput) -> list[MonitorRow]:
         readings = self._console.read(data, heard.at)
         return [self._row(reading, heard) for reading in readings if self._is_shown(reading)]
 
@@ -212,7 +212,7 @@ class DeviceMonitor:
             self._level_told_s = reading.at.at_s
         return True
 
-    def _row(self, reading: LineReading, heard: HeardBytes) -> MonitorRow:
+    def _row(self, reading: LineReading, heard: DeviceOutput) -> MonitorRow:
         if reading.level:
             made = "; ".join(text for text in (_words(reading.observations), plain_text(reading.level)) if text)
             at, error_s = reading.at, None
@@ -247,7 +247,7 @@ class DeviceMonitor:
             at.error_s if self._baud is not None else None,
         )
 
-    def _message(self, heard: HeardBytes) -> list[MonitorRow]:
+    def _message(self, heard: DeviceOutput) -> list[MonitorRow]:
         seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
         text = heard.data.decode("utf-8", errors="backslashreplace")
         line = plain_text(f"{heard.topic} {text}", LONGEST)
@@ -280,7 +280,7 @@ def plain_text_lines(text: str) -> str:
     return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
 
 
-def _frame(frame: WireFrame, heard: HeardBytes) -> MonitorRow:
+def _frame(frame: WireFrame, heard: DeviceOutput) -> MonitorRow:
     try:
         message = messages.decode(frame)
     except HarnessError as error:

@@ -22,7 +22,7 @@ CHUNK_BYTES = 4096
 
 
 @frozen
-class HeardBytes:
+class DeviceOutput:
     """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
 
     retained: the broker stored it earlier, so it is not a current event.
@@ -35,12 +35,12 @@ class HeardBytes:
     retained: bool = False
 
 
-def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> HeardBytes:
+def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> DeviceOutput:
     """Output that has arrived now."""
-    return HeardBytes(Stamp(threads.monotonic(), error_s), threads.wall(), data, topic, retained)
+    return DeviceOutput(Stamp(threads.monotonic(), error_s), threads.wall(), data, topic, retained)
 
 
-class HeardQueue:
+class DeviceOutputQueue:
     """A queue from a reading thread to the monitor, bounded in bytes.
 
     When it is full, a source that can `wait` waits; otherwise the oldest bytes are dropped. lost_bytes: their number.
@@ -48,12 +48,12 @@ class HeardQueue:
 
     def __init__(self) -> None:
         self.lost_bytes = 0
-        self._held: deque[HeardBytes] = deque()
+        self._held: deque[DeviceOutput] = deque()
         self._bytes = 0
         self._changed = threads.condition()
         self._closed = False
 
-    def put(self, heard: HeardBytes, *, wait: bool = False) -> None:
+    def put(self, heard: DeviceOutput, *, wait: bool = False) -> None:
         with self._changed:
             while wait and self._bytes > HELD_BYTES and not self._closed:
                 self._changed.wait(0.2)
@@ -64,9 +64,9 @@ class HeardQueue:
                 self._bytes -= gone
                 self.lost_bytes += gone
 
-    def take(self, at_most_bytes: int) -> list[HeardBytes]:
+    def take(self, at_most_bytes: int) -> list[DeviceOutput]:
         """What has arrived, in order."""
-        taken: list[HeardBytes] = []
+        taken: list[DeviceOutput] = []
         with self._changed:
             while self._held and at_most_bytes > 0:
                 piece = self._held.popleft()
@@ -82,7 +82,7 @@ class HeardQueue:
             self._changed.notify_all()
 
 
-def heard_from(source: DeviceSource, at_most_bytes: int) -> list[HeardBytes]:
+def heard_from(source: DeviceSource, at_most_bytes: int) -> list[DeviceOutput]:
     """What has arrived. A live source also reports that time has passed, for rules that wait for further lines."""
     taken = source.queue.take(at_most_bytes)
     return [*taken, now_heard(b"")] if source.live else taken
@@ -96,7 +96,7 @@ class DeviceSource(Protocol):
 
     name: str
     live: bool
-    queue: HeardQueue
+    queue: DeviceOutputQueue
     ended: bool
     trouble: str
 
@@ -133,7 +133,7 @@ class StreamSource:
     def __init__(self, name: str, opened: Callable[[], BinaryIO], *, live: bool = True) -> None:
         self.name = name
         self.live = live
-        self.queue = HeardQueue()
+        self.queue = DeviceOutputQueue()
         self.ended = False
         self.trouble = ""
         self._opened = opened

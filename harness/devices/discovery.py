@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.base import threads
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.devices.serial.port import lasting_names, listed, usb_ids
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
@@ -57,7 +57,7 @@ def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[F
 
     DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
     """
-    zeroconf = installed("zeroconf", "the library that discovers devices", "discover")
+    zeroconf = import_extra("zeroconf", "the library that discovers devices", "discover")
     names: dict[tuple[str, str], None] = {}
 
     def changed(*, service_type: str, name: str, state_change: Any, **_: object) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
 from harness.devices.declared import Abilities, SetupAdvice
@@ -153,7 +153,7 @@ def key(options: EsphomeOptions) -> str | None:
 
 def demand_library() -> None:
     """PluginError when aioesphomeapi is not installed."""
-    installed("aioesphomeapi", "the library for ESPHome devices", "esphome")
+    import_extra("aioesphomeapi", "the library for ESPHome devices", "esphome")
     log = logging.getLogger("aioesphomeapi")
     if not log.handlers:
         log.addHandler(logging.NullHandler())  # what it has to say is in its errors, too

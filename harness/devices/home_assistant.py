@@ -282,7 +282,7 @@ class AssistLink:
     def _here(self) -> Stamp:
         return Stamp(self._now_s())
 
-    def _there(self, at_s: float) -> Stamp:
+    def _host_stamp(self, at_s: float) -> Stamp:
         """When it was, by our clock."""
         return self._clock.host_time(round(at_s * 1e6))
 
@@ -304,7 +304,7 @@ class AssistLink:
         way_s = self._options.hold_back_ms / 2000
         at = self._here()
         if before and since_s is not None:  # the first state may have begun long ago
-            made = self._there(since_s)
+            made = self._host_stamp(since_s)
             at = Stamp(made.at_s - way_s, made.error_s + way_s)
         if state == _LISTENING and since_s is not None:
             self._listened.append(since_s)
@@ -361,7 +361,7 @@ class AssistLink:
         return any(near) if starts else None
 
     def _tell_stage(self, event: Any, events: list[Any]) -> None:
-        kind, data, at = str(event["type"]), event["data"] or {}, self._there(_time(event))
+        kind, data, at = str(event["type"]), event["data"] or {}, self._host_stamp(_time(event))
         if kind in _WITHOUT_RESULT:
             return
         self._tell(kind, data, at)

@@ -18,7 +18,7 @@ from harness.model.numbers import exact
 from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.sound.capture import Block, Capture, Ring
+from harness.sound.capture import Block, Capture, RingBuffer
 from harness.sound.endpoints import EndpointRules
 from harness.sound.level import rms_dbfs
 
@@ -77,7 +77,7 @@ class Microphone:
         self.id = id
         self._options = options
         self._surroundings = surroundings
-        self._ring = Ring(options.keep_s)
+        self._ring = RingBuffer(options.keep_s)
         self._queue: queue.Queue[_Item] = threads.bounded_queue(_QUEUE_BLOCKS)
         self._capture: Capture | None = None
         self._thread: threading.Thread | None = None
@@ -105,7 +105,7 @@ class Microphone:
             self._surroundings.sound_server,
             on_block=self._take,
             on_fault=lambda at, reason: self._put(lambda: self._lose(at, reason)),
-            on_back=lambda at: self._put(lambda: self._return(at)),
+            on_back=lambda at: self._put(lambda: self._report_link_back(at)),
             on_overrun=self._overran,
         )
         try:
@@ -184,7 +184,7 @@ class Microphone:
             for source in self._sources:
                 self._sink(LinkLost(source, at, reason))
 
-    def _return(self, at: Stamp) -> None:
+    def _report_link_back(self, at: Stamp) -> None:
         for source in self._sources:
             if self._sink is not None:
                 self._sink(LinkBack(source, at))

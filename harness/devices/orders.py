@@ -14,7 +14,7 @@ from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.model.stands import BenchOrder, PowerSwitch, Stand
+from harness.model.positioners import BenchOrder, Positioner, PowerSwitch
 
 ORDERS = ("carry_out", "request")
 """Methods of a driver of stands and switches; it has one of them."""
@@ -93,13 +93,13 @@ class OrderAnswers:
                 continue
 
 
-class StandSetting:
+class PositionerSetting:
     """A stand as a device with one setting (`HasSettings`): where it stands.
 
     Its place is not known before the first movement, and after one that failed.
     """
 
-    def __init__(self, stand: Stand, driver: TakesOrders | AsksOperator, clock: Clock) -> None:
+    def __init__(self, stand: Positioner, driver: TakesOrders | AsksOperator, clock: Clock) -> None:
         self.stand = stand
         self._driver = driver
         self._clock = clock

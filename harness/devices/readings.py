@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from harness.base import threads
 from harness.devices.declared import Abilities
-from harness.devices.device_sources import HeardBytes, HeardQueue
+from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
 from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
@@ -132,7 +132,7 @@ class ReadingsSource:
 
     def __init__(self, name: str, connect: Callable[[], ReadingsLink]) -> None:
         self.name = name
-        self.queue = HeardQueue()
+        self.queue = DeviceOutputQueue()
         self.ended = False
         self.trouble = ""
         self._connect = connect
@@ -160,5 +160,5 @@ class ReadingsSource:
                 self.trouble = self._readings.why_ended()
                 break
             for line, at in self._readings.taken:
-                self.queue.put(HeardBytes(at, threads.wall() - (threads.monotonic() - at.at_s), line))
+                self.queue.put(DeviceOutput(at, threads.wall() - (threads.monotonic() - at.at_s), line))
         self.ended = True

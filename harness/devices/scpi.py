@@ -10,12 +10,12 @@ from typing import Any
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import OrderAnswers
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.frozen import frozen
-from harness.model.stands import BenchOrder, filled
+from harness.model.positioners import BenchOrder, filled
 
 _CONNECT_MS = 5000
 _LOOK_MS = 300
@@ -169,5 +169,5 @@ _REMEDY = "Check that it is on, and `resource` in the bench"
 def _visa(options: ScpiOptions) -> Any:
     """PyVISA; PluginError when it is not installed, or PyVISA-py is not and the options name it."""
     if options.visa == "@py":
-        installed("pyvisa_py", "PyVISA-py, which reaches SCPI instruments", "scpi")
-    return installed("pyvisa", "PyVISA, which reaches SCPI instruments", "scpi")
+        import_extra("pyvisa_py", "PyVISA-py, which reaches SCPI instruments", "scpi")
+    return import_extra("pyvisa", "PyVISA, which reaches SCPI instruments", "scpi")

@@ -28,7 +28,7 @@ from harness.devices import tcp
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import DriverOutlet
-from harness.devices.wire.console import Console, ProofPace
+from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
@@ -150,7 +150,7 @@ class RunningCommand:
         self._child.wait(END_GRACE_S)
         status = self._child.status
         how = "has closed its output" if status is None else ended_words(status)
-        words = plain_text(self._child.last_words(), 300)
+        words = plain_text(self._child.last_error_line(), 300)
         return f"{self._name} {how}" + (f": {words}" if words else "")
 
     def close(self) -> None:
@@ -353,7 +353,7 @@ class TextStream:
         """Reads until the end; why it ended."""
         options, outlet = self._options, self._outlet
         console = Console(self._profile, self.id, hold_back_s=self.hold_back_s, measured=False)
-        pace = ProofPace()
+        pace = HeartbeatThrottle()
         ready = re.compile(options.ready) if options.ready else None
         began_s = heard_s = self._clock.now_s()
         back, unread = False, b""

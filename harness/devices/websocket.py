@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.base.ports import Surroundings
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import StreamSource
@@ -103,7 +103,7 @@ def _headers(options: WebSocketOptions) -> dict[str, str]:
 
 def demand_library() -> tuple[Any, Any]:
     """The library's client and its exceptions; PluginError when it is not installed."""
-    return installed("websockets.sync.client", *_EXTRA), installed("websockets.exceptions", *_EXTRA)
+    return import_extra("websockets.sync.client", *_EXTRA), import_extra("websockets.exceptions", *_EXTRA)
 
 
 def connected(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_s: float = 0.0) -> Any:

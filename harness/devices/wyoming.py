@@ -26,7 +26,7 @@ from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import DriverOutlet
 from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
 from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
-from harness.devices.wire.console import Console, ProofPace
+from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.segments import WyomingEvents
 from harness.devices.wyoming_server import (
@@ -35,9 +35,9 @@ from harness.devices.wyoming_server import (
     ServerLink,
     connected,
     reported_info,
+    reported_version,
     sends_detections,
     wake_phrases,
-    who_answers,
 )
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
@@ -419,7 +419,7 @@ class Wyoming:
             connected(options.server).close()
         self._connected.clear()
         self._console = Console(self._profile, self.id, hold_back_s=options.hold_back_ms / 1000, measured=False)
-        self._pace = ProofPace()
+        self._pace = HeartbeatThrottle()
         self._outlet.open(sink)
         try:
             self._relay = WyomingRelay(
@@ -486,7 +486,7 @@ class Wyoming:
                 if options.mode is not WyomingMode.SERVER:
                     tcp.listen(options.address).close()
                     free = f"{options.address} is free to listen at" + (", and " if far_end else "")
-                answers = f"{far_end} answers: {who_answers(far_end)}" if far_end else ""
+                answers = f"{far_end} answers: {reported_version(far_end)}" if far_end else ""
             except DeviceError as error:
                 yield Check("wyoming", Level.FAIL, f"{id}: {error.what}", error.remedy)
             else:

@@ -61,7 +61,7 @@ class ServerLink:
         self._events = WyomingEvents(EVENT_BYTES, payloads=True)
         self._early: list[tuple[StreamSegment, float]] = []
         try:
-            self._be_accepted(stop)
+            self._await_acceptance(stop)
         except OSError as error:
             self._socket.close()
             raise DeviceError(
@@ -79,7 +79,7 @@ class ServerLink:
         self._played = threads.event()
         self._threads = [threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._work)]
 
-    def _be_accepted(self, stop: threading.Event) -> None:
+    def _await_acceptance(self, stop: threading.Event) -> None:
         """A satellite that has another server answers no question after `run-satellite`, but may stay connected."""
         self._send("run-satellite")
         self._send("describe")
@@ -201,7 +201,7 @@ class ServerLink:
 
     def _work(self) -> None:
         try:
-            self._work_off()
+            self._run_jobs()
         except BaseException:
             self._why = _BROKEN
             raise
@@ -209,7 +209,7 @@ class ServerLink:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _work_off(self) -> None:
+    def _run_jobs(self) -> None:
         while True:
             job: Callable[[], object] | None = partial(self._send, "ping")
             with contextlib.suppress(queue.Empty):
@@ -324,7 +324,7 @@ def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, A
     return {}
 
 
-def who_answers(address: str) -> str:
+def reported_version(address: str) -> str:
     """Name and version that a satellite or a service reports; "no version" without an answer. DeviceError."""
     return _described(reported_info(address)) or "no version"
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import soxr
 
-from harness.base.plugins import installed, pip_install
+from harness.base.plugins import import_extra, pip_install
 from harness.model.errors import InputError, PluginError
 from harness.model.stimulus import Samples, Waveform
 
@@ -66,7 +66,7 @@ class FasterWhisper:
     def __init__(self, model: Path | None = None, *, beam_size: int = 5, language: str = "en") -> None:
         # The hub client reads this at import: it must never use the network.
         os.environ["HF_HUB_OFFLINE"] = "1"
-        faster_whisper = installed("faster_whisper", "the recogniser faster_whisper", "recogniser")
+        faster_whisper = import_extra("faster_whisper", "the recogniser faster_whisper", "recogniser")
         folder = packaged_model() if model is None else model
         try:
             self._model: Any = faster_whisper.WhisperModel(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.engines.framed import Framed
 from harness.model.errors import PluginError, did_you_mean
 from harness.model.frozen import frozen
@@ -38,7 +38,7 @@ class MicroWakeWord:
     rate_hz: ClassVar[int] = RATE_HZ
 
     def __init__(self, phrase: str = "alexa", *, refractory_s: float = 1.0, threshold: float | None = None) -> None:
-        pymicro_wakeword = installed("pymicro_wakeword", "the wake engine microwakeword", "lab")
+        pymicro_wakeword = import_extra("pymicro_wakeword", "the wake engine microwakeword", "lab")
         if not (math.isfinite(refractory_s) and refractory_s >= 0):
             raise ValueError(f"refractory_s must be finite and not negative, not {refractory_s}")
         key = phrase.strip().lower().replace(" ", "_")

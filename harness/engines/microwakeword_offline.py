@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.engines.framed import Framed
 from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, NotKnown, network_of, processor
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
-from harness.engines.tflite_file import Broken, Graph, Op, read_model, with_output
+from harness.engines.tflite_file import Graph, InvalidModelFile, Op, read_model, with_output
 from harness.model.errors import InputError, PluginError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
@@ -42,7 +42,7 @@ class ModelFile:
 
 def package() -> Any:
     """pymicro_wakeword; PluginError if it is not installed."""
-    return installed("pymicro_wakeword", "the wake engine microwakeword", "offline")
+    return import_extra("pymicro_wakeword", "the wake engine microwakeword", "offline")
 
 
 def library_path() -> Path:
@@ -364,7 +364,7 @@ def _graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
     try:
         graphs = read_model(content)
         entry = graphs[0].tensors[graphs[0].inputs[0]]
-    except (Broken, IndexError) as error:
+    except (InvalidModelFile, IndexError) as error:
         raise InputError(
             f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Name a microWakeWord .tflite file"
         ) from None

@@ -184,7 +184,7 @@ def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedEngi
         return LoadedEngine(text, engine.facts)
 
 
-def load_or_say(text: str) -> LoadedEngine:
+def load_or_explain(text: str) -> LoadedEngine:
     """Loads a task's model, returns its facts and closes it. Errors of loading become `missing`."""
     try:
         return loaded_model(text)

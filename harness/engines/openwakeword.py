@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.base.ports import ScoreStream
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.openwakeword_classifier import (
     EMBEDDING_SIZE,
     Classifier,
-    Listens,
+    StreamingClassifier,
     listening_classifier,
     load_classifier,
 )
@@ -226,7 +226,7 @@ class _Scores:
 class StreamingScores:
     """A sound through the package, 80 ms at a time. features: the package's OpenWakeWordFeatures."""
 
-    def __init__(self, phrase: str, features: Any, classifier: Listens) -> None:
+    def __init__(self, phrase: str, features: Any, classifier: StreamingClassifier) -> None:
         self._scores = _Scores(phrase)
         self._features, self._classifier = features, classifier
         features.reset()
@@ -259,7 +259,7 @@ class StreamingScores:
 class CallByCall:
     """Single scores as the package computes them, from only the sound that they depend on."""
 
-    def __init__(self, features: Any, classifier: Listens, windows: int) -> None:
+    def __init__(self, features: Any, classifier: StreamingClassifier, windows: int) -> None:
         self._features, self._classifier = features, classifier
         self.calls = windows + _CALLS_BEFORE_AN_EMBEDDING
         """Calls of the mel model that a score depends on, including its own."""
@@ -385,7 +385,7 @@ class OpenWakeWordOffline:
         made = f"pyopen-wakeword {version('pyopen-wakeword')}"
         theirs = package.OpenWakeWordFeatures.from_builtin()
         streaming = theirs, listening_classifier(self._path, content, theirs.lib)
-        self._streaming: tuple[Any, Listens] | None = streaming
+        self._streaming: tuple[Any, StreamingClassifier] | None = streaming
         self._fast: tuple[Features, Classifier, CallByCall] | None = None
         if way == "fast":
             classifier = load_classifier(self._path, content, theirs.lib)
@@ -443,7 +443,7 @@ class OpenWakeWordOffline:
 
 def _package() -> Any:
     note = " (its models are CC BY-NC-SA)"
-    return installed("pyopen_wakeword", "the engine openwakeword", "openwakeword", note)
+    return import_extra("pyopen_wakeword", "the engine openwakeword", "openwakeword", note)
 
 
 def _models_folder(package: Any) -> Path:

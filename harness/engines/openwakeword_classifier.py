@@ -29,7 +29,7 @@ class Classifier(Protocol):
         ...
 
 
-class Listens(Protocol):
+class StreamingClassifier(Protocol):
     """The package's own way: feed an embedding, take the scores that it completes."""
 
     def process_streaming(self, embeddings: Array) -> Iterable[float]: ...
@@ -57,19 +57,19 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
         raise _refused(path, error) from error
 
 
-def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Listens:
+def listening_classifier(path: Path, content: bytes, interpreter: Any) -> StreamingClassifier:
     """The classifier as the package runs it, one embedding at a time. InputError for a file that is not an
     openWakeWord classifier."""
     try:
         if path.suffix.lower() == ".onnx":
-            return _OnnxListens(OnnxClassifier(OnnxModel(content)))
+            return _OnnxStreamingClassifier(OnnxClassifier(OnnxModel(content)))
         _tflite_windows(content)
         _check_prepared(path, interpreter)
     except ValueError as error:
         raise _refused(path, error) from error
     import pyopen_wakeword
 
-    classifier: Listens = pyopen_wakeword.OpenWakeWord.from_model(path)
+    classifier: StreamingClassifier = pyopen_wakeword.OpenWakeWord.from_model(path)
     return classifier
 
 
@@ -117,7 +117,7 @@ class PackageClassifier:
         return scores
 
 
-class _OnnxListens:
+class _OnnxStreamingClassifier:
     def __init__(self, classifier: OnnxClassifier) -> None:
         self._classifier = classifier
         self._kept = np.zeros((0, EMBEDDING_SIZE), np.float32)

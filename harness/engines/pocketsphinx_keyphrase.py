@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.plugins import installed
-from harness.base.refractory import Separated
+from harness.base.plugins import import_extra
+from harness.base.refractory import RefractoryFilter
 from harness.engines.framed import Framed
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
@@ -48,7 +48,7 @@ Sounds = dict[str, list[str]]
 
 def _package() -> Any:
     """The package, imported. PluginError, with the remedy, if it is not installed."""
-    return installed("pocketsphinx", "the engine pocketsphinx", "offline")
+    return import_extra("pocketsphinx", "the engine pocketsphinx", "offline")
 
 
 def _words_of(phrase: str) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ class _Search:
         self._blocks = Framed(_BLOCK_SAMPLES)
         self._samples = 0
         self._told = 0
-        self._separated = Separated(refractory_samples)
+        self._separated = RefractoryFilter(refractory_samples)
         self._spots: list[OfflineSpot] = []
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:

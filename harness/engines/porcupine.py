@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.engines.framed import FramedSpots, Pcm, sha256_of
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
@@ -104,7 +104,7 @@ def _needs_key(package: Any) -> bool:
 
 
 def _package() -> Any:
-    package = installed("pvporcupine", "the engine porcupine", "porcupine")
+    package = import_extra("pvporcupine", "the engine porcupine", "porcupine")
     if _needs_key(package) and not os.environ.get(KEY):
         raise PluginError(
             f"pvporcupine {version('pvporcupine')} needs an access key",

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe, program_command, shown
-from harness.base.refractory import Separated
+from harness.base.refractory import RefractoryFilter
 from harness.engines import process_protocol as protocol
 from harness.engines.framed import Framed
 from harness.engines.offline_loading import fingerprint
@@ -87,7 +87,7 @@ class Talk:
             self._close()
             pipe = self._pipe = ProgramPipe(self.command, self._hang_s)
         else:
-            pipe = self._served()
+            pipe = self._running_pipe()
             pipe.send(protocol.begin(self._file))
         self.open_file = FileTalk(pipe, self._mode, self._hang_s, self._file, self.hello)
         return self.open_file
@@ -97,7 +97,7 @@ class Talk:
         self.open_file = None
         self._close()
 
-    def _served(self) -> ProgramPipe:
+    def _running_pipe(self) -> ProgramPipe:
         if self._pipe is not None and self._pipe.alive:
             return self._pipe
         pipe, hello = self._start()
@@ -198,7 +198,7 @@ class FileTalk:
             raise self._fault(f"wrote {self._lines} lines in {seconds(self._sent / self._hello.rate_hz)} of sound")
         try:
             if self._mode is Mode.ONCE and self._lines == 1 and protocol.is_hello(text):
-                self._agrees(protocol.hello_of(text))
+                self._check_same_kind(protocol.hello_of(text))
                 return False
             line = protocol.line_of(text, self._hello.rate_hz, self._sent)
         except ProtocolFault as fault:
@@ -236,7 +236,7 @@ class FileTalk:
             raise self._fault(f"sent scores beyond the {self._sent} samples that it was given")
         self._said.append(scores)
 
-    def _agrees(self, hello: EngineHello) -> None:
+    def _check_same_kind(self, hello: EngineHello) -> None:
         if (hello.kind, hello.rate_hz) != (self._hello.kind, self._hello.rate_hz):
             raise self._fault(
                 f"is of kind {hello.kind.value} at {hello.rate_hz} Hz",
@@ -315,7 +315,7 @@ class ProcessEngine:
         self._spot_samples = round(number(settings, SPOT_DURATION) / 1000 * hello.rate_hz)
         self._refractory_samples = round(number(settings, REFRACTORY) / 1000 * hello.rate_hz)
         try:
-            _agree(settings, hello)
+            _check_settings(settings, hello)
             rule, point, points = _rule(settings, hello.scores, hello.rate_hz)
         except InputError:
             self.close()
@@ -389,7 +389,7 @@ class _Spots:
     def __init__(self, file: FileTalk, spot_samples: int, refractory_samples: int) -> None:
         self._file = file
         self._spot_samples = spot_samples
-        self._separated = Separated(refractory_samples)
+        self._separated = RefractoryFilter(refractory_samples)
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         self._file.feed(samples)
@@ -413,7 +413,7 @@ class _Tracks:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        parts_by_phrase = gathered(
+        parts_by_phrase = group_by(
             (report.phrase, report) for report in self._file.take(flush=flush) if isinstance(report, EngineScores)
         )
         return tuple(
@@ -422,7 +422,7 @@ class _Tracks:
         )
 
 
-def _agree(settings: Mapping[str, str], hello: EngineHello) -> None:
+def _check_settings(settings: Mapping[str, str], hello: EngineHello) -> None:
     """Settings for mode once must not contradict a hello."""
     for setting, value in ((KIND, hello.kind.value), (RATE, str(hello.rate_hz))):
         if settings.get(setting.name, value) != value:

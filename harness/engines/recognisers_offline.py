@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.base.ports import OfflineEngine
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
 from harness.engines.offline_loading import fingerprint
@@ -147,7 +147,7 @@ class MoonshineOffline:
 
 
 def _moonshine() -> Any:
-    return installed("moonshine_voice", "the recogniser moonshine", "moonshine")
+    return import_extra("moonshine_voice", "the recogniser moonshine", "moonshine")
 
 
 def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, files: tuple[str, ...]) -> Path | None:

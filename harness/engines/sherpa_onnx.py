@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.engines.framed import FramedSpots, Pcm, model_folder, sha256_of
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
@@ -100,7 +100,7 @@ class SherpaOnnx:
 
 
 def _package() -> Any:
-    return installed("sherpa_onnx", "the engine sherpa_onnx", "sherpa")
+    return import_extra("sherpa_onnx", "the engine sherpa_onnx", "sherpa")
 
 
 def _phrases(path: Path) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 _Number = TypeVar("_Number", bound=np.generic)
 
 
-class Broken(ValueError):
+class InvalidModelFile(ValueError):
     """The bytes are not a valid model file."""
 
 
@@ -30,7 +30,7 @@ class FlatTable:
     def root(cls, content: bytes, identifier: bytes) -> FlatTable:
         """The root table of a file that begins with that identifier."""
         if content[4:8] != identifier:
-            raise Broken(f"it does not begin with the mark of a {identifier.decode()} file")
+            raise InvalidModelFile(f"it does not begin with the mark of a {identifier.decode()} file")
         return cls(content, struct.unpack_from("<I", content)[0])
 
     def number(self, field: int, form: str, default: int) -> int:
@@ -61,13 +61,13 @@ class FlatTable:
         try:
             return np.frombuffer(self._content, np.dtype(kind).newbyteorder("<"), count, start)
         except ValueError as error:
-            raise Broken(f"a vector extends beyond the end of the file: {error}") from None
+            raise InvalidModelFile(f"a vector extends beyond the end of the file: {error}") from None
 
     def element(self, field: int, number: int) -> int:
         """Byte position of an element in a vector of 32-bit numbers."""
         start, count = self._vector(field)
         if number >= count:
-            raise Broken("a vector is shorter than it should be")
+            raise InvalidModelFile("a vector is shorter than it should be")
         return start + 4 * number
 
     def text(self, field: int) -> str:
@@ -88,11 +88,11 @@ class FlatTable:
 
     def _read(self, form: str, place: int) -> Any:
         if place < 0:  # struct would count from the end
-            raise Broken("a table points outside of the file")
+            raise InvalidModelFile("a table points outside of the file")
         try:
             return struct.unpack_from(form, self._content, place)[0]
         except struct.error as error:
-            raise Broken(f"a table points outside of the file: {error}") from None
+            raise InvalidModelFile(f"a table points outside of the file: {error}") from None
 
 
 class Op(IntEnum):
@@ -190,9 +190,9 @@ def read_model(content: bytes) -> tuple[Graph, ...]:
     try:
         graphs = tuple(_graph(graph, codes, buffers) for graph in model.tables(2))
     except IndexError:
-        raise Broken("an operator or a tensor refers to an index that does not exist") from None
+        raise InvalidModelFile("an operator or a tensor refers to an index that does not exist") from None
     if not graphs:
-        raise Broken("the file has no graph")
+        raise InvalidModelFile("the file has no graph")
     return graphs
 
 
@@ -221,7 +221,7 @@ def _tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
         try:
             values = content.view(_TYPES[kind]).reshape(shape)
         except ValueError as error:
-            raise Broken(f"a constant does not fill its shape: {error}") from None
+            raise InvalidModelFile(f"a constant does not fill its shape: {error}") from None
     quantised = tensor.table(4)
     scales = quantised.array(2, np.float32) if quantised else None
     zeros = quantised.array(3, np.int64) if quantised else None

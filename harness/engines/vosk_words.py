@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.engines.framed import Framed, Pcm, model_folder, sha256_of
 from harness.engines.offline_loading import fingerprint
 from harness.model.errors import EngineError
@@ -90,4 +90,4 @@ class VoskWords:
 
 
 def _package() -> Any:
-    return installed("vosk", "the engine vosk", "vosk")
+    return import_extra("vosk", "the engine vosk", "vosk")

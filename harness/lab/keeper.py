@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness.base.child_process import ChildProcess, describe, python
+from harness.base.child_process import ChildProcess, describe, python_command
 from harness.lab.lab import Lab
 from harness.model.errors import HarnessError, LabError
 
@@ -22,15 +22,15 @@ _POLL_S = 0.2
 _DOWN_WITHIN_S = 30.0
 
 
-class KeptLab:
+class TemporaryLab:
     """The lab of HARNESS_LAB, started anew; LabError when it cannot start. keep: it runs on whatever happens."""
 
     def __init__(self, settings: Path, *, keep: bool = False) -> None:
-        self._keeper = ChildProcess(python("harness.lab.keeper", str(settings)))
+        self._keeper = ChildProcess(python_command("harness.lab.keeper", str(settings)))
         try:
             answer = self._keeper.stdout.readline()
             if not answer:
-                raise LabError(f"the virtual lab cannot start: {self._keeper.last_words()}")
+                raise LabError(f"the virtual lab cannot start: {self._keeper.last_error_line()}")
             if failure := json.loads(answer):
                 raise LabError(failure)
             if keep:

@@ -17,13 +17,13 @@ from harness.base.child_process import (
     KnownProcess,
     describe,
     last_line,
-    python,
+    python_command,
     read_process,
     save_process,
     start_detached,
 )
 from harness.base.places import lab_folder
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.devices.mqtt.broker import HOST
 from harness.lab.assistant.settings import AssistantSettings, read_settings
 from harness.lab.sound_server import ROOMS, LabSoundServer, Room, named_room
@@ -76,7 +76,7 @@ class Lab:
         with self._locked():
             self.started = ()
             state = self._state()
-            self._outlast_the_dying()
+            self._await_killed_parts()
             missing = tuple(part for part in PARTS if not self._alive(part))
             if state is not None and missing != PARTS:
                 self._refuse_others(state, settings_path, room)
@@ -152,7 +152,7 @@ class Lab:
             port = self._start_broker(port if isinstance(port, int) else 0)
         if ASSISTANT in parts:
             self._assistant_path.unlink(missing_ok=True)
-            arguments = python(
+            arguments = python_command(
                 "harness.lab.assistant", "--state", str(self._assistant_path), "--mqtt", f"{HOST}:{port}"
             )
             if settings_path is not None:
@@ -175,7 +175,7 @@ class Lab:
                 else _sha256(settings_path)
             ),
         }
-        write_whole(self._state_path, json.dumps(lab_state, indent=1).encode())
+        write_atomically(self._state_path, json.dumps(lab_state, indent=1).encode())
 
     def _start_sound(self, room: Room) -> None:
         if self._server is not None:
@@ -216,7 +216,9 @@ class Lab:
         port_file = self.folder / "broker.port"
         port_file.unlink(missing_ok=True)
         self._start(
-            BROKER, python("harness.devices.mqtt.broker", "--outlive", str(port_file), f"{HOST}:{port}"), os.environ
+            BROKER,
+            python_command("harness.devices.mqtt.broker", "--outlive", str(port_file), f"{HOST}:{port}"),
+            os.environ,
         )
         self._await(BROKER, port_file.exists, 15.0)
         return int(port_file.read_text(encoding="ascii"))
@@ -314,12 +316,12 @@ class Lab:
         started = self._started(part)
         return started is not None and started.alive()
 
-    def _outlast_the_dying(self) -> None:
+    def _await_killed_parts(self) -> None:
         """Waits for parts that were just killed: their process or port may still exist, but they are not running."""
         for part in PARTS:
             started = self._started(part)
             if started is not None:
-                started.outlast()
+                started.await_exit()
 
     def _last_line(self, part: str) -> str:
         path = self.log_path(part)

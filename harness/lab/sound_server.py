@@ -274,7 +274,7 @@ class LabSoundServer:
                 if true():
                     return
             time.sleep(0.01)
-        last = (self._child.last_words() if self._child is not None else "") or otherwise
+        last = (self._child.last_error_line() if self._child is not None else "") or otherwise
         self.stop()
         raise LabError(f"the sound server did not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
 

@@ -97,7 +97,7 @@ class LabelProposalShown(StrEnum):
     BEFORE = "before"
 
 
-class SecondWork(StrEnum):
+class SecondAnnotatorMode(StrEnum):
     """How the second annotator of an utterance works: by HAND, or by the GROUPS of proposals as the first does.
 
     By hand the two are independent of each other and of the proposals; by groups both lean on the same proposals.
@@ -107,7 +107,7 @@ class SecondWork(StrEnum):
     GROUPS = "groups"
 
 
-class WorkOrder(StrEnum):
+class LabellingOrder(StrEnum):
     """In which order utterances are labelled by hand: what a classifier DOUBTS most first, or at RANDOM."""
 
     DOUBT = "doubt"
@@ -134,11 +134,11 @@ class AnnotationProject:
     annotators: tuple[str, ...] = ()
     per_utterance: int = 1
     double_share: float = 1.0
-    second: SecondWork = SecondWork.HAND
+    second: SecondAnnotatorMode = SecondAnnotatorMode.HAND
     seed: int = 0
     files: tuple[tuple[str, str], ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    order: WorkOrder = WorkOrder.RANDOM
+    order: LabellingOrder = LabellingOrder.RANDOM
     batch: int = 50
     target_error: float = 0.01
     tied: bool = False
@@ -187,7 +187,7 @@ class Proposed:
 
 
 @frozen
-class OfPage:
+class PageRow:
     """What an annotator makes of a proposal for these utterances of a page.
 
     page: the same in the rows of one page, accepted and struck. intents: what was proposed. time_s: at the whole page.
@@ -205,14 +205,14 @@ class OfPage:
 
 
 @frozen
-class Accepted(OfPage):
+class Accepted(PageRow):
     """An annotator finds the proposal of a batch right for them."""
 
     kind: Literal["accepted"] = "accepted"
 
 
 @frozen
-class Struck(OfPage):
+class Struck(PageRow):
     """… finds it wrong: they are to be labelled by hand."""
 
     kind: Literal["struck"] = "struck"
@@ -290,7 +290,7 @@ Act = Accepted | Struck | Labelled | Skipped | Adjudicated
 
 def utterances_of(row: Act) -> tuple[str, ...]:
     """Those that it is about."""
-    return row.utterances if isinstance(row, OfPage) else (row.utterance,)
+    return row.utterances if isinstance(row, PageRow) else (row.utterance,)
 
 
 class AnnotationAction(StrEnum):

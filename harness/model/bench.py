@@ -16,7 +16,7 @@ from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState
-from harness.model.stands import PowerSwitch, Stand
+from harness.model.positioners import Positioner, PowerSwitch
 
 PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
 """Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
@@ -573,7 +573,7 @@ class Bench:
     max_noise_floor_dbfs: float | None = None
     checks: BenchChecks | None = None
     actuators: tuple[Equipment, ...] = ()
-    stands: tuple[Stand, ...] = ()
+    stands: tuple[Positioner, ...] = ()
     power: tuple[PowerSwitch, ...] = ()
 
     def device(self, device_id: str) -> Device:

@@ -45,7 +45,7 @@ class Calibration:
         return f"{full}, measured on {self.measured_on}, expires on {self.expires_on}"
 
 
-def in_short(words: str) -> str:
+def short_calibration(words: str) -> str:
     """`near 94.4 dB(A) until 2027-05-22`, of a part of a session's sound path; "" if that is not a calibration."""
     name, separator, rest = words.partition(": 0 dBFS = ")
     expires_on = rest.partition(", expires on ")[2]

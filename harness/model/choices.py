@@ -29,7 +29,7 @@ class Grouping(StrEnum):
     RECORDING = "recording"
 
 
-class Derived(StrEnum):
+class CategoryGroup(StrEnum):
     """Groups of categories with a name, beside the eleven categories. Defined in `MEMBERS`."""
 
     SATISFIED = "satisfied"
@@ -44,7 +44,7 @@ class Reading(StrEnum):
     WRONG = "b"
 
 
-class Bound(StrEnum):
+class LimitBound(StrEnum):
     """What a limit is on. SAFE: the end of the interval that makes it harder to keep."""
 
     POINT = "point"
@@ -53,7 +53,7 @@ class Bound(StrEnum):
     SAFE = "safe"
 
 
-class Parting(StrEnum):
+class ResultGrouping(StrEnum):
     """What results can be grouped by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
 
     DEVICE = "device"
@@ -63,21 +63,21 @@ class Parting(StrEnum):
     SESSION = "session"
 
 
-class ChosenBy(StrEnum):
+class TargetBasis(StrEnum):
     """What must keep the target. ESTIMATE: the rate itself. BOUND: the upper end of its 95 % interval."""
 
     ESTIMATE = "estimate"
     BOUND = "bound"
 
 
-class LimitsOn(StrEnum):
+class LimitBasis(StrEnum):
     """What a limit is compared with. BOUND: the upper end of the 95 % interval, which is what a claim needs."""
 
     BOUND = "bound"
     ESTIMATE = "estimate"
 
 
-class Marks(StrEnum):
+class MarkScope(StrEnum):
     """In which texts alternatives, words that may be left out and tags are marks; elsewhere their signs are letters."""
 
     BOTH = "both"
@@ -107,7 +107,7 @@ class JudgmentFormat(StrEnum):
     PARQUET = "parquet"
 
 
-class Aligned(StrEnum):
+class AlignmentSelection(StrEnum):
     """Which utterances of a scoring are shown word below word."""
 
     ERRORS = "errors"
@@ -138,7 +138,7 @@ class ProposalMethod(StrEnum):
     CLASSIFIER = "classifier"
 
 
-class SpeakersBy(StrEnum):
+class SpeakerPairing(StrEnum):
     """How the speakers of two transcripts of a recording with several are paired.
 
     CP: concatenated minimum permutation. TCP: the same, time-constrained. ORC: optimal reference combination.
@@ -159,7 +159,7 @@ class CorpusFormat(StrEnum):
     TRN = "trn"
 
 
-class Which(StrEnum):
+class CountedAttempt(StrEnum):
     """Which attempt of a trial counts: the first that tests something, or the one that decided."""
 
     FIRST = "first"
@@ -221,9 +221,9 @@ LISTED_UTTERANCES = 20
 SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
 LAB_PARTS = (SOUND, BROKER, ASSISTANT)
 YARDSTICKS_KNOWN = ("atis", "snips")
-By = Parting | Grouping
+By = ResultGrouping | Grouping
 CONDITIONS = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE, Grouping.CONDITION)
-_ALL_BY = (*Parting, *CONDITIONS)
+_ALL_BY = (*ResultGrouping, *CONDITIONS)
 PARTINGS: dict[str, By] = dict(zip(map(str, _ALL_BY), _ALL_BY, strict=True))
 HANG_AFTER_S = 60.0
 """What a file may take over what its length explains."""

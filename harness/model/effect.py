@@ -10,7 +10,7 @@ from enum import StrEnum
 from harness.model.frozen import frozen
 
 
-class EffectWord(StrEnum):
+class EffectOutcome(StrEnum):
     """How far the wanted effect happened; UNKNOWN means no answer, never "no"."""
 
     RIGHT = "right"
@@ -72,7 +72,7 @@ class EffectEvidence:
     """
 
     check: EffectCheck
-    word: EffectWord = EffectWord.UNKNOWN
+    word: EffectOutcome = EffectOutcome.UNKNOWN
     source: EffectSource = EffectSource.NONE
     said: str = ""
     due_wall_s: float | None = None

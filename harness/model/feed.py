@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
 from harness.model.judgment import Judgment
-from harness.model.record import Entry, Question, ReviewWord
+from harness.model.record import Entry, Question, ReviewVerdict
 
 
 class StateWord(StrEnum):
@@ -207,7 +207,7 @@ class AnswerEffect(ClientCommand):
 
     trial_id: str
     attempt: int
-    word: EffectWord
+    word: EffectOutcome
     detail: str = ""
     take: int | None = None
     kind: Literal["answer_effect"] = "answer_effect"
@@ -224,7 +224,7 @@ class Review(ClientCommand):
     """Say what an unmatched wake event was; word None takes it back. event_seq: of its `Observed` row."""
 
     event_seq: int
-    word: ReviewWord | None
+    word: ReviewVerdict | None
     kind: Literal["review"] = "review"
 
 

@@ -6,7 +6,7 @@ from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
 
 
@@ -124,7 +124,7 @@ class Judgment:
     heard_ms: int | None = None
     span_s: tuple[float, float] | None = None
     effect_claimed: bool | None = None
-    effect: EffectWord | None = None
+    effect: EffectOutcome | None = None
     shown_wall_s: float | None = None
     given_wall_s: float | None = None
     adjudicates: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ class DeviceState(StrEnum):
 
 
 @frozen
-class Sighting:
+class ObservationBase:
     """What every observation has: id of the driver that saw it, and when."""
 
     source: str
@@ -37,7 +37,7 @@ class Sighting:
 
 
 @frozen
-class StimulusStarted(Sighting):
+class StimulusStarted(ObservationBase):
     """The first sample of a stimulus left the driver."""
 
     play_id: str
@@ -46,7 +46,7 @@ class StimulusStarted(Sighting):
 
 
 @frozen
-class StimulusEnded(Sighting):
+class StimulusEnded(ObservationBase):
     """The last sample left the driver; `complete` is False when it was stopped or cut before, and `why` says why.
 
     Over a wire: the device has acknowledged the last sample, and all its reports about samples up to there came before.
@@ -60,7 +60,7 @@ class StimulusEnded(Sighting):
 
 
 @frozen
-class StimulusHeard(Sighting):
+class StimulusHeard(ObservationBase):
     """A microphone found our own stimulus in its recording; `at` is where its first sample lies.
 
     correlation: normalised peak, 0–1. Latencies use this when there is one, since query and response then lie on
@@ -73,7 +73,7 @@ class StimulusHeard(Sighting):
 
 
 @frozen
-class SpeechStarted(Sighting):
+class SpeechStarted(ObservationBase):
     """A microphone heard somebody begin to speak who is not us; level in dBFS."""
 
     level_dbfs: float
@@ -81,14 +81,14 @@ class SpeechStarted(Sighting):
 
 
 @frozen
-class SpeechEnded(Sighting):
+class SpeechEnded(ObservationBase):
     """… and stop. Several spans may make one response (see `end_silence_ms`)."""
 
     kind: Literal["speech_ended"] = "speech_ended"
 
 
 @frozen
-class Earcon(Sighting):
+class Earcon(ObservationBase):
     """A short, tonal sound without speech: never a response. A learned one may have any timbre.
 
     of, meaning, score: of a learned earcon: id of the device's source, what it means (EarconMeaning), and the score 0–1
@@ -104,7 +104,7 @@ class Earcon(Sighting):
 
 
 @frozen
-class Wake(Sighting):
+class Wake(ObservationBase):
     """A device says that it heard its wake phrase; score 0–1 where it gives one.
 
     inferred: what it was inferred from, such as network traffic; weak evidence. "": the device reports or shows it.
@@ -117,13 +117,13 @@ class Wake(Sighting):
     kind: Literal["wake"] = "wake"
 
 
-def weakness(inferred: str, before: str = "") -> str:
+def weak_evidence_text(inferred: str, before: str = "") -> str:
     """`weak evidence: network traffic`, after the text `before`; "" for an event that the device reports or shows."""
     return f"{before}weak evidence: {inferred}" if inferred else ""
 
 
 @frozen
-class Transcript(Sighting):
+class Transcript(ObservationBase):
     """A device says what it heard: evidence of recognition when `final`."""
 
     text: str
@@ -133,7 +133,7 @@ class Transcript(Sighting):
 
 
 @frozen
-class Intent(Sighting):
+class Intent(ObservationBase):
     """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1.
 
     name: one intent, or several with `#` between; "" when it says that it understood nothing.
@@ -147,7 +147,7 @@ class Intent(Sighting):
 
 
 @frozen
-class ResponseText(Sighting):
+class ResponseText(ObservationBase):
     """A device says what it answers."""
 
     text: str
@@ -155,7 +155,7 @@ class ResponseText(Sighting):
 
 
 @frozen
-class Status(Sighting):
+class Status(ObservationBase):
     """A device says how it is."""
 
     state: DeviceState
@@ -164,7 +164,7 @@ class Status(Sighting):
 
 
 @frozen
-class SoundKept(Sighting):
+class SoundKept(ObservationBase):
     """A device sent the sound of its microphone, now stored; `at` is when its last sample arrived."""
 
     clip: Clip
@@ -172,7 +172,7 @@ class SoundKept(Sighting):
 
 
 @frozen
-class StateTold(Sighting):
+class StateTold(ObservationBase):
     """A part of a device's state: a timer that runs, a list that changed. value "": it has ended."""
 
     name: str
@@ -181,7 +181,7 @@ class StateTold(Sighting):
 
 
 @frozen
-class LogLine(Sighting):
+class LogLine(ObservationBase):
     """Something a device said that no mapping understood; kept as evidence."""
 
     text: str
@@ -189,7 +189,7 @@ class LogLine(Sighting):
 
 
 @frozen
-class Unread(Sighting):
+class Unread(ObservationBase):
     """Words of a device were lost on our side (a line that is too long), or before: whatever they said is not known.
 
     count: lines or messages since the last such observation.
@@ -210,7 +210,7 @@ class Proof(StrEnum):
 
 
 @frozen
-class ListeningProved(Sighting):
+class ListeningProved(ObservationBase):
     """A device was listening at this moment. Drivers report it at most every 5 s, and at the end of each injection.
 
     audio_s: up to where on its audio line it has heard.
@@ -222,7 +222,7 @@ class ListeningProved(Sighting):
 
 
 @frozen
-class ClockFitted(Sighting):
+class ClockFitted(ObservationBase):
     """The device's clock against the host's: host = device_s0 … see wire/device_clock.py; skew in parts per million.
 
     offset_s: host time at the device's time 0 of this boot. error_s: bound of the error of a time that it converts.
@@ -236,7 +236,7 @@ class ClockFitted(Sighting):
 
 
 @frozen
-class DeviceDescribed(Sighting):
+class DeviceDescribed(ObservationBase):
     """Who a device says that it is; what it does not say is empty. Told when it is met, and when that changes."""
 
     firmware: str = ""
@@ -245,7 +245,7 @@ class DeviceDescribed(Sighting):
 
 
 @frozen
-class OperatorAnswer(Sighting):
+class OperatorAnswer(ObservationBase):
     """The operator says whether the device understood; `heard` is what it understood, as far as they can tell.
 
     recognised None: the operator cannot tell.
@@ -257,7 +257,7 @@ class OperatorAnswer(Sighting):
 
 
 @frozen
-class LinkLost(Sighting):
+class LinkLost(ObservationBase):
     """A driver lost its far end (sound server, broker, port); what is going on is interrupted."""
 
     what: str
@@ -265,14 +265,14 @@ class LinkLost(Sighting):
 
 
 @frozen
-class LinkBack(Sighting):
+class LinkBack(ObservationBase):
     """… and has it again."""
 
     kind: Literal["link_back"] = "link_back"
 
 
 @frozen
-class Overrun(Sighting):
+class Overrun(ObservationBase):
     """Samples were late or lost on a sound stream since the last such message."""
 
     count: int
@@ -280,7 +280,7 @@ class Overrun(Sighting):
 
 
 @frozen
-class HostStalled(Sighting):
+class HostStalled(ObservationBase):
     """The host let no thread of the harness run since `at`. Reported when one runs again; source "host".
 
     load: processes that ran or wanted to, over the last minute. steal: share of the processors' time that the machine's

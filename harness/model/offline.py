@@ -268,7 +268,7 @@ class Evaluation:
     def condition(self, number: int) -> SoundCondition | None:
         """The condition in which the file of that number is played; None for the file as it is."""
         condition = self.conditions[number % len(self.conditions)] if self.conditions else None
-        return None if condition is None or condition.as_it_is else condition
+        return None if condition is None or condition.is_unaltered else condition
 
 
 def file_number(number: int, conditions: int) -> int:
@@ -280,7 +280,7 @@ def file_number(number: int, conditions: int) -> int:
 
 
 @frozen
-class Counting:
+class CountingRules:
     """All that decides what outcomes count as: -u, -n, -w, lead-in, labels.
 
     lead_in_ms: the engine's own, or the one set. tolerance_s: how long after the end of a labelled phrase its detection

@@ -12,12 +12,12 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
 from harness.model.judgment import Judgment
 from harness.model.observation import Observation
 from harness.model.stimulus import Clip as Clip  # rows name clips
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Slot
 
@@ -39,7 +39,7 @@ def _with_schema_by_kind(union: Any) -> type:
 
 
 @frozen
-class Understood:
+class UnderstandingResult:
     """Of one attempt of a trial that expects something.
 
     intents, slots: as the device reported them, those of several events united. () means that it reported none, None
@@ -104,7 +104,7 @@ class TrialStarted:
 
 
 @frozen
-class OfAttempt:
+class AttemptRow:
     """What rows about an attempt have in common."""
 
     trial_id: str
@@ -113,7 +113,7 @@ class OfAttempt:
 
 
 @frozen
-class AttemptStarted(OfAttempt):
+class AttemptStarted(AttemptRow):
     """Committed before any sound. waited_s: time since the device last heard or said anything of this trial.
 
     stimulus_sha256 is "", and the times are 0, if a person speaks: the row StimulusSpoken has them. other_phrases:
@@ -142,7 +142,7 @@ class Observed:
 
 
 @frozen
-class ResponseFrozen(OfAttempt):
+class ResponseFrozen(AttemptRow):
     """The first response, cut and stored. truncated: it reached response_max_s and was still going."""
 
     clip: Clip
@@ -153,7 +153,7 @@ class ResponseFrozen(OfAttempt):
 
 
 @frozen
-class ResponseTranscribed(OfAttempt):
+class ResponseTranscribed(AttemptRow):
     """What *our* recogniser makes of a response, for people; never evidence of what the device heard."""
 
     text: str
@@ -170,14 +170,14 @@ class Question(StrEnum):
 
 
 @frozen
-class OperatorAsked(OfAttempt):
+class OperatorAsked(AttemptRow):
     question: str
     about: Question = Question.RECOGNITION
     kind: Literal["operator_asked"] = "operator_asked"
 
 
 @frozen
-class AttemptFinished(OfAttempt):
+class AttemptFinished(AttemptRow):
     """The verdict on an attempt. heard: what the device understood by its own evidence, or the operator's.
 
     errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
@@ -193,13 +193,13 @@ class AttemptFinished(OfAttempt):
     heard: str | None = None
     errors: int | None = None
     words: int | None = None
-    wake_delay: Measured | None = None
-    latency: Measured | None = None
-    length: Measured | None = None
+    wake_delay: MeasuredDuration | None = None
+    latency: MeasuredDuration | None = None
+    length: MeasuredDuration | None = None
     cause: str = ""
-    understood: Understood | None = None
+    understood: UnderstandingResult | None = None
     disturbed: str = ""
-    first_sound: Measured | None = None
+    first_sound: MeasuredDuration | None = None
     kind: Literal["attempt_finished"] = "attempt_finished"
 
 
@@ -216,7 +216,7 @@ class TrialFinished:
     kind: Literal["trial_finished"] = "trial_finished"
 
 
-class ReviewWord(StrEnum):
+class ReviewVerdict(StrEnum):
     """What an unmatched wake event was: nobody knows before it is reviewed, or a rule has said why."""
 
     FALSE_ACCEPT = "false_accept"
@@ -235,7 +235,7 @@ class StimulusStored:
 
 
 @frozen
-class StimulusSpoken(OfAttempt):
+class StimulusSpoken(AttemptRow):
     """What a person said at the bench, in place of a stimulus that is played. Replaces the times of AttemptStarted.
 
     place: where the person was asked to stand, "" if nowhere. stimulus_sha256: of the StimulusStored row with the
@@ -276,7 +276,7 @@ class EventReviewed:
     """Somebody has said what an event was; the latest row stands. word None: taken back."""
 
     event_seq: int
-    word: ReviewWord | None
+    word: ReviewVerdict | None
     by: str
     kind: Literal["event_reviewed"] = "event_reviewed"
 
@@ -306,10 +306,10 @@ class JudgmentGiven:
 
 
 @frozen
-class EffectAnswered(OfAttempt):
+class EffectAnswered(AttemptRow):
     """The operator says what became of a response's effect; the latest row stands. detail: what they saw."""
 
-    word: EffectWord
+    word: EffectOutcome
     by: str
     detail: str = ""
     kind: Literal["effect_answered"] = "effect_answered"
@@ -401,7 +401,7 @@ class FaultMet:
     kind: Literal["fault_met"] = "fault_met"
 
 
-class SettingsOf(StrEnum):
+class SettingsStage(StrEnum):
     """ORIGINAL: found on the device before the first change. TRIAL: set for a trial. RESTORED: set back."""
 
     ORIGINAL = "original"
@@ -414,13 +414,13 @@ class SettingsNoted:
     """Settings of a device, name and value, as the device has reported them. source: id of its connection."""
 
     source: str
-    of: SettingsOf
+    of: SettingsStage
     settings: tuple[tuple[str, str], ...]
     kind: Literal["settings_noted"] = "settings_noted"
 
 
 @frozen
-class LevelMeasured(OfAttempt):
+class LevelMeasured(AttemptRow):
     """The level of what was played, as asked and as the microphone heard it, dB SPL. Written if both are calibrated.
 
     asked_spl: active speech level of its query, with its noise. heard_spl: the same, plus the difference of RMS levels

@@ -24,7 +24,7 @@ from harness.model.stimulus import (
 )
 from harness.model.transcript import ENGLISH, Rewriting
 from harness.model.transcript import Normalisation as Normalisation
-from harness.model.understanding import Expected
+from harness.model.understanding import ExpectedFrame
 
 SHORTEST_SEGMENT_S = 0.1
 
@@ -132,7 +132,7 @@ class Evidence(StrEnum):
     NONE = "none"
 
 
-class Until(StrEnum):
+class RepeatUntil(StrEnum):
     """What ends the repetition of a query: that its words were recognised, or that its frame was understood."""
 
     RECOGNISED = "recognised"
@@ -155,7 +155,7 @@ class RepromptRule:
     evidence_wait_s: float = 2.0
     operator_wait_s: float = 60.0
     max_interruptions: int = 5
-    until: Until | None = None
+    until: RepeatUntil | None = None
     speak_within_s: float | None = None
     max_prompts: int | None = None
 
@@ -324,7 +324,7 @@ class TrialTemplate:
     ambient: AmbientSpec | None = None
     effect: EffectCheck | None = None
     memory: MemorySpec | None = None
-    expects: Expected | None = None
+    expects: ExpectedFrame | None = None
     power_cycle: int | None = None
     opening: Opening | None = None
 
@@ -408,7 +408,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     return frozenset(axes)
 
 
-def voice_asked(
+def requested_voice(
     defaults: Defaults, template: TrialTemplate, query: Query | None, axis: Mapping[AxisName, AxisValue]
 ) -> VoiceSpec:
     """The voice by the matrix, else the trial, the query or the defaults. axis: the values of a cell."""
@@ -420,7 +420,9 @@ def voice_asked(
     return voice
 
 
-def level_asked(defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> tuple[float, bool]:
+def requested_level(
+    defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]
+) -> tuple[float, bool]:
     """The level by the matrix, else the trial, else the defaults, and whether it is in dB SPL; else it is in dBFS.
 
     axis: the values of a cell. It has no effect on recordings of a phrase at their own level (`as_recorded`).
@@ -529,7 +531,7 @@ class Defaults:
 
 
 @frozen
-class Recognised:
+class RecognitionRule:
     """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`.
 
     rewriting: a list on top of it, whose base `normalisation` then is. language: in which numerals are read under
@@ -564,7 +566,7 @@ class Scenario:
     trials: tuple[TrialTemplate, ...]
     tags: tuple[str, ...] = ()
     defaults: Defaults = field(default_factory=Defaults)
-    recognised: Recognised = field(default_factory=Recognised)
+    recognised: RecognitionRule = field(default_factory=RecognitionRule)
     matrix: Matrix = field(default_factory=Matrix)
     limits: Limits = field(default_factory=Limits)
     needs: tuple[Need, ...] = ()

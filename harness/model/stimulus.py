@@ -378,7 +378,7 @@ class SoundCondition:
     files_sha256: tuple[str, ...] = ()
 
     @property
-    def as_it_is(self) -> bool:
+    def is_unaltered(self) -> bool:
         """Whether recordings are left as they are."""
         return self.noise is None and self.placement is None and self.channel == Channel()
 

@@ -31,7 +31,7 @@ class Stamp:
 
 
 @frozen
-class Measured:
+class MeasuredDuration:
     """A duration in seconds: the true one lies within value_s ± error_s."""
 
     value_s: float
@@ -41,6 +41,6 @@ class Measured:
         _check(self.value_s, self.error_s)
 
 
-def between(start: Stamp, end: Stamp) -> Measured:
+def between(start: Stamp, end: Stamp) -> MeasuredDuration:
     """The time from `start` to `end`; the errors add, as bounds do."""
-    return Measured(end.at_s - start.at_s, start.error_s + end.error_s)
+    return MeasuredDuration(end.at_s - start.at_s, start.error_s + end.error_s)

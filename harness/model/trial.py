@@ -11,14 +11,22 @@ from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.frozen import frozen
 from harness.model.observation import DeviceState
-from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, Until, WakeSettings
+from harness.model.scenario import (
+    CloseDialogue,
+    Evidence,
+    RecognitionRule,
+    RepeatUntil,
+    RepromptRule,
+    TrialKind,
+    WakeSettings,
+)
 from harness.model.stimulus import Recording, StimulusRecipe, VoiceSpec
-from harness.model.understanding import Expected
+from harness.model.understanding import ExpectedFrame
 
 _shared = lru_cache(maxsize=4096)(lambda value: value)
 
 
-class Shared:
+class Interned:
     """Beside the type of a field: equal values that are read from JSON become one object. A plan repeats itself."""
 
     def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
@@ -110,7 +118,7 @@ class Target:
 
 
 @frozen
-class Listening:
+class ListeningSpec:
     """What a wake, command or ambient trial is beyond its sound.
 
     targets: every device that listens, each counted for itself. Devices with the same player share one sound.
@@ -120,8 +128,8 @@ class Listening:
     """
 
     kind: TrialKind
-    targets: Annotated[tuple[Target, ...], Shared()]
-    settings: Annotated[WakeSettings, Shared()]
+    targets: Annotated[tuple[Target, ...], Interned()]
+    settings: Annotated[WakeSettings, Interned()]
     lead_in_s: float = 0.0
     tail_s: float = 0.0
     phrase: str = ""
@@ -172,14 +180,14 @@ class Trial:
     query_id: str
     device: str
     loudspeaker: str
-    recipe: Annotated[StimulusRecipe, Shared()]
+    recipe: Annotated[StimulusRecipe, Interned()]
     reference: str
     alternatives: tuple[str, ...]
-    recognised: Annotated[Recognised, Shared()]
+    recognised: Annotated[RecognitionRule, Interned()]
     evidence: Evidence
-    reprompt: Annotated[RepromptRule, Shared()]
+    reprompt: Annotated[RepromptRule, Interned()]
     close_dialogue: CloseDialogue | None
-    conditions: Annotated[tuple[tuple[str, str], ...], Shared()] = ()
+    conditions: Annotated[tuple[tuple[str, str], ...], Interned()] = ()
     query_class: str = ""
     core_capability: bool = False
     note: str = ""
@@ -187,10 +195,10 @@ class Trial:
     connection: str = ""
     reports: tuple[ObservationKind, ...] = ()
     wake_phrases: tuple[str, ...] = ()
-    listening: Annotated[Listening | None, Shared()] = None
+    listening: Annotated[ListeningSpec | None, Interned()] = None
     effect: EffectCheck | None = None
     memory: MemoryPart | None = None
-    expects: Expected | None = None
+    expects: ExpectedFrame | None = None
     responds: bool = True
     settings: tuple[tuple[str, str], ...] = ()
     also: tuple[str, ...] = ()
@@ -238,7 +246,7 @@ class Trial:
     @property
     def until_understood(self) -> bool:
         """Whether it is said again until its frame is understood; else until its words are recognised."""
-        return self.expects is not None and self.reprompt.until is not Until.RECOGNISED
+        return self.expects is not None and self.reprompt.until is not RepeatUntil.RECOGNISED
 
     @property
     def players(self) -> tuple[str, ...]:

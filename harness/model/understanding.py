@@ -91,7 +91,7 @@ class Corpus:
 
 
 @frozen
-class Expected:
+class ExpectedFrame:
     """What a device should understand of a trial's query.
 
     intents: as in `Utterance`. slots: without place, in the order of the scenario; None: slots are not looked at.

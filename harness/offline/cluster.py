@@ -24,13 +24,13 @@ from harness.model.errors import EngineError, InputError
 from harness.model.frozen import frozen
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
 from harness.offline import cluster_worker
-from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, Failed, Killed, TaskAnswered
-from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
+from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, TaskAnswered, TaskFailed, TaskKilled
+from harness.offline.cluster_worker import ClusterOrder, facts_hash, probes_of, shortened_list
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import WorkerUse, outcome_line, outcome_of
-from harness.offline.messages import files_told
+from harness.offline.messages import encode_files
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import HandingOut, OnOutcome, OpensJournal, RunPace, RunProgress, due_of, nobody
+from harness.offline.run import FileQueue, OnOutcome, OpensJournal, RunPace, RunProgress, do_nothing, unplayed_files
 from harness.sound.sound_stores import is_address
 
 TASK_S = 3600.0
@@ -50,14 +50,14 @@ class TaskPiece:
     attempt: int = 1
 
 
-class Cutting:
+class TaskSplitter:
     """Splits the files into tasks. due: which positions are to be played, shape (len(files),)."""
 
     def __init__(
         self, files: Sequence[ListedFile], due: np.ndarray[tuple[int], np.dtype[np.bool_]], task_s: float
     ) -> None:
         self._task_s = task_s
-        self._waiting = HandingOut(files, due)
+        self._waiting = FileQueue(files, due)
         self._files_left = int(np.count_nonzero(due))
         self._handed_s = 0.0
         self._singles: deque[TaskPiece] = deque()
@@ -79,7 +79,7 @@ class Cutting:
             return self._alone.popleft()
         return None
 
-    def suspect(self, piece: TaskPiece) -> bool:
+    def retry_suspect(self, piece: TaskPiece) -> bool:
         """Puts back a piece with which workers ended. False if its file is to be rejected instead."""
         if piece.attempt >= ATTEMPTS:
             return False
@@ -120,8 +120,8 @@ def run_on_cluster(
     journal: OpensJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
-    on_progress: Callable[[RunProgress], None] = nobody,
-    on_told: Callable[[str], None] = nobody,
+    on_progress: Callable[[RunProgress], None] = do_nothing,
+    on_told: Callable[[str], None] = do_nothing,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     task_s: float = TASK_S,
 ) -> RunPace:
@@ -134,18 +134,18 @@ def run_on_cluster(
     demand_shareable(evaluation)
     if not files:
         raise InputError("there are no files to evaluate")
-    order = ClusterOrder(uuid4().hex, __version__, _elsewhere(evaluation), limits, probes_of(files))
+    order = ClusterOrder(uuid4().hex, __version__, _with_absolute_paths(evaluation), limits, probes_of(files))
     with closing(ClusterLink(address)) as link:
         try:
             workers = ClusterWorkers(link, on_told)
-            facts = workers.meet(order, stop)
-            order = replace(order, likeness=likeness(facts))
+            facts = workers.await_workers(order, stop)
+            order = replace(order, likeness=facts_hash(facts))
             with journal(facts) as opened:
                 going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_told, task_s)
                 opened.end(partial=going.play(stop, on_progress), used=going.used)
             return going.pace
         finally:
-            link.everywhere(cluster_worker.dismiss, order.run)
+            link.run_on_all(cluster_worker.end_run, order.run)
 
 
 def demand_shareable(evaluation: Evaluation) -> None:
@@ -162,7 +162,7 @@ def demand_shareable(evaluation: Evaluation) -> None:
         )
 
 
-def _elsewhere(evaluation: Evaluation) -> Evaluation:
+def _with_absolute_paths(evaluation: Evaluation) -> Evaluation:
     task = evaluation.task
     of_files = {setting.name for setting in engine_class(task.engine).settings if setting.kind is SettingKind.FILE}
     model = os.path.abspath(task.model) if os.path.isfile(task.model) else task.model
@@ -175,7 +175,7 @@ def _absolute(path: str) -> str:
 
 
 @frozen
-class _Flight:
+class _TaskInFlight:
     """A task in flight. where: workers that may run it, all if empty. failures: how often a worker could not run it."""
 
     piece: TaskPiece
@@ -200,10 +200,10 @@ class _ClusterRun:
     ) -> None:
         self._order, self._files, self._link, self._workers = order, files, link, workers
         self._journal, self._on_outcome, self._told = journal, on_outcome, told
-        self._due = due_of(files, journal.before)
+        self._due = unplayed_files(files, journal.before)
         self._left = int(np.count_nonzero(self._due))
-        self._cutting = Cutting(files, self._due, task_s)
-        self._flights: dict[Any, _Flight] = {}
+        self._cutting = TaskSplitter(files, self._due, task_s)
+        self._flights: dict[Any, _TaskInFlight] = {}
         self._names = 0
         self.used = WorkerUse()
         self._proven = False
@@ -218,7 +218,7 @@ class _ClusterRun:
             if stop.is_set() and stopped_s is None:
                 stopped_s, self._stopping = time.monotonic(), True
                 # Running tasks return what they have.
-                self._link.everywhere(cluster_worker.dismiss, self._order.run)
+                self._link.run_on_all(cluster_worker.end_run, self._order.run)
             if stopped_s is None:
                 self._send()
             elif not self._flights or time.monotonic() - stopped_s > GRACE_S:
@@ -254,14 +254,14 @@ class _ClusterRun:
         self._names += 1
         where = self._workers.fit(self._stranger)
         order = replace(self._order, proven=self._proven)
-        files = files_told(self._files[position] for position in piece.positions)
+        files = encode_files(self._files[position] for position in piece.positions)
         future = self._link.submit(
             f"harness-{order.run}-{self._names}", cluster_worker.play, order.told(), files, where=where
         )
-        self._flights[future] = _Flight(piece, where, self._proven, failures)
+        self._flights[future] = _TaskInFlight(piece, where, self._proven, failures)
 
     def _arrived(self, future: Any) -> None:
-        if self._workers.introduced(future) or future not in self._flights:
+        if self._workers.take_introduction(future) or future not in self._flights:
             return
         reply = self._link.result(future)
         if reply is None:
@@ -270,9 +270,9 @@ class _ClusterRun:
         match reply:
             case TaskAnswered(answer=answer):
                 self._answered(flight, answer)
-            case Killed(words=words):
+            case TaskKilled(words=words):
                 self._killed(flight.piece, words)
-            case Failed(words=words):
+            case TaskFailed(words=words):
                 # A worker that joined later cannot run the harness. Asking it shows which.
                 if flight.failures + 1 >= ATTEMPTS:
                     raise EngineError(
@@ -281,7 +281,7 @@ class _ClusterRun:
                 self._stranger = True
                 self._submit(flight.piece, flight.failures + 1)
 
-    def _answered(self, flight: _Flight, answer: dict[str, Any]) -> None:
+    def _answered(self, flight: _TaskInFlight, answer: dict[str, Any]) -> None:
         for line in answer.get("told", ()):
             self._told(line)
         for why in answer.get("lost", ()):
@@ -306,10 +306,10 @@ class _ClusterRun:
 
     def _killed(self, piece: TaskPiece, words: str) -> None:
         names = [self._files[position].listed for position in piece.positions]
-        self._journal.lost(f"workers of the cluster ended {words} while playing {shortly(names)}")
-        if self._cutting.suspect(piece):
+        self._journal.lost(f"workers of the cluster ended {words} while playing {shortened_list(names)}")
+        if self._cutting.retry_suspect(piece):
             then = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
-            self._told(f"workers ended {words} while playing {shortly(names)}; {then}")
+            self._told(f"workers ended {words} while playing {shortened_list(names)}; {then}")
             return
         self._told(f"{names[0]} is rejected: workers ended each time that they played it")
         file = self._files[piece.positions[0]]

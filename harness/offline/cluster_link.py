@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError
 from typing import Any
 
-from harness.base.gathering import gathered
-from harness.base.plain_json import restored
+from harness.base.grouping import group_by
+from harness.base.plain_json import from_plain
 from harness.base.plugins import pip_install
 from harness.model.errors import EngineError, InputError, PluginError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.offline import EngineFacts
-from harness.offline.cluster_worker import ClusterOrder, introduce, likeness, shortly
+from harness.offline.cluster_worker import ClusterOrder, describe_engine, facts_hash, shortened_list
 
 CONNECT_S = 10.0
 ASK_S = 5.0
@@ -33,14 +33,14 @@ class TaskAnswered:
 
 
 @frozen
-class Killed:
+class TaskKilled:
     """The scheduler gave up a task because workers ended with it. words: how often."""
 
     words: str
 
 
 @frozen
-class Failed:
+class TaskFailed:
     """A worker could not run our function."""
 
     words: str
@@ -69,7 +69,7 @@ class ClusterLink:
         self._levels = {name: logging.getLogger(name).level for name in _LOGGERS}
         self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._known: dict[str, int] = {}
-        _somebody_listens(address)
+        _check_reachable(address)
         # The evaluation reports a lost scheduler or worker in its own words.
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -110,15 +110,15 @@ class ClusterLink:
         except queue.Empty:
             return futures
 
-    def result(self, future: Any) -> TaskAnswered | Killed | Failed | None:
+    def result(self, future: Any) -> TaskAnswered | TaskKilled | TaskFailed | None:
         """The result of a future; None if the worker that held it has gone before it was fetched. EngineError if the
         scheduler is gone."""
         try:
             if future.status == "error":
                 error = future.exception(timeout=ASK_S)
                 if isinstance(error, self._killed):
-                    return Killed(f"{getattr(error, 'allowed_failures', 0) + 1} times")
-                return Failed(f"{type(error).__name__}: {error}")
+                    return TaskKilled(f"{getattr(error, 'allowed_failures', 0) + 1} times")
+                return TaskFailed(f"{type(error).__name__}: {error}")
             return TaskAnswered(future.result(timeout=ASK_S))
         except CancelledError:
             raise self.gone() from None
@@ -128,7 +128,7 @@ class ClusterLink:
             future.add_done_callback(self._arrived.put)
             return None
 
-    def everywhere(self, task: Callable[..., Any], *given: Any) -> None:
+    def run_on_all(self, task: Callable[..., Any], *given: Any) -> None:
         """Runs a function on all workers beside their tasks. Workers that cannot run it are skipped."""
         if not self.lost:
             try:
@@ -168,7 +168,7 @@ def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _somebody_listens(address: str) -> None:
+def _check_reachable(address: str) -> None:
     from distributed.comm.addressing import parse_address, parse_host_port
 
     try:
@@ -219,7 +219,7 @@ class ClusterWorkers:
         """Whether all of these workers are gone."""
         return bool(where) and not where & self._here.keys()
 
-    def meet(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
+    def await_workers(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
         """Waits for workers and checks each. InputError if one is unfit or there is none."""
         self._look()
         if not self._here:
@@ -246,10 +246,10 @@ class ClusterWorkers:
                 raise KeyboardInterrupt
             for future in self._link.arrived(TICK_S):
                 if future in self._asked:
-                    self._introduced(future, facts)
+                    self._record_introduction(future, facts)
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"workers do not answer: {shortly(sorted(self._asked.values())) or 'there are none'}",
+                    f"workers do not answer: {shortened_list(sorted(self._asked.values())) or 'there are none'}",
                     remedy="Check whether they are busy with other work, or have stopped",
                 )
         self._demand_alike(facts)
@@ -260,16 +260,16 @@ class ClusterWorkers:
         for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
             self._names += 1
             future = self._link.submit(
-                f"harness-{order.run}-who-{self._names}", introduce, order.told(), where={address}
+                f"harness-{order.run}-who-{self._names}", describe_engine, order.told(), where={address}
             )
             self._asked[future] = address
 
-    def introduced(self, future: Any) -> bool:
+    def take_introduction(self, future: Any) -> bool:
         """Takes a worker's facts. Whether the future belonged to such a question."""
         if future not in self._asked:
             return False
         address = self._asked[future]
-        self._introduced(future, {})
+        self._record_introduction(future, {})
         if address in self.misfits:
             self.leave_out(address, self.misfits.pop(address))
         return True
@@ -304,14 +304,14 @@ class ClusterWorkers:
         if self._here:
             self._had_s = self._looked_s
 
-    def _introduced(self, future: Any, facts: dict[str, EngineFacts]) -> None:
+    def _record_introduction(self, future: Any, facts: dict[str, EngineFacts]) -> None:
         reply = self._link.result(future)
         if reply is None:
             return
         address = self._asked.pop(future)
-        if isinstance(reply, Killed):
+        if isinstance(reply, TaskKilled):
             return  # The worker is gone.
-        if isinstance(reply, Failed):
+        if isinstance(reply, TaskFailed):
             missing = "No module named 'harness'" in reply.words
             self.misfits[address] = (
                 "the harness is not installed there" if missing else f"it cannot run the harness: {reply.words}"
@@ -320,17 +320,16 @@ class ClusterWorkers:
             self.misfits[address] = str(reply.answer["misfit"])
         else:
             self._fit.add(address)
-            facts[address] = restored(EngineFacts, reply.answer["facts"])
+            facts[address] = from_plain(EngineFacts, reply.answer["facts"])
 
     def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
-        engines = gathered((likeness(facts[address]), address) for address in sorted(facts))
+        engines = group_by((facts_hash(facts[address]), address) for address in sorted(facts))
         problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._here]
         if len(engines) > 1:
             for alike in engines.values():
                 fact = facts[alike[0]]
-                problems.append(
-                    f"{shortly(alike)}: the engine's version is {fact.version}, its fingerprint {fact.fingerprint[:12]}"
-                )
+                version = f"the engine's version is {fact.version}, its fingerprint {fact.fingerprint[:12]}"
+                problems.append(f"{shortened_list(alike)}: {version}")
         if problems:
             raise InputError(
                 "workers of the cluster do not fit this evaluation:\n  " + "\n  ".join(problems),

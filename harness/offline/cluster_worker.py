@@ -18,13 +18,13 @@ from itertools import chain
 from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import plain, restored
+from harness.base.plain_json import from_plain, to_plain
 from harness.model.errors import EngineError, HarnessError
 from harness.model.frozen import frozen
 from harness.model.offline import INLINE, EngineFacts, Evaluation, ListedFile
-from harness.offline.messages import files_of
+from harness.offline.messages import decode_files
 from harness.offline.pool import WorkerLimits, WorkerPool
-from harness.offline.run import FilesInPlay, nobody
+from harness.offline.run import ActiveRun, do_nothing
 from harness.sound.sound_files import UnusableSound, open_file
 
 SEEN_OF_A_LIST = 3
@@ -52,11 +52,11 @@ class ClusterOrder:
     proven: bool = False
 
     def told(self) -> bytes:
-        return json.dumps(plain(self)).encode()
+        return json.dumps(to_plain(self)).encode()
 
     @classmethod
     def of(cls, payload: bytes) -> ClusterOrder:
-        return restored(cls, json.loads(payload))
+        return from_plain(cls, json.loads(payload))
 
     def unseen(self) -> str:
         """A path that cannot be read here but should be, and why. "" if there is none."""
@@ -67,10 +67,10 @@ class ClusterOrder:
         return ""
 
 
-def likeness(facts: EngineFacts) -> str:
+def facts_hash(facts: EngineFacts) -> str:
     """A hash of the facts that must be equal on all machines. Settings are left out: they name which of two equal
     paths an engine takes."""
-    return hashlib.sha256(json.dumps(plain(replace(facts, settings=()), sparse=True)).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(to_plain(replace(facts, settings=()), sparse=True)).encode()).hexdigest()
 
 
 def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
@@ -112,7 +112,7 @@ def _closed(path: str) -> str:
     return ""
 
 
-def shortly(names: Sequence[str], most: int = 3) -> str:
+def shortened_list(names: Sequence[str], most: int = 3) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(chain(names[:most])) + more
 
@@ -122,22 +122,22 @@ IDLE_S = 60.0
 TICK_S = 0.2
 
 _lock = threading.Lock()
-_idle: dict[str, list[EngineSeat]] = {}
+_idle: dict[str, list[EngineHost]] = {}
 _stops: dict[str, threading.Event] = {}
 
 
-def introduce(payload: bytes) -> dict[str, Any]:
+def describe_engine(payload: bytes) -> dict[str, Any]:
     """`facts` of the engine that this worker loaded, or in `misfit` why it cannot take part."""
-    return _with_seat(payload, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
+    return _with_seat(payload, lambda seat, order: {"facts": to_plain(seat.facts, sparse=True)})
 
 
 def play(payload: bytes, files: bytes) -> dict[str, Any]:
     """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `misfit`: why this
-    worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `files_told` makes them."""
-    return _with_seat(payload, lambda seat, order: seat.play(files_of(files), proven=order.proven))
+    worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `encode_files` makes them."""
+    return _with_seat(payload, lambda seat, order: seat.play(decode_files(files), proven=order.proven))
 
 
-def dismiss(run: str) -> None:
+def end_run(run: str) -> None:
     """Ends the evaluation here: closes its engines, and stops running tasks within 2 s."""
     _stop_of(run).set()
     with _lock:
@@ -146,7 +146,7 @@ def dismiss(run: str) -> None:
         seat.close()
 
 
-def _with_seat(payload: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
+def _with_seat(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
     theirs = json.loads(payload)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
     if theirs != __version__:
@@ -154,7 +154,7 @@ def _with_seat(payload: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[st
     order = ClusterOrder.of(payload)
     if _stop_of(order.run).is_set():
         return answer | {"lines": b""}
-    seat = _taken(order)
+    seat = _take_seat(order)
     try:
         misfit = seat.misfit(order)
         answer |= {"misfit": misfit} if misfit else ask(seat, order)
@@ -169,11 +169,11 @@ def _with_seat(payload: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[st
     if misfit or _stop_of(order.run).is_set():
         seat.close()
     else:
-        _given_back(seat)
+        _return_seat(seat)
     return answer
 
 
-class EngineSeat:
+class EngineHost:
     """An engine in a child, and the thread that started it: the child ends with that thread."""
 
     def __init__(self, order: ClusterOrder) -> None:
@@ -194,7 +194,7 @@ class EngineSeat:
             unseen = order.unseen()
             if unseen:
                 return unseen
-            if order.likeness and likeness(self.facts) != order.likeness:
+            if order.likeness and facts_hash(self.facts) != order.likeness:
                 return f"its engine differs: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
             self._welcome = bool(order.likeness)
         return ""
@@ -210,7 +210,7 @@ class EngineSeat:
 
     def rest(self, idle_s: float) -> None:
         """Closes after idle_s unless `wake` comes first."""
-        self._timer = threading.Timer(idle_s, _forgotten, [self])
+        self._timer = threading.Timer(idle_s, _drop_seat, [self])
         self._timer.daemon = True
         self._timer.start()
 
@@ -235,8 +235,8 @@ class EngineSeat:
     def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
         assert self._pool is not None
         journal = _Kept()
-        playing = FilesInPlay(self.order.evaluation, files, self._pool, journal, proven=proven)
-        playing.play(self._stop, nobody)
+        playing = ActiveRun(self.order.evaluation, files, self._pool, journal, proven=proven)
+        playing.play(self._stop, do_nothing)
         return journal
 
     def _close(self) -> None:
@@ -273,23 +273,23 @@ def _stop_of(run: str) -> threading.Event:
         return _stops.setdefault(run, threading.Event())
 
 
-def _taken(order: ClusterOrder) -> EngineSeat:
+def _take_seat(order: ClusterOrder) -> EngineHost:
     with _lock:
         idle = _idle.get(order.run)
         seat = idle.pop() if idle else None
     if seat is None:
-        return EngineSeat(order)
+        return EngineHost(order)
     seat.wake()
     return seat
 
 
-def _given_back(seat: EngineSeat) -> None:
+def _return_seat(seat: EngineHost) -> None:
     with _lock:
         _idle.setdefault(seat.order.run, []).append(seat)
         seat.rest(IDLE_S)
 
 
-def _forgotten(seat: EngineSeat) -> None:
+def _drop_seat(seat: EngineHost) -> None:
     with _lock:
         idle = _idle.get(seat.order.run, [])
         if seat not in idle:

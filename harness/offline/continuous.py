@@ -38,7 +38,7 @@ class _Scored:
     def take(self, *, flush: bool) -> list[OfflineSpot]:
         return [spot for track in self._stream.take(flush=flush) for spot in self._spots(track)]
 
-    def sure_until(self, fed: int) -> int:
+    def decided_until(self, fed: int) -> int:
         """No further spot will end at or before this sample."""
         return min(self._known.values(), default=0)
 
@@ -73,7 +73,7 @@ class _Spotted:
     def take(self, *, flush: bool) -> list[OfflineSpot]:
         return list(map(checked, self._stream.take(flush=flush)))
 
-    def sure_until(self, fed: int) -> int:
+    def decided_until(self, fed: int) -> int:
         return fed - self._held
 
 
@@ -117,12 +117,12 @@ class ContinuousListening:
         except EngineError as error:
             heard.outcome = file.outcome_rejected(RejectReason.ERROR, error=str(error))
         heard.end = self._fed
-        return self._sure(self._listening.sure_until(self._fed))
+        return self._finished_outcomes(self._listening.decided_until(self._fed))
 
     def finish(self) -> list[FileOutcome]:
         """Ends the sound; the remaining outcomes."""
         self._assign(self._listening.take(flush=True))
-        return self._sure(self._fed)
+        return self._finished_outcomes(self._fed)
 
     def _play(self, file: ListedFile, heard: _Heard) -> None:
         if file.rejected is not None:
@@ -151,7 +151,7 @@ class ContinuousListening:
                 OfflineSpot(spot.phrase, max(0, spot.start - place.begin), max(0, spot.end - place.begin), spot.score)
             )
 
-    def _sure(self, until: int) -> list[FileOutcome]:
+    def _finished_outcomes(self, until: int) -> list[FileOutcome]:
         outcomes = []
         while self._files and self._files[0].end <= until:
             heard = self._files.popleft()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.refractory import Separated
+from harness.base.refractory import RefractoryFilter
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
 from harness.model.bench import DeviceProfile, Framing
@@ -81,11 +81,11 @@ class DeviceEngine:
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         # Imported here, since drivers take long to import and a list of engines needs none.
-        from harness.offline.device_link import DeviceLink, first_free, reached
+        from harness.offline.device_link import DeviceLink, first_free, task_devices
 
         self._stack = ExitStack()
         try:
-            self._reached = self._stack.enter_context(first_free(reached(model, settings)))
+            self._reached = self._stack.enter_context(first_free(task_devices(model, settings)))
             self._link = DeviceLink(self._reached)
             self._stack.callback(self._link.close)
             self._restarts = self._may_restart(settings)
@@ -170,7 +170,7 @@ class DeviceStream:
 
     def __init__(self, link: DeviceLink, gap: npt.NDArray[np.int16], spot: int, refractory: int) -> None:
         self._link, self._gap, self._spot = link, gap, spot
-        self._separated = Separated(refractory)
+        self._separated = RefractoryFilter(refractory)
         self._waiting: list[npt.NDArray[np.int16]] = []
         self._held = 0
         self._given = 0  # samples of the file so far

@@ -52,7 +52,7 @@ class Reached:
         return abilities(self.driver, self.options, self.profile)
 
 
-def reached(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
+def task_devices(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
     """The devices of a task, in its order. Opens nothing. InputError, InputProblems, PluginError."""
     given = {name: value for name, value in settings.items() if name in CONNECTION and value}
     file, hash_sign, ids = model.partition("#")
@@ -73,7 +73,7 @@ def reached(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
             remedy="Set port=/dev/… or usb=…, or address=host:port of a broker; or use a bench: device:bench.yaml#ID",
         )
     driver = driver_taking(places, profile)
-    return (_able(Reached(profile.id, driver, options_of(driver, given), profile)),)
+    return (_check_injects(Reached(profile.id, driver, options_of(driver, given), profile)),)
 
 
 def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
@@ -88,10 +88,10 @@ def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
         raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate a black box live: harness run")
     own = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
     options = options_of(connection.driver, given, own) if given else connection.options
-    return _able(Reached(name, connection.driver, options, device.profile))
+    return _check_injects(Reached(name, connection.driver, options, device.profile))
 
 
-def _able(device: Reached) -> Reached:
+def _check_injects(device: Reached) -> Reached:
     """The device itself. InputError if it does not take sound over its connection."""
     if not device.abilities.injects:
         raise InputError(

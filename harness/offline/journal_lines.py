@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
-from harness.base.plain_json import plain, restored
+from harness.base.plain_json import from_plain, to_plain
 from harness.base.processor import HostFacts
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     EngineFacts,
     Evaluation,
     FileOutcome,
@@ -63,7 +63,7 @@ class JournalHeader:
     more: (name, value) for the log's INFO x-."""
 
     evaluation: Evaluation
-    counting: Counting
+    counting: CountingRules
     facts: EngineFacts
     lists: tuple[ListFacts, ...]
     planned: int
@@ -203,7 +203,7 @@ def has_check(line: bytes) -> bool:
 
 
 def header_line(header: JournalHeader) -> bytes:
-    return _line({"journal": FORMAT, **plain(header, sparse=True)})
+    return _line({"journal": FORMAT, **to_plain(header, sparse=True)})
 
 
 def header_of(line: bytes) -> JournalHeader:
@@ -213,18 +213,18 @@ def header_of(line: bytes) -> JournalHeader:
         written = document["journal"]
         if written != FORMAT:
             raise ValueError(f"its format is {written!r}; this version reads {FORMAT}")
-        return restored(JournalHeader, document)
+        return from_plain(JournalHeader, document)
     except (TypeError, KeyError) as error:
         raise ValueError(f"its first line is not a header: {error}") from error
 
 
 def mark_line(mark: MarkLine) -> bytes:
-    return _line({"mark": mark.mark.value, **plain(mark, sparse=True)})
+    return _line({"mark": mark.mark.value, **to_plain(mark, sparse=True)})
 
 
 def mark_of(line: bytes) -> MarkLine:
     try:
-        return restored(MarkLine, json.loads(line))
+        return from_plain(MarkLine, json.loads(line))
     except (TypeError, KeyError) as error:
         raise ValueError(f"not a mark: {error}") from error
 
@@ -247,13 +247,13 @@ def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
     if outcome.silent_labels:
         document["silent_labels"] = outcome.silent_labels
     if outcome.labels:
-        document["labels"] = labels_written(outcome.labels)
+        document["labels"] = label_rows(outcome.labels)
     if outcome.rejected is not None:
         document["rejected"] = outcome.rejected.value
     return _line(document)
 
 
-def labels_written(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
+def label_rows(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
     return [[label.start_s, label.end_s, label.phrase, *(list(trait) for trait in label.traits)] for label in labels]
 
 

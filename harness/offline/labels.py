@@ -22,8 +22,8 @@ from harness.model.errors import InputError, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.offline import LabelledPhrase
-from harness.offline.figures.labelled import compared
-from harness.offline.gathered import GatheredFiles
+from harness.offline.figures.phrase_matching import compared
+from harness.offline.file_sources import CollectedFiles
 from harness.sound.manifests import AUDIO
 
 LABELS = (".csv", ".tsv", ".rttm", ".textgrid", ".txt")
@@ -107,7 +107,7 @@ def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
     if not pairs:
         return
     first, second = sorted(pairs[0], key=lambda label: label[1])
-    problem = f"this label ({_told(second[0])}) lies on that of line {first[1]} ({_told(first[0])})"
+    problem = f"this label ({_label_text(second[0])}) lies on that of line {first[1]} ({_label_text(first[0])})"
     problem += f", and {counted(len(pairs) - 1, 'more label')} on others" if len(pairs) > 1 else ""
     tier = _tier(first[0])
     remedy = "Remove one of them: a phrase has one label"
@@ -127,7 +127,7 @@ def _tier(label: LabelledPhrase) -> str:
     return dict(label.traits).get(TIER, "")
 
 
-def _told(label: LabelledPhrase) -> str:
+def _label_text(label: LabelledPhrase) -> str:
     tier = _tier(label)
     return f"{exact(label.start_s, 9)} to {exact(label.end_s, 9)} s" + (f", tier {shown(tier)}" if tier else "")
 
@@ -316,7 +316,7 @@ class LabelsOfRecordings:
                     raise InputError(problem, place=Place(file.path), remedy="Keep one of them")
                 self._by_name[name] = file, recording
 
-    def of(self, gathered: GatheredFiles) -> tuple[Labels, ...]:
+    def of(self, gathered: CollectedFiles) -> tuple[Labels, ...]:
         """The labels of each recording. InputError if one has none."""
         only = len(gathered.names) == 1 and len(self._files) == 1 and not self._files[0].named
         labels = []

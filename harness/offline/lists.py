@@ -18,13 +18,13 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from harness.base.lazy_sequence import LazySequence
 from harness.base.text_file import CsvRows, Problems, separator_of
-from harness.base.told_later import ToldLater
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.frozen import frozen
 from harness.model.offline import INLINE, LabelledPhrase, ListedFile, ListKind, RejectReason
 from harness.model.stimulus import SoundCondition
-from harness.offline.gathered import GatheredFiles, gather
+from harness.offline.file_sources import CollectedFiles, collect_files
 from harness.offline.journal_lines import ListFacts
 from harness.sound.manifests import FOREIGN_LISTS, MANIFESTS, TEXT
 from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_file, local_path, open_address
@@ -106,12 +106,12 @@ def _files(columns: Sequence[_FileColumns], conditions: Sequence[SoundCondition]
             number -= times * len(file_columns)
         raise IndexError(number)
 
-    return ToldLater(times * sum(map(len, columns)), at)
+    return LazySequence(times * sum(map(len, columns)), at)
 
 
 def _in_condition(file: ListedFile, number: int, condition: SoundCondition) -> ListedFile:
     """The file, as the entry of that number; with another name, and labels at the speed, unless it is as it is."""
-    if condition.as_it_is:
+    if condition.is_unaltered:
         return replace(file, number=number)
     speed = condition.channel.speed
     labels = tuple(replace(label, start_s=label.start_s / speed, end_s=label.end_s / speed) for label in file.labels)
@@ -142,10 +142,10 @@ def _labels_in_conditions(
     times = len(conditions)
 
     def repeated(of: Sequence[str]) -> Sequence[str]:
-        return ToldLater(times * len(of), lambda at: of[at // times])
+        return LazySequence(times * len(of), lambda at: of[at // times])
 
     def cycled(count: int, of: Sequence[str]) -> Sequence[str]:
-        return ToldLater(times * count, lambda at: of[at % times])
+        return LazySequence(times * count, lambda at: of[at % times])
 
     all_columns = {name: {kind: repeated(of) for kind, of in by_kind.items()} for name, by_kind in columns.items()}
     own = {CONDITION: [condition.label() for condition in conditions]}
@@ -282,9 +282,9 @@ def read_lists(
     inv: Sequence[str],
     oov: Sequence[str],
     referenced: Sequence[str],
-    inside: Sequence[GatheredFiles] = (),
-    outside: Sequence[GatheredFiles] = (),
-    long: Sequence[GatheredFiles] = (),
+    inside: Sequence[CollectedFiles] = (),
+    outside: Sequence[CollectedFiles] = (),
+    long: Sequence[CollectedFiles] = (),
     conditions: Sequence[SoundCondition] = (),
     encoding: str | None = None,
 ) -> Listing:
@@ -299,21 +299,21 @@ def read_lists(
     lists: list[ListFacts] = []
     bases: dict[str, None] = {}
     labels: dict[str, dict[ListKind, list[str]]] = {}
-    sources: tuple[tuple[ListKind, Sequence[str | GatheredFiles]], ...] = (
+    sources: tuple[tuple[ListKind, Sequence[str | CollectedFiles]], ...] = (
         (ListKind.INV, [*(_table_or_list(path, encoding) for path in inv), *inside]),
         (ListKind.REFERENCED, [_referenced_table_or_list(path, encoding) for path in referenced]),
         (ListKind.OOV, [*(_table_or_list(path, encoding) for path in oov), *outside]),
         (ListKind.LABELLED, long),
     )
-    gathered = [source for _, of in sources for source in of if isinstance(source, GatheredFiles)]
+    gathered = [source for _, of in sources for source in of if isinstance(source, CollectedFiles)]
     known = dict.fromkeys(name for source in gathered for name in source.columns)
     for kind, places_of_kind in sources:
         columns.append(_FileColumns(kind, places.bases))
         for place in places_of_kind:
             before = len(columns[-1])
             lists.append((reading := _ListReader(place, places, columns[-1])).read())
-            columns[-1].labels += place.labels if isinstance(place, GatheredFiles) else ()
-            given = place.columns if isinstance(place, GatheredFiles) else {}
+            columns[-1].labels += place.labels if isinstance(place, CollectedFiles) else ()
+            given = place.columns if isinstance(place, CollectedFiles) else {}
             blank = ("",) * (len(columns[-1]) - before)
             for name in known:
                 labels.setdefault(name, {}).setdefault(kind, []).extend(given.get(name, blank))
@@ -328,16 +328,16 @@ def read_lists(
     return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(traits))
 
 
-def _table_or_list(name: str, encoding: str | None) -> str | GatheredFiles:
+def _table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
     """The recordings of a table of another tool, or the name of a list of paths."""
-    return gather(name, encoding) if name.lower().endswith(FOREIGN_LISTS) and os.path.isfile(name) else name
+    return collect_files(name, encoding) if name.lower().endswith(FOREIGN_LISTS) and os.path.isfile(name) else name
 
 
-def _referenced_table_or_list(name: str, encoding: str | None) -> str | GatheredFiles:
+def _referenced_table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
     """The same for recordings with references. InputError for a recording without words."""
     if not (name.lower().endswith(_TABLES) and os.path.isfile(name)):
         return name
-    table = gather(name, encoding)
+    table = collect_files(name, encoding)
     if not table.texts:
         remedy = f"Write a column called {TEXT[0]} or {', '.join(TEXT[1:])}"
         if name.lower().endswith(FOREIGN_LISTS):
@@ -353,9 +353,9 @@ _TABLES = tuple(ending for ending in MANIFESTS if ending != ".csv")
 
 
 class _ListReader:
-    def __init__(self, place: str | GatheredFiles, places: _Places, columns: _FileColumns) -> None:
-        self._gathered = place if isinstance(place, GatheredFiles) else None
-        self._name = place.place if isinstance(place, GatheredFiles) else place
+    def __init__(self, place: str | CollectedFiles, places: _Places, columns: _FileColumns) -> None:
+        self._gathered = place if isinstance(place, CollectedFiles) else None
+        self._name = place.place if isinstance(place, CollectedFiles) else place
         self._places, self._columns = places, columns
         self._digest = hashlib.sha256()
         self.folders: tuple[int, ...] = ()

@@ -13,7 +13,7 @@ from typing import Self
 from harness.base.processor import HostFacts
 from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_written, outcome_line
+from harness.offline.journal_lines import WorkerUse, has_check, label_rows, labels_of, outcome_line
 
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
@@ -40,7 +40,7 @@ class WorkerFrame(Enum):
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def used_here(cached_s: float, host: HostFacts) -> WorkerUse:
+def resource_use(cached_s: float, host: HostFacts) -> WorkerUse:
     """Of this process and the programs that it started and that still run. Source: proc(5)."""
     peak_kb, ticks = 0, 0
     for pid in ("self", *_programs()):
@@ -102,13 +102,13 @@ class FileAnswer:
         return cls(outcome_line(outcome, listed), outcome.seconds, outcome.rejected, bool(outcome.error))
 
 
-def answers_told(answers: Sequence[FileAnswer]) -> bytes:
+def encode_answers(answers: Sequence[FileAnswer]) -> bytes:
     """A message: counts as JSON on the first line, then the journal's lines."""
     counted = [[answer.seconds, answer.rejected, answer.error] for answer in answers]
     return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(answer.line for answer in answers)])
 
 
-def answers_of(content: bytes) -> list[FileAnswer]:
+def decode_answers(content: bytes) -> list[FileAnswer]:
     head, *lines = content.splitlines(keepends=True)
     if not all(map(has_check, lines)):
         raise ValueError("a line without its CRC")
@@ -121,7 +121,7 @@ def answers_of(content: bytes) -> list[FileAnswer]:
         raise ValueError(f"no answers: {error}") from error
 
 
-def files_told(files: Iterable[ListedFile]) -> bytes:
+def encode_files(files: Iterable[ListedFile]) -> bytes:
     return _JSON.encode(
         [
             [
@@ -132,14 +132,14 @@ def files_told(files: Iterable[ListedFile]) -> bytes:
                 file.line,
                 file.reference,
                 file.rejected,
-                labels_written(file.labels),
+                label_rows(file.labels),
             ]
             for file in files
         ]
     ).encode("ascii")
 
 
-def files_of(content: bytes) -> list[ListedFile]:
+def decode_files(content: bytes) -> list[ListedFile]:
     return [
         ListedFile(
             ListKind(kind),

@@ -14,12 +14,12 @@ import numpy as np
 import soundfile
 
 from harness.base.text_file import safe_csv
-from harness.base.whole_file import whole_stream, write_whole
+from harness.base.whole_file import atomic_stream, write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.stimulus import RecordingPiece, Samples, Waveform
-from harness.offline.gathered import GatheredFiles
+from harness.offline.file_sources import CollectedFiles
 from harness.sound.level import active_speech_level, rms_dbfs
 from harness.sound.recordings import at_rate, check, opened
 from harness.sound.recordings import read as read_recording
@@ -35,7 +35,7 @@ _MOST_KEPT = 256
 
 
 @frozen
-class MixAsked:
+class MixRequest:
     """hours: of background; None for all of it once. gap_s, snr_db: least and most, drawn uniformly.
 
     file_s: length of each recording. phrase: what all recordings say, unless a column of a manifest does.
@@ -63,7 +63,7 @@ class Mixer:
     """phrases, background: recordings on this computer. InputError for one that cannot be used, before any is mixed."""
 
     def __init__(
-        self, request: MixAsked, phrases: Sequence[GatheredFiles], background: Sequence[GatheredFiles]
+        self, request: MixRequest, phrases: Sequence[CollectedFiles], background: Sequence[CollectedFiles]
     ) -> None:
         self._asked = request
         self._chance = np.random.Generator(np.random.PCG64(request.seed))
@@ -98,10 +98,10 @@ class Mixer:
             sound = self._stretch(pieces, count)
             planted = tuple(self._plant(sound))
             path = folder / f"mix-{number:03}.wav"
-            with whole_stream(path) as file:
+            with atomic_stream(path) as file:
                 samples = np.clip(np.rint(sound * 32768), -32768, 32767).astype(np.int16)
                 soundfile.write(file, samples, self._asked.rate_hz, format="WAV", subtype="PCM_16")
-            write_whole(path.with_suffix(".csv"), self._labels(planted).encode())
+            write_atomically(path.with_suffix(".csv"), self._labels(planted).encode())
             yield count, len(planted)
 
     def _pieces(self) -> Iterator[RecordingPiece]:

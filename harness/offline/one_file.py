@@ -202,7 +202,7 @@ class SoundInCondition:
         yield self._made if self._made is not None else self._rendered()
 
     def _rendered(self) -> npt.NDArray[np.int16]:
-        from harness.devices.playing import quantised  # imported here, since conditions are rarely used
+        from harness.devices.active_play import quantised  # imported here, since conditions are rarely used
 
         return quantised(self._renderer.render(self._recipe).waveform, self.rate_hz)
 
@@ -279,7 +279,7 @@ class FilePlayer:
             if self._scores is not None:
                 spots = self._scored(self._scores, sound, constant, file)
             elif isinstance(self._engine, Understands) and not isinstance(self._engine, SpotsPhrases):
-                transcript = _understood(self._engine, evaluation, sound, facts.rate_hz)
+                transcript = _transcribed(self._engine, evaluation, sound, facts.rate_hz)
             else:
                 spots, _ = spots_heard(self._engine, sound.blocks())
             if (value := constant.values.get(0)) is not None and _wants_sound(file):
@@ -377,7 +377,7 @@ def _stretches(file: ListedFile, sound: OpenSound, condition: SoundCondition | N
     return [(0, sound.samples), *of_labels]
 
 
-def _understood(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:
+def _transcribed(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:
     seconds = sound.samples / sound.rate_hz
     if seconds > LONGEST_UNDERSTOOD_S:
         raise EngineError(

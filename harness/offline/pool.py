@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
-from harness.base.child_process import ChildProcess, ended_words, last_line, python
-from harness.base.plain_json import plain, restored
+from harness.base.child_process import ChildProcess, ended_words, last_line, python_command
+from harness.base.plain_json import from_plain, to_plain
 from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
@@ -26,8 +26,8 @@ from harness.offline.messages import (
     FileAnswer,
     WorkerFrame,
     WorkerFrames,
-    answers_of,
-    files_told,
+    decode_answers,
+    encode_files,
     framed,
 )
 
@@ -37,7 +37,7 @@ _KILLED_WITHIN_S = 10.0
 _PIECE = 1 << 18
 
 
-class WorkerStanding(Enum):
+class WorkerState(Enum):
     """LOADING its engine, READY for files, or GONE."""
 
     LOADING = "loading"
@@ -50,7 +50,7 @@ class WorkerProcess:
     errors."""
 
     def __init__(self, evaluation: Evaluation, *, nice: int, now_s: float) -> None:
-        self.standing = WorkerStanding.LOADING
+        self.standing = WorkerState.LOADING
         self.hands: deque[int] = deque()
         self.since_s = self.busy_since_s = now_s
         self.begun = 0
@@ -59,7 +59,7 @@ class WorkerProcess:
         self.used = WorkerUse()
         self._words = b""
         self._frames = WorkerFrames()
-        self._out = bytearray(framed(WorkerFrame.EVALUATION, json.dumps(plain(evaluation, sparse=True)).encode()))
+        self._out = bytearray(framed(WorkerFrame.EVALUATION, json.dumps(to_plain(evaluation, sparse=True)).encode()))
         memory = os.memfd_create("begun")
         tasks, self.tasks = os.pipe()
         self.answers, answers = os.pipe()
@@ -68,7 +68,7 @@ class WorkerProcess:
             self._memory = mmap.mmap(memory, BEGUN.size)
             arguments = [str(number) for number in (tasks, answers, memory, os.getpid(), nice)]
             self._child = ChildProcess(
-                python(_MODULE, *arguments),
+                python_command(_MODULE, *arguments),
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.STDOUT,
                 environment={**dict.fromkeys(ONE_THREAD, "1"), **os.environ},
@@ -94,7 +94,7 @@ class WorkerProcess:
         return bool(self._out)
 
     @property
-    def in_work(self) -> int | None:
+    def current_position(self) -> int | None:
         """The position that it is playing, or was playing when it ended; None between files."""
         place = self.begun - self.answered - 1
         return self.hands[place] if 0 <= place < len(self.hands) else None
@@ -103,7 +103,7 @@ class WorkerProcess:
         if not self.hands:
             self.since_s = self.busy_since_s = now_s
         self.hands.extend(files)
-        self._out += framed(WorkerFrame.FILES, files_told(files.values()))
+        self._out += framed(WorkerFrame.FILES, encode_files(files.values()))
 
     def end_sequence(self) -> None:
         self._out += framed(WorkerFrame.END_OF_SEQUENCE)
@@ -143,20 +143,20 @@ class WorkerProcess:
 
     def ended(self, how: str = "") -> str:
         """Kills what is left of the worker. Returns how it ended, with the last line that it printed."""
-        self.standing = WorkerStanding.GONE
+        self.standing = WorkerState.GONE
         status = self._child.status
         self._child.kill()
         self._child.wait(_KILLED_WITHIN_S)
         while self.read_words():
             pass
         self._child.end()
-        self.no_more()
+        self.close_input()
         os.close(self.answers)
         self._memory.close()
         words = last_line(self._words)
         return (how or ("was ended" if status is None else ended_words(status))) + (f": {words}" if words else "")
 
-    def no_more(self) -> None:
+    def close_input(self) -> None:
         """Lets it finish its files and exit."""
         if self.tasks >= 0:
             os.close(self.tasks)
@@ -264,7 +264,7 @@ class WorkerPool:
         happened: list[FilesAnswered | LostWorker] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
-            if worker.standing is WorkerStanding.GONE:
+            if worker.standing is WorkerState.GONE:
                 continue
             match pipe:
                 case _Pipe.ANSWERS:
@@ -277,7 +277,7 @@ class WorkerPool:
         for worker in list(self.workers):
             worker.look(now_s)
             if worker.exited:
-                happened += self._buried(worker)
+                happened += self._drain_exited(worker)
             elif self._late(worker, now_s, rough_s):
                 happened.append(self._lose(worker, RejectReason.HANG, "did not answer in time"))
         return happened
@@ -288,7 +288,7 @@ class WorkerPool:
             until_s = self._now_s() + END_S
             for worker in self.workers:
                 self._forget(worker.tasks)
-                worker.no_more()
+                worker.close_input()
             for worker in self.workers:
                 worker.wait(until_s - self._now_s())
         for worker in self.workers:
@@ -330,7 +330,7 @@ class WorkerPool:
             happened.append(self._lose(worker, RejectReason.CRASH, f"sent an invalid answer: {error}"))
         return happened
 
-    def _buried(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
+    def _drain_exited(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
         """The last messages and the loss of a worker that has ended, although its children may hold its pipe open."""
         happened = self._read(worker)
         return happened if worker not in self.workers else [*happened, self._lose(worker, RejectReason.CRASH)]
@@ -338,17 +338,17 @@ class WorkerPool:
     def _take(self, worker: WorkerProcess, kind: WorkerFrame, content: bytes) -> list[FilesAnswered | LostWorker]:
         match kind:
             case WorkerFrame.READY:
-                self.facts = self.facts or restored(EngineFacts, json.loads(content))
-                worker.standing = WorkerStanding.READY
+                self.facts = self.facts or from_plain(EngineFacts, json.loads(content))
+                worker.standing = WorkerState.READY
                 self._failed_starts = 0
             case WorkerFrame.REFUSED:
                 self._refused(worker, _error(content))
             case WorkerFrame.TOLD:
                 self.told(content.decode("utf-8", "replace"))
             case WorkerFrame.USED:
-                worker.used = restored(WorkerUse, json.loads(content))
+                worker.used = from_plain(WorkerUse, json.loads(content))
             case WorkerFrame.OUTCOMES:
-                return [self._outcomes(worker, answers_of(content))]
+                return [self._outcomes(worker, decode_answers(content))]
             case _:
                 raise ValueError(f"a frame {kind}")
         return []
@@ -366,24 +366,24 @@ class WorkerPool:
 
     def _late(self, worker: WorkerProcess, now_s: float, rough_s: Callable[[int], float]) -> bool:
         taken_s = now_s - worker.since_s
-        if worker.standing is WorkerStanding.LOADING:
+        if worker.standing is WorkerState.LOADING:
             return taken_s > self._limits.load_within_s
         if not worker.hands:
             return False
-        at = worker.in_work
+        at = worker.current_position
         length_s = rough_s(worker.hands[0] if at is None else at)
         return taken_s > self._limits.hang_after_s + SLOWER * length_s / (self.speed or 1.0)
 
     def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> LostWorker:
-        guilty = worker.in_work
-        if worker.standing is not WorkerStanding.READY:
-            return self._unborn(worker, reason, how)
+        guilty = worker.current_position
+        if worker.standing is not WorkerState.READY:
+            return self._failed_start(worker, reason, how)
         why = self._end(worker, how)
         self._start()
         others = tuple(position for position in worker.hands if position != guilty)
         return LostWorker(worker, guilty, others, reason, why)
 
-    def _unborn(self, worker: WorkerProcess, reason: RejectReason, how: str) -> LostWorker:
+    def _failed_start(self, worker: WorkerProcess, reason: RejectReason, how: str) -> LostWorker:
         """A worker ended before its engine was loaded. Another is tried, up to a limit."""
         why = self._end(worker, how)
         self._failed_starts += 1
@@ -400,7 +400,7 @@ class WorkerPool:
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
         """If an engine does not load, the run ends unless other workers are left. Later errors always end it."""
-        loading = worker.standing is WorkerStanding.LOADING
+        loading = worker.standing is WorkerState.LOADING
         self._end(worker, "")
         if self.facts is None or not self.workers or not loading:
             raise error

@@ -21,7 +21,7 @@ from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFi
 from harness.offline.journal import Journal, JournalFile, key_of
 from harness.offline.journal_lines import KINDS, outcome_of
 from harness.offline.messages import FileAnswer
-from harness.offline.pool import FilesAnswered, LostWorker, WorkerLimits, WorkerPool, WorkerProcess, WorkerStanding
+from harness.offline.pool import FilesAnswered, LostWorker, WorkerLimits, WorkerPool, WorkerProcess, WorkerState
 from harness.sound.sound_stores import rough_seconds
 
 RECENT_S = 20.0
@@ -118,7 +118,7 @@ LEAST_S = 0.1
 """Least length of a file for planning, since opening takes time too."""
 
 
-class HandingOut:
+class FileQueue:
     """The files that are still to be played, each known by its position in `files`. due: which positions are to be
     played, shape (len(files),)."""
 
@@ -253,7 +253,7 @@ OnOutcome = Callable[[FileOutcome, ListedFile], None]
 parsed."""
 
 
-class KeepsOutcomes(Protocol):
+class OutcomeSink(Protocol):
     """Where outcomes go: a journal, or its stand-in on a cluster's worker."""
 
     def append_lines(self, lines: bytes) -> None: ...
@@ -261,7 +261,7 @@ class KeepsOutcomes(Protocol):
     def tick(self) -> None: ...
 
 
-def nobody(of: object = None) -> None:
+def do_nothing(of: object = None) -> None:
     """Does nothing."""
 
 
@@ -273,11 +273,11 @@ def run(
     journal: OpensJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
-    on_progress: Callable[[RunProgress], None] = nobody,
-    on_told: Callable[[str], None] = nobody,
+    on_progress: Callable[[RunProgress], None] = do_nothing,
+    on_told: Callable[[str], None] = do_nothing,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     now_s: Callable[[], float] = time.monotonic,
-    while_loading: Callable[[], object] = nobody,
+    while_loading: Callable[[], object] = do_nothing,
 ) -> RunPace:
     """Plays the files without an outcome in the journal, and closes it: COMPLETE, or PARTIAL after a stop.
 
@@ -300,7 +300,7 @@ def run(
                 raise KeyboardInterrupt
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
-            going = FilesInPlay(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
+            going = ActiveRun(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
             at_once = going.play(stop, on_progress)
             opened.end(partial=at_once, used=pool.used)
         return going.pace
@@ -308,7 +308,7 @@ def run(
         pool.close(at_once=at_once)
 
 
-class FilesInPlay:
+class ActiveRun:
     """A run once its engine has loaded. proven: the engine has played a file before. before: existing outcomes."""
 
     def __init__(
@@ -316,7 +316,7 @@ class FilesInPlay:
         evaluation: Evaluation,
         files: Sequence[ListedFile],
         pool: WorkerPool,
-        journal: KeepsOutcomes,
+        journal: OutcomeSink,
         on_outcome: OnOutcome | None = None,
         now_s: Callable[[], float] = time.monotonic,
         *,
@@ -333,12 +333,12 @@ class FilesInPlay:
         self._suspects: deque[int] = deque()
         self._lost = 0
         self._played = int(proven)
-        self._due = due_of(files, before)
+        self._due = unplayed_files(files, before)
         self._left = int(np.count_nonzero(self._due))
         in_sequence = np.full(len(files), pool.facts is not None and pool.facts.carries_state)
         if evaluation.continuous and not in_sequence.any():
             in_sequence[:] = [file.kind is ListKind.OOV for file in files]
-        self._waiting = HandingOut(files, self._due & ~in_sequence)
+        self._waiting = FileQueue(files, self._due & ~in_sequence)
         # The engine must play the whole list again to reach the remaining files.
         again = in_sequence if bool((self._due & in_sequence).any()) else np.zeros(len(files), bool)
         self._sequence = ContinuousSequence(files, np.flatnonzero(again).tolist())
@@ -367,7 +367,7 @@ class FilesInPlay:
 
     def _hand_out(self) -> None:
         for worker in self._pool.workers:
-            if worker.standing is not WorkerStanding.READY:
+            if worker.standing is not WorkerState.READY:
                 continue
             if self._sequence.wants(worker, busy=len(self._pool.workers) == 1 and bool(self._waiting)):
                 files = self._sequence.next()
@@ -377,7 +377,7 @@ class FilesInPlay:
 
     def _next_for(self, worker: WorkerProcess) -> list[int]:
         """The next files for a worker; none while it has enough."""
-        if self._suspects and not worker.hands and (worker.begun == 0 or not self._fresh_to_come()):
+        if self._suspects and not worker.hands and (worker.begun == 0 or not self._expects_fresh_worker()):
             return [self._suspects.popleft()]
         if not self._waiting:
             return []
@@ -390,10 +390,10 @@ class FilesInPlay:
             return []
         return self._waiting.take(most_s, most_files)
 
-    def _fresh_to_come(self) -> bool:
+    def _expects_fresh_worker(self) -> bool:
         """Whether a worker that has played nothing is about to be ready. A suspect file is tried on such a worker."""
         return any(
-            worker.standing is WorkerStanding.LOADING or (not worker.begun and not worker.hands)
+            worker.standing is WorkerState.LOADING or (not worker.begun and not worker.hands)
             for worker in self._pool.workers
         )
 
@@ -401,7 +401,7 @@ class FilesInPlay:
         answers: list[tuple[int, FileAnswer]] = []
         for event in happened:
             if isinstance(event, LostWorker):
-                answers += self._mourn(event)
+                answers += self._replay_lost_files(event)
                 continue
             answers += event.answers
             self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in event.answers)
@@ -419,7 +419,7 @@ class FilesInPlay:
             if self._on_outcome is not None:
                 self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
-    def _mourn(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
+    def _replay_lost_files(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
         """Files that a lost worker held are played again. The one that it was playing is tried ATTEMPTS times, then
         rejected."""
         at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
@@ -459,7 +459,9 @@ class FilesInPlay:
         on_progress(self.pace.snapshot(self._now_s(), share))
 
 
-def due_of(files: Sequence[ListedFile], before: JournalFile | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def unplayed_files(
+    files: Sequence[ListedFile], before: JournalFile | None
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which files have no outcome yet. before: the journal's content."""
     if before is None or not len(before):
         return np.ones(len(files), bool)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.base.whole_file import whole_stream
+from harness.base.whole_file import atomic_stream
 from harness.model.errors import InputError
 from harness.model.numbers import counted, fixed
 from harness.model.offline import ScoreTrack
@@ -77,7 +77,7 @@ class ScoreCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Not synced to disk: an entry that a power cut damages is reported and computed again.
-            with whole_stream(path, safe=False) as stream:
+            with atomic_stream(path, safe=False) as stream:
                 for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
                     stream.write(piece)
         except OSError as error:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from harness.base.places import SessionFolder
 from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
-from harness.devices.playing import quantised
+from harness.devices.active_play import quantised
 from harness.model.errors import EngineError, HarnessError, InputError, LogError
 from harness.model.numbers import fixed
 from harness.model.observation import LogLine, StimulusHeard
@@ -130,14 +130,14 @@ def hear(
     renders = renderer()
     failed: dict[str, str] = {}
     if continuous:
-        return _in_one_go(engine, stimuli, plays, renders, progress, failed), failed
+        return _hear_continuously(engine, stimuli, plays, renders, progress, failed), failed
     heard: dict[str, HeardOffline] = {}
     rate_hz = engine.facts.rate_hz
     for done, play in enumerate(plays):
         progress(done, len(plays))
         try:
             samples = quantised(stimuli.sound(play, renders), rate_hz)
-            spots, tracks = _tried(engine, samples)
+            spots, tracks = _play_with_retries(engine, samples)
         except (EngineError, LogError) as error:
             failed[play.row.play_id] = str(error)
             continue
@@ -146,7 +146,7 @@ def hear(
     return heard, failed
 
 
-def _in_one_go(
+def _hear_continuously(
     engine: OfflineEngine,
     stimuli: SessionStimuli,
     plays: Sequence[Play],
@@ -188,7 +188,7 @@ def _in_one_go(
     return heard
 
 
-def _tried(
+def _play_with_retries(
     engine: OfflineEngine, samples: npt.NDArray[np.int16]
 ) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
     """Plays one stimulus. Repeats it if the engine's faults do not concern the sound, as with a device's link."""

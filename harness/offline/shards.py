@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.told_later import ToldLater
+from harness.base.lazy_sequence import LazySequence
 from harness.model.errors import InputError
 from harness.model.offline import ListedFile
 from harness.offline.journal import JournalFile, ordered
@@ -40,7 +40,7 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
     parts = _parts(files, shard.of)
     places = np.flatnonzero(parts == shard.number - 1)
     cut = hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16]
-    return ToldLater(len(places), lambda at: files[int(places[at])]), replace(shard, cut=cut)
+    return LazySequence(len(places), lambda at: files[int(places[at])]), replace(shard, cut=cut)
 
 
 def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:

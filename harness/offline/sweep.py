@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError
 from harness.model.numbers import counted
-from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
-from harness.offline.asked import SweepAsked
+from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep, choose, term_weighted
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.lists import Listing
 from harness.offline.reports import det as pictures
 from harness.offline.reports.log import fault_lines
+from harness.offline.request import SweepRequest
 from harness.offline.run import OpensJournal, RunPace
 from harness.offline.score_cache import ScoreCache
 
@@ -50,7 +50,7 @@ def sweep_of(
     outcomes: Iterable[tuple[FileOutcome, str]],
     facts: EngineFacts,
     evaluation: Evaluation,
-    counting: Counting,
+    counting: CountingRules,
     cache: ScoreCache,
     *,
     refractory_ms: float | None = None,
@@ -92,7 +92,7 @@ class SweepRun:
     """The sweep of a complete journal with stored scores: its counts, files and printed lines. warn: takes warnings.
     InputError, LogError."""
 
-    def __init__(self, options: SweepAsked, journal: JournalFile, warn: Callable[[str], None]) -> None:
+    def __init__(self, options: SweepRequest, journal: JournalFile, warn: Callable[[str], None]) -> None:
         self._asked, self._journal, self._warn = options, journal, warn
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
@@ -177,7 +177,7 @@ class SweepRun:
         for phrase, of in dets.items():
             files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(of, points, at, twv)
         for name, text in files.items():
-            write_whole(Path(name), text.encode())
+            write_atomically(Path(name), text.encode())
         drawn = [*files]
         if not options.no_picture and det.has_accepts and det.has_rejects:
             curves = [pictures.Curve("list" if developed is None else "reported list", det)]

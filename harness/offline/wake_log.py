@@ -331,7 +331,7 @@ SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def write(log: WakeLog) -> str:
     """The log's text: settings, events, totals."""
     lines = [info_line(name, detail) for name, detail in ((NAMES, ESCAPED), *log.info) if name]
-    lines += [line_of(happening) for happening in log.happenings]
+    lines += [event_line(happening) for happening in log.happenings]
     lines += [total_line(key, value) for key, value in log.totals]
     return "\n".join(lines) + "\n"
 
@@ -347,7 +347,7 @@ def info_line(name: str, detail: str) -> str:
     return f"INFO {name} {_bare(detail)}".rstrip()
 
 
-def line_of(happening: Happening) -> str:
+def event_line(happening: Happening) -> str:
     """One line of an event, with escaped names."""
     match happening:
         case Spot():

@@ -97,11 +97,11 @@ def read(text: str, name: str = "log") -> WakeLog:
     escaped = any(line.rstrip("\r") == _SAYS_ESCAPED for line in lines)
     happenings: list[Happening] = []
     log_entries = _entries(((0, line) for line in lines), name, escaped=escaped)
-    log = without_happenings(log_entries, lambda happening, _: happenings.append(happening))
+    log = without_events(log_entries, lambda happening, _: happenings.append(happening))
     return replace(log, happenings=tuple(happenings))
 
 
-def without_happenings(log_entries: Iterable[tuple[int, Entry]], take: Callable[[Happening, int], None]) -> WakeLog:
+def without_events(log_entries: Iterable[tuple[int, Entry]], take: Callable[[Happening, int], None]) -> WakeLog:
     """A log without its events. `take` is called with each event and the byte at which its line begins."""
     info: list[tuple[str, str]] = []
     totals: list[Total] = []
@@ -201,7 +201,7 @@ def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -
     """ValueError for an invalid line."""
     key, _, detail = line.partition(" ")
     if form is not None:
-        return _happening(key, form, clean)
+        return _parse_event(key, form, clean)
     if key == "INFO":
         subkey, _, rest = detail.strip().partition(" ")
         return Info(subkey, rest.strip())
@@ -254,7 +254,7 @@ def _total(key: str, detail: str) -> Total:
     return Total(key, float(number[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
 
 
-def _happening(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> Happening:
+def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> Happening:
     """ValueError for an invalid count."""
     groups = line_match.groupdict()
     file, extras = clean(groups["file"]), _extras(groups["extras"])

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.base.plain_json import plain, restored
+from harness.base.plain_json import from_plain, to_plain
 from harness.base.processor import host_facts
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
@@ -27,10 +27,10 @@ from harness.offline.messages import (
     FileAnswer,
     WorkerFrame,
     WorkerFrames,
-    answers_told,
-    files_of,
+    decode_files,
+    encode_answers,
     framed,
-    used_here,
+    resource_use,
 )
 from harness.offline.one_file import FilePlayer
 from harness.offline.score_cache import ScoreCache
@@ -60,7 +60,7 @@ class Worker:
         self._flushed_s = time.monotonic()
         self._sequence: ContinuousListening | None = None
         self._listed: dict[int, str] = {}
-        self._send(WorkerFrame.READY, json.dumps(plain(self._engine.facts)).encode())
+        self._send(WorkerFrame.READY, json.dumps(to_plain(self._engine.facts)).encode())
 
     def play(self, files: Iterable[ListedFile]) -> None:
         for file in files:
@@ -86,8 +86,8 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
-            self._send(WorkerFrame.USED, json.dumps(plain(used_here(self._player.cached_s, self._host))).encode())
-            self._send(WorkerFrame.OUTCOMES, answers_told([FileAnswer.of(*pair) for pair in self._waiting]))
+            self._send(WorkerFrame.USED, json.dumps(to_plain(resource_use(self._player.cached_s, self._host))).encode())
+            self._send(WorkerFrame.OUTCOMES, encode_answers([FileAnswer.of(*pair) for pair in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()
 
@@ -149,9 +149,9 @@ def main(arguments: list[str]) -> int:
             for kind, content in frames.feed(piece):
                 match kind:
                     case WorkerFrame.EVALUATION:
-                        worker = Worker(answers, counter, restored(Evaluation, json.loads(content)))
+                        worker = Worker(answers, counter, from_plain(Evaluation, json.loads(content)))
                     case WorkerFrame.FILES if worker is not None:
-                        worker.play(files_of(content))
+                        worker.play(decode_files(content))
                     case WorkerFrame.END_OF_SEQUENCE if worker is not None:
                         worker.end_sequence()
                     case _:

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from harness.base.plain_json import restored
-from harness.model.effect import EffectEvidence, EffectSource, EffectWord
+from harness.base.plain_json import from_plain
+from harness.model.effect import EffectEvidence, EffectOutcome, EffectSource
 from harness.model.frozen import frozen
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
@@ -47,7 +47,7 @@ class AidEnding:
     def _allowed(self) -> tuple[SubFlag, ...]:
         return () if self.category is None else SUB_FLAGS_OF.get(self.category, ())
 
-    def noting(self, sub_flags: tuple[SubFlag, ...]) -> AidEnding:
+    def with_sub_flags(self, sub_flags: tuple[SubFlag, ...]) -> AidEnding:
         """The ending with these sub-flags, as far as the category allows them."""
         noted = (*self.sub_flags, *(sub_flag for sub_flag in sub_flags if sub_flag in self._allowed))
         return AidEnding(self.category, tuple(dict.fromkeys(noted)), self.flag)
@@ -92,7 +92,7 @@ class AidQuestion:
 
 
 def _leads(target: Any) -> str | AidEnding:
-    return target if isinstance(target, str) else restored(AidEnding, target)
+    return target if isinstance(target, str) else from_plain(AidEnding, target)
 
 
 def _answer(entry: Mapping[str, Any]) -> AidAnswer:
@@ -119,15 +119,15 @@ FILLED = "@harness"
 
 _EFFECT_ANSWERS = {
     None: None,
-    EffectWord.RIGHT: "right",
-    EffectWord.PARTIAL: "part",
-    EffectWord.WRONG: "wrong",
-    EffectWord.UNKNOWN: "unknown",
+    EffectOutcome.RIGHT: "right",
+    EffectOutcome.PARTIAL: "part",
+    EffectOutcome.WRONG: "wrong",
+    EffectOutcome.UNKNOWN: "unknown",
 }
 
 
 @frozen
-class Known:
+class ResponseFacts:
     """What the harness knows about a response. It answers questions from this.
 
     `truncated`: the recording was cut at the time limit; None: not known. `effect`: the observed effect; UNKNOWN when
@@ -137,7 +137,7 @@ class Known:
 
     recognised: Recognition = Recognition.NOT_ASSESSED
     truncated: bool | None = None
-    effect: EffectWord | None = None
+    effect: EffectOutcome | None = None
     core_capability: bool = False
     awaited: bool = False
 
@@ -152,9 +152,9 @@ class Known:
         truncated: bool | None,
         evidence: EffectEvidence | None,
         core_capability: bool,
-    ) -> Known:
+    ) -> ResponseFacts:
         """From a trial's evidence, None for none. An effect that nobody has observed yet is awaited."""
-        unknown = evidence is not None and evidence.word is EffectWord.UNKNOWN
+        unknown = evidence is not None and evidence.word is EffectOutcome.UNKNOWN
         awaited = unknown and evidence is not None and evidence.source is EffectSource.NONE
         return cls(
             recognised=recognised or Recognition.NOT_ASSESSED,
@@ -173,7 +173,7 @@ class Known:
                 return None if self.truncated is None else ("cut" if self.truncated else "yes")
             case "cannot":
                 # It acted, so odd words must not hide a right effect.
-                return "no" if self.effect in (EffectWord.RIGHT, EffectWord.PARTIAL) else None
+                return "no" if self.effect in (EffectOutcome.RIGHT, EffectOutcome.PARTIAL) else None
             case "effect":
                 return "not_yet" if self.awaited else _EFFECT_ANSWERS[self.effect]
             case _:
@@ -198,11 +198,11 @@ class AidStep:
 class AidState:
     """A rater's progress in the aid. Every answer gives a new state. Either `question` or `ending` is None."""
 
-    known: Known
+    known: ResponseFacts
     steps: tuple[AidStep, ...] = ()
 
     @classmethod
-    def begin(cls, known: Known) -> AidState:
+    def begin(cls, known: ResponseFacts) -> AidState:
         """The state before the first question for a person; at its end if the harness knows enough."""
         return cls(known).filled_in()
 
@@ -218,7 +218,7 @@ class AidState:
         leads = self._leads
         if isinstance(leads, str):
             return None
-        return leads.noting(tuple(note for step in self.steps for note in step.answer.notes))
+        return leads.with_sub_flags(tuple(note for step in self.steps for note in step.answer.notes))
 
     @property
     def path(self) -> tuple[str, ...]:

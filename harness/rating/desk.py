@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.presence import Presence
-from harness.base.written import written
-from harness.model.effect import EffectEvidence, EffectWord
+from harness.base.user_text import checked_text
+from harness.model.effect import EffectEvidence, EffectOutcome
 from harness.model.frozen import frozen
 from harness.model.judgment import (
     SUB_FLAGS_OF,
@@ -26,10 +26,10 @@ from harness.model.judgment import (
     TranscriptPolicy,
 )
 from harness.model.row_ids import RowIds
-from harness.rating.aid import AidState, Known
+from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import CategoryProposal, Item, Seen, new_row, seen_in, withdrawal
-from harness.rating.standing import Count, Given, OwnRows, RaterStanding
+from harness.rating.rater_queue import Count, Given, OwnRows, RaterQueue
 
 
 class SittingPhase(StrEnum):
@@ -60,7 +60,7 @@ class Draft:
 
 
 @frozen
-class Explained:
+class ExerciseResult:
     """The explained answer to an exercise."""
 
     exercise: Exercise
@@ -92,7 +92,7 @@ class SittingView:
     pace_s: float | None = None
     left_s: float | None = None
     draft: Draft = field(default_factory=Draft)
-    explained: Explained | None = None
+    explained: ExerciseResult | None = None
     can_undo: bool = False
     stopped: bool = False
     break_due: bool = False
@@ -141,12 +141,12 @@ class Desk:
         self._program = program
         self._wall_s = wall_s
         self._exercises = tuple(exercises)
-        self._standing = RaterStanding(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
+        self._standing = RaterQueue(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
         self._item: Item | None = None
         self._again = False
         self._draft = Draft()
         self._parked: tuple[str, Draft] | None = None
-        self._explained: Explained | None = None
+        self._explained: ExerciseResult | None = None
         self._shown_wall_s = 0.0
         self._presence = Presence(now_s)
         self._said = ""
@@ -187,7 +187,7 @@ class Desk:
         """An item of this rater's queue, by its blind id."""
         return self._standing.item(item_id)
 
-    def wrote(self, request: str) -> bool:
+    def is_saved(self, request: str) -> bool:
         """Whether the row of a request begun in `ids` is on the disk."""
         return self.ids.first(request) in self._standing.rows
 
@@ -196,7 +196,7 @@ class Desk:
         item = self._item
         if item is None:
             return None
-        return AidState.begin(Known.of(item.recognition, item.truncated, item.effect, item.core_capability))
+        return AidState.begin(ResponseFacts.of(item.recognition, item.truncated, item.effect, item.core_capability))
 
     # Keys that write
 
@@ -215,7 +215,7 @@ class Desk:
         wanted = tuple(self._draft.sub_flags)
         for flag in sub_flags:
             wanted = (*_without(flag, wanted), flag)
-        notice = self._told_after(item, category)
+        notice = self._difference_message(item, category)
         row = self._row(
             item,
             JudgmentStatus.SUBMITTED,
@@ -229,20 +229,20 @@ class Desk:
         message = f"{notice}saved as {LABELS[category]}"
         self._save(item, row, f"{message}; without {', '.join(left_out)}" if left_out else message)
         if item.exercise is not None:
-            self._explained = Explained(item.exercise, category, item.exercise.is_right(category))
+            self._explained = ExerciseResult(item.exercise, category, item.exercise.is_right(category))
         else:
             self._next()
         return True
 
     def judge_as_program(self, category: Category, confidence: float, reason: str) -> bool:
         """`judge`, with a program's confidence (0–1) and reason."""
-        self._change(comment=written(reason, "the reason"), program_confidence=confidence)
+        self._change(comment=checked_text(reason, "the reason"), program_confidence=confidence)
         return self.judge(category)
 
-    def put_off(self) -> None:
+    def postpone(self) -> None:
         """Leaves the current item open without a row, and shows the next; this sitting shows it no more."""
         if self._item is not None:
-            self._standing.put_off(self._item)
+            self._standing.postpone(self._item)
             self._next()
 
     def conclude(self, aid: AidState) -> bool:
@@ -265,7 +265,7 @@ class Desk:
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Holds the item until its effect is known; refused when it is known, since nothing would release it."""
         item = self._ready()
-        if item is not None and item.effect is not None and item.effect.word is not EffectWord.UNKNOWN:
+        if item is not None and item.effect is not None and item.effect.word is not EffectOutcome.UNKNOWN:
             self._said = "the effect is known; judge the response, or put it aside if you doubt the effect"
             return False
         return self._aside(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
@@ -345,7 +345,7 @@ class Desk:
 
     def comment(self, text: str) -> None:
         """Saved with the next key; InputError when it cannot be kept (`written`)."""
-        self._change(comment=written(text))
+        self._change(comment=checked_text(text))
 
     def confidence(self, level: int | None) -> None:
         """1 unsure, 2, 3 sure; the current level clears it."""
@@ -394,7 +394,7 @@ class Desk:
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
         """Takes in new responses, evidence and rows from elsewhere. The current item stays if it can."""
         known = self._standing
-        self._standing = RaterStanding(
+        self._standing = RaterQueue(
             self.rater, self._round, items, self._exercises, known.rows.with_rows(rows), with_held=known.with_held
         )
         if self._explained is not None:
@@ -477,7 +477,7 @@ class Desk:
         seen = self._seen(item)
         return None if seen is None else seen.proposal
 
-    def _told_after(self, item: Item, category: Category) -> str:
+    def _difference_message(self, item: Item, category: Category) -> str:
         """The message after a choice that differs; "" if the rater had seen the proposal."""
         rule, proposal = self._round.proposals, self._proposal(item)
         if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen(item) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from importlib import resources
 
-from harness.model.effect import EffectEvidence, EffectWord
+from harness.model.effect import EffectEvidence, EffectOutcome
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, SubFlag
 
@@ -51,7 +51,7 @@ SUB_FLAG_TEXTS: dict[SubFlag, str] = {SubFlag(name): text for name, text in _FIL
 """Sub-flags of a category."""
 FLAG_TEXTS: dict[Flag, str] = {Flag(name): text for name, text in _FILE["flags"].items()}
 """Why a response is put aside."""
-_EFFECTS = {EffectWord(name): text for name, text in _FILE["effects"].items()}
+_EFFECTS = {EffectOutcome(name): text for name, text in _FILE["effects"].items()}
 
 
 def effect_text(evidence: EffectEvidence) -> str:

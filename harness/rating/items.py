@@ -14,7 +14,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, ProposalShown
 from harness.model.numbers import percent
 from harness.model.record import Clip
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.trial import Recognition
 from harness.rating.guide import GUIDELINE_VERSION, LABELS
 
@@ -79,7 +79,7 @@ def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "
 
 
 @frozen
-class Hidden:
+class HiddenDetails:
     """What a front-end never shows during a round, since it reveals the device.
 
     moves: (from rater, to rater) pairs of a coordinator, in order; "" for nobody.
@@ -113,8 +113,8 @@ class Item:
     attempts: int = 1
     waits_s: tuple[float | None, ...] = ()
     recognition: Recognition = Recognition.YES
-    latency: Measured | None = None
-    length: Measured | None = None
+    latency: MeasuredDuration | None = None
+    length: MeasuredDuration | None = None
     truncated: bool = False
     transcript: str | None = None
     core_capability: bool = False
@@ -123,7 +123,7 @@ class Item:
     exercise: Exercise | None = None
     inputs: tuple[Judgment, ...] = ()
     agreed: bool = False
-    hidden: Hidden = field(default_factory=Hidden)
+    hidden: HiddenDetails = field(default_factory=HiddenDetails)
 
     @property
     def waits_for_effect(self) -> bool:

@@ -13,15 +13,15 @@ from typing import Any
 
 from rapidfuzz.process import extractOne
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_file import MOST_TOLD, Problems, shown
-from harness.base.written import composed, known_name, name_key, person_name
-from harness.model.effect import EffectWord
+from harness.base.user_text import known_name, name_key, person_name, to_nfc
+from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
-from harness.rating.figures.judged import RatedSession
-from harness.rating.files.reading import ReadJudgments, WrittenJudgment, WrongCell
+from harness.rating.figures.judged_responses import RatedSession
+from harness.rating.files.reading import JudgmentFile, ParsedJudgment, WrongCell
 from harness.rating.guide import KEYS, LABELS
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.trials import TrialProgress
@@ -58,7 +58,7 @@ class ImportPlan:
     count once. may_replace: rows replace earlier judgments; without it such rows are refused.
     """
 
-    def __init__(self, sessions: Sequence[RatedSession], read: ReadJudgments, path: Path, *, may_replace: bool) -> None:
+    def __init__(self, sessions: Sequence[RatedSession], read: JudgmentFile, path: Path, *, may_replace: bool) -> None:
         self._path = path
         self._may_replace = may_replace
         self._sessions = {session.session_id: _Responses(session) for session in sessions}
@@ -88,12 +88,12 @@ class ImportPlan:
 
     def write(self) -> None:
         """Writes in each session all rows or none; LogError. A second call adds nothing."""
-        by_folder = gathered((folder, JudgmentGiven(judgment)) for folder, judgment in self.fresh)
+        by_folder = group_by((folder, JudgmentGiven(judgment)) for folder, judgment in self.fresh)
         for folder, records in by_folder.items():
             with closing(JudgmentLog(folder)) as log:
                 log.add(records)
 
-    def _place(self, row: WrittenJudgment) -> _Place:
+    def _place(self, row: ParsedJudgment) -> _Place:
         named = row.text("session").strip()
         if named:
             if named not in self._sessions:
@@ -113,7 +113,7 @@ class ImportPlan:
         match = extractOne(word, list(known), score_cutoff=50)
         return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"
 
-    def _put(self, row: WrittenJudgment, place: _Place, responses: _Responses) -> None:
+    def _put(self, row: ParsedJudgment, place: _Place, responses: _Responses) -> None:
         rater = known_name(person_name(row.text("rater"), "rater name"), self._raters)
         self._raters.setdefault(rater)
         judgment = _judgment(row, place, self._path.name, rater)
@@ -183,11 +183,11 @@ class _Responses:
         if judgment.status is not JudgmentStatus.WITHDRAWN:
             self.standing[_owner(judgment)] = judgment
 
-    def holds(self, row: WrittenJudgment) -> bool:
+    def holds(self, row: ParsedJudgment) -> bool:
         trial, clip = row.text("trial").strip(), row.text("clip_sha256").strip()
         return (not trial or trial in self._trials) and (not clip or clip in self._by_clip)
 
-    def place(self, row: WrittenJudgment, nearest: Nearest) -> _Place:
+    def place(self, row: ParsedJudgment, nearest: Nearest) -> _Place:
         trial, clip = row.text("trial").strip(), row.text("clip_sha256").strip()
         if trial.startswith(EXERCISE):
             return _Place(self._session, trial, row.whole("take") or 1, row.whole("attempt") or 1, clip)
@@ -223,7 +223,7 @@ class _Responses:
         raise WrongCell(f"{len(places)} trials have the clip {shown(clip)}", "Write the trial as well")
 
 
-def _judgment(row: WrittenJudgment, place: _Place, file: str, rater: str) -> Judgment:
+def _judgment(row: ParsedJudgment, place: _Place, file: str, rater: str) -> Judgment:
     values = row.values
     span = values.get("span_start_s"), values.get("span_end_s")
     effect, proposed, unaided = row.text("effect"), row.text("proposed"), row.text("unaided")
@@ -240,12 +240,12 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str, rater: str) -> Jud
         session_id=place.session.session_id,
         take=place.take,
         span_s=None if span[0] is None or span[1] is None else (float(str(span[0])), float(str(span[1]))),
-        effect=EffectWord(effect) if effect else None,
+        effect=EffectOutcome(effect) if effect else None,
         proposed=Category(proposed) if proposed else None,
         proposal_shown=ProposalShown(row.text("proposal_shown") or ProposalShown.NEVER),
         unaided=Category(unaided) if unaided else None,
         imported_from=row.text("imported_from") or file,
-        comment=composed(row.text("comment")),
+        comment=to_nfc(row.text("comment")),
         **columns,
     )
 
@@ -263,7 +263,7 @@ _UNKNOWN: dict[str, Any] = {"transcript_shown": None, "plays": None, "guideline_
 """Of a file without these columns: the defaults of a judgment are those of the harness's own desk."""
 
 
-def _id_of(row: WrittenJudgment, place: _Place) -> str:
+def _id_of(row: ParsedJudgment, place: _Place) -> str:
     """An id from the content; the file and the line do not matter."""
     content = {
         **{column: value for column, value in row.values.items() if column not in ("replaces", "imported_from")},
@@ -286,5 +286,5 @@ def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
 def _content(judgment: Judgment, written: Judgment) -> Judgment:
     """Its content, without what a file may leave out or add. written: of the file, in which columns may be missing."""
     unknown = {name: value for name, value in _UNKNOWN.items() if getattr(written, name) == value}
-    comment, rater = composed(judgment.comment), name_key(judgment.rater)
+    comment, rater = to_nfc(judgment.comment), name_key(judgment.rater)
     return replace(judgment, imported_from="", session_id="", replaces=None, comment=comment, rater=rater, **unknown)

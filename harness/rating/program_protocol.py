@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.program_lines import ProtocolFault, demand_protocol, name_of, number_of, object_of, short
-from harness.base.written import LONGEST_WRITTEN, written
+from harness.base.user_text import LONGEST_WRITTEN, checked_text
 from harness.model.errors import InputError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
@@ -49,7 +49,7 @@ def item_line(view: SittingView, clip: str) -> bytes:
         "note": item.note,
         "core_capability": item.core_capability,
     }
-    categories = [{"name": category, "label": LABELS[category], **plain(text)} for category, text in GUIDE.items()]
+    categories = [{"name": category, "label": LABELS[category], **to_plain(text)} for category, text in GUIDE.items()]
     sent = {
         "protocol": PROTOCOL,
         "item": item.id,
@@ -59,7 +59,7 @@ def item_line(view: SittingView, clip: str) -> bytes:
         "clip": clip,
         "guide": {"version": GUIDELINE_VERSION, "categories": categories, "rules": RULES},
     }
-    return json.dumps(plain(sent), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(to_plain(sent), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
 def rater_of(text: str) -> str:
@@ -89,7 +89,7 @@ def answer_of(text: str) -> ProgramAnswer:
     if not isinstance(reason, str):
         raise ProtocolFault("sent a reason that is not a text")
     try:
-        reason = written(reason, "the reason")
+        reason = checked_text(reason, "the reason")
     except InputError as error:
         raise ProtocolFault(f"sent a reason that cannot be kept: {error.what}") from error
     return ProgramAnswer(Category(word), number_of(answer, "confidence", 0, 1), reason)

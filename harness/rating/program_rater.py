@@ -91,7 +91,7 @@ class ProgramJudged:
 
 
 @frozen
-class LeftOpen:
+class UnjudgedItem:
     """An item without a judgment. last: no more items are sent, since too many failed in a row."""
 
     item: Item
@@ -100,7 +100,7 @@ class LeftOpen:
     last: bool = False
 
 
-def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[ProgramJudged | LeftOpen]:
+def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[ProgramJudged | UnjudgedItem]:
     """Sends each open item of the desk once; a judgment is on the disk before it is returned. LogError."""
     in_a_row = 0
     with tempfile.TemporaryDirectory(prefix="harness-rating-") as folder:
@@ -111,16 +111,16 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
                 answer = _asked(room, desk, item, program, Path(folder))
             except (EngineError, Declined, _NoSound) as error:
                 in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
-                desk.put_off()
+                desk.postpone()
                 last = in_a_row >= MOST_IN_A_ROW
-                yield LeftOpen(item, position, str(error), last)
+                yield UnjudgedItem(item, position, str(error), last)
                 if last:
                     return
                 continue
             in_a_row = 0
             if not desk.judge_as_program(answer.category, answer.confidence, answer.reason):
-                desk.put_off()
-                yield LeftOpen(item, position, desk.view.said)
+                desk.postpone()
+                yield UnjudgedItem(item, position, desk.view.said)
                 continue
             yield ProgramJudged(item, position, answer)
 

@@ -15,7 +15,7 @@ import soundfile
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.base.whole_file import disk_errors, sync_folder, write_whole
+from harness.base.whole_file import disk_errors, sync_folder, write_atomically
 from harness.model.errors import InputError, LogError, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
@@ -24,7 +24,7 @@ from harness.model.record import SoundRedacted, SoundsRemoved, StimulusStored
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import RatingRoom, RatingSource
 from harness.session.log.clips import clip_of
-from harness.session.log.database import alone, not_running
+from harness.session.log.database import resume_blocked, writer_lock
 from harness.session.log.reader import LogReader, Redaction, check, redactions, removals
 
 DAY_S = 86_400.0
@@ -85,7 +85,7 @@ def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
     with disk_errors(f"{session.clips} cannot be emptied"):
         if why := _kept_because(session, rule, ()):
             return why
-        with alone(session):
+        with writer_lock(session):
             known = removals(purgeable.folder)
             if fresh := tuple(name for name in purgeable.clips if name not in known):
                 with closing(JudgmentLog(purgeable.folder)) as log:
@@ -103,7 +103,7 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
     completes one that was killed. InputError for an unknown clip, a stimulus or a wrong span; LogError, LogFull.
     """
     session = SessionFolder(folder).demand()
-    with disk_errors(f"{session.clips / name} cannot be redacted"), alone(session):
+    with disk_errors(f"{session.clips / name} cannot be redacted"), writer_lock(session):
         if damage := check(folder).damage:
             raise LogError(f"{folder} is damaged: {damage[0]}", remedy="See: harness report show SESSION --check")
         with LogReader(folder) as reader:
@@ -135,7 +135,7 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
         if known is None or known.spans_s != wanted or known.sha256 != digest:
             with closing(JudgmentLog(folder)) as log:
                 log.append(SoundRedacted(name, digest, tuple(sorted({*spans_s})), reason, by))
-        write_whole(session.clips / name, buffer.getvalue())
+        write_atomically(session.clips / name, buffer.getvalue())
     return redactions(folder)[name]
 
 
@@ -156,7 +156,7 @@ def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[s
     if session.clips.is_symlink():
         return f"{session.clips.name} is a link"
     try:
-        with not_running(session):
+        with resume_blocked(session):
             damage = check(session.path).damage
             responses = RatingSource(session.path, RatingRound()).read().responses
     except LogError as error:

@@ -162,7 +162,7 @@ def open_player(sound_device: str | None) -> RaterPlayer:
 ENDS_WITHIN_S = 2.0
 
 
-class HeardAloud:
+class ItemPlayer:
     """Plays one sound at a time, and adds what was heard to the desk's draft, on the caller's thread."""
 
     def __init__(self, room: RatingRoom, desk: Desk, player: RaterPlayer) -> None:

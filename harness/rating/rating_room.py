@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.base.places import SessionFolder
 from harness.base.row_store import read_entries
-from harness.base.written import name_key
+from harness.base.user_text import name_key
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
@@ -21,10 +21,10 @@ from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed,
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.trial import Recognition, Trial
 from harness.rating.desk import Desk
-from harness.rating.figures.judged import JudgedResponse, judged_in, with_one_name
-from harness.rating.items import CategoryProposal, Hidden, Item, Subject, blind_id, exercise_item
+from harness.rating.figures.judged_responses import JudgedResponse, judged_in, with_one_name
+from harness.rating.items import CategoryProposal, HiddenDetails, Item, Subject, blind_id, exercise_item
 from harness.rating.judgment_log import JudgmentLog
-from harness.rating.standing import OwnRows, RaterStanding, drawn, hand_over, is_shared_out
+from harness.rating.rater_queue import OwnRows, RaterQueue, has_partial_assignment, reassignments, sampled_items
 from harness.session.figures.effects import EffectRows, Key
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.reader import LogReader, read_clip
@@ -186,7 +186,7 @@ def _item(
         core_capability=trial.core_capability,
         effect=effects.get((trial.id, response.take, response.attempt)),
         note=trial.note,
-        hidden=Hidden(
+        hidden=HiddenDetails(
             judged.session_id,
             trial.id,
             trial.device,
@@ -339,7 +339,9 @@ class RatingRoom:
                 raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
             if sessions != self._found:
                 every = tuple(item for session in sessions for item in session.items)
-                self._items = _with_moves(drawn(every, self.round.items, self.round.seed), sessions, self.round.id)
+                self._items = _with_moves(
+                    sampled_items(every, self.round.items, self.round.seed), sessions, self.round.id
+                )
             self._found = sessions
             for row in self._all_rows():
                 self._kept.pop(row.id, None)
@@ -403,7 +405,7 @@ class RatingRoom:
 
     # For coordinators
 
-    def progress(self, invited: Iterable[str] = ()) -> tuple[RaterStanding, ...]:
+    def progress(self, invited: Iterable[str] = ()) -> tuple[RaterQueue, ...]:
         """The progress of every rater, as of the last `refresh`.
 
         invited: raters who are shown before they begin, in a round that names none.
@@ -421,14 +423,14 @@ class RatingRoom:
         Returns (items moved, items that stay because all of the others have them). InputError if all raters judge all
         items, or if one of them is not a rater of the round.
         """
-        if not is_shared_out(self.round):
+        if not has_partial_assignment(self.round):
             raise InputError("every rater judges every response of this round, so there is no share to move")
         others = [other for other in self.round.raters if other in to and other != rater]
         if rater not in self.round.raters or not others or len(others) < len(set(to)):
             raise InputError("shares move between the raters of the round only")
         with self._lock:
             self.refresh()
-            items = hand_over(self.items, self.round, self._standing(rater, self.rows).not_done, others)
+            items = reassignments(self.items, self.round, self._standing(rater, self.rows).not_done, others)
             if items:
                 record = SharesMoved(self.round.id, rater, items, by)
                 self._log(self._found[0].folder).append(record)
@@ -478,8 +480,8 @@ class RatingRoom:
     def _known(self, rater: str) -> str:
         return self._names.get(name_key(rater), rater)
 
-    def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterStanding:
-        return RaterStanding(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))
+    def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterQueue:
+        return RaterQueue(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))
 
     def _judged(self, rater: str | None) -> tuple[Item, ...]:
         wanted = {item.id for item in self.items}

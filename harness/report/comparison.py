@@ -13,18 +13,18 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import sorted_labels
-from harness.model.choices import Derived
+from harness.model.choices import CategoryGroup
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.record import EndReason
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Recording
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.trial import Trial
 from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
-from harness.rating.figures.judged import Fate, RatedTrial, rated_trials, read_sessions
+from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
 from harness.report.session import WholeSession, read_session
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
@@ -33,7 +33,7 @@ from harness.session.log.reader import later_rows
 from harness.statistics.comparison import ComparedUnit, Counted, DifferenceVerdict, compared_units, verdict_of
 from harness.statistics.intervals import Interval, exact_enough
 from harness.statistics.significance import holm
-from harness.wake.wake_plays import CommandWord
+from harness.wake.wake_plays import CommandResult
 
 MOST_SESSIONS = 26
 MOST_LABELS = 24
@@ -76,8 +76,8 @@ _COUNTED = {
     Measure.FINAL_WER: Counted.WORDS,
 }
 _JUDGED: dict[Measure, Figure] = {
-    Measure.SATISFIED: Derived.SATISFIED,
-    Measure.HELPFUL: Derived.HELPFUL,
+    Measure.SATISFIED: CategoryGroup.SATISFIED,
+    Measure.HELPFUL: CategoryGroup.HELPFUL,
     Measure.WRONG: Category.WRONG,
 }
 
@@ -143,7 +143,7 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
             warnings += [f"only {name} has the device {device}, which is not compared" for device in alone]
         for devices in shared:
             base, other = (
-                tried_in(session, device, judged, varying, clusters)
+                device_results(session, device, judged, varying, clusters)
                 for session, device, judged in zip(pair, devices, (rated[0], rated[at]), strict=True)
             )
             axes = {axis: _labels(axis, base, other) for axis in sorted(varying)}
@@ -212,7 +212,7 @@ def _recording(trial: Trial) -> str:
     return spoken.path if isinstance(spoken, Recording) else ""
 
 
-def tried_in(
+def device_results(
     session: WholeSession,
     device: str,
     rated: Sequence[RatedTrial],
@@ -228,7 +228,7 @@ def tried_in(
         cluster = stimulus if clusters is None else clusters.of(trial.speaker or _recording(trial))
         places[trial.id] = ComparedUnit((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
 
-    def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: Measured | None = None) -> None:
+    def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: MeasuredDuration | None = None) -> None:
         units[measure].append(replace(places[trial.id], count=count, of=of, time=time))
 
     for progress in session.progress.trials:
@@ -252,7 +252,7 @@ def tried_in(
                 add(Measure.EFFECTS, progress.trial, known.count)
         for measure, p50 in ((Measure.LATENCY, alone.latency.p50), (Measure.WAKE_DELAY, alone.wake_delay.p50)):
             if p50 is not None:
-                add(measure, progress.trial, 1, time=Measured(p50.value_s, p50.clock_error_s))
+                add(measure, progress.trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))
     events = Counter(
         event.trial_id for event in session.wake.unmatched(device) if session.wake.false_accept(event, True)
     )
@@ -261,7 +261,7 @@ def tried_in(
         if play.kind is TrialKind.WAKE:
             add(Measure.FALSE_REJECTS, play.trial, play.reading.hit is None)
         if play.kind is TrialKind.COMMAND:
-            add(Measure.COMMANDS, play.trial, play.reading.command is CommandWord.MATCH)
+            add(Measure.COMMANDS, play.trial, play.reading.command is CommandResult.MATCH)
         if play.kind is not TrialKind.PROBE and (delay := play.reading.delay) is not None and exact_enough(delay):
             add(Measure.WAKE_DELAY, play.trial, 1, time=delay)
         if play.reading.exposure_s or events[play.trial.id]:
@@ -273,7 +273,7 @@ def tried_in(
             if heard_trial.device == device and attempt is not None and (counts := attempt.counts) is not None:
                 add(measure, heard_trial.trial, counts.errors, counts.words)
     for response in rated:
-        if response.trial.device == device and response.fate is Fate.CATEGORY:
+        if response.trial.device == device and response.fate is QueryOutcome.CATEGORY:
             for measure, figure in _JUDGED.items():
                 add(measure, response.trial, counts_as(response, figure))
     return units

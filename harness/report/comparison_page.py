@@ -14,14 +14,14 @@ from pydantic_core import from_json
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.text_table import note, shown
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.report.charts import Chart
 from harness.report.comparison import ComparedMeasure, SessionComparison, labels_of, letter
 from harness.report.session import WholeSession
@@ -204,9 +204,9 @@ def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> di
         "sessions": {letter(at): session.started.session_id for at, session in enumerate(comparison.sessions)},
         "regressions": len(comparison.of(DifferenceVerdict.WORSE)),
         "warnings": list(comparison.warnings),
-        "differing": plain(facts),
+        "differing": to_plain(facts),
         "measures": [
-            plain(row)
+            to_plain(row)
             | {"session": letter(row.session), "unit": row.measure.counted.value}
             | {"interval": [end if math.isfinite(end) else None for end in row.interval] if row.interval else None}
             for row in comparison.rows
@@ -231,7 +231,7 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
         apart=apart,
         whisker=_whisker(comparison),
     )
-    write_whole(target, page.encode("utf-8"))
+    write_atomically(target, page.encode("utf-8"))
 
 
 def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
@@ -258,7 +258,7 @@ def _charts(comparison: SessionComparison) -> Iterator[Chart]:
         ("latency", "Latency of the response, % of the trials up to", latencies_of),
         ("delay", "Wake delay, % of the hits up to", lambda session: delays_of(session.wake)),
     ):
-        curves: dict[str, list[Measured]] = {
+        curves: dict[str, list[MeasuredDuration]] = {
             f"{letter(at)} {device}": times
             for at, session in enumerate(comparison.sessions)
             for device, times in of(session).items()

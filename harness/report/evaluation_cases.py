@@ -12,18 +12,18 @@ import numpy.typing as npt
 import soundfile
 
 from harness.base.foreign import plain_text
-from harness.devices.playing import quantised
+from harness.devices.active_play import quantised
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
+from harness.offline.evaluation_results import scores_of, sound_path
 from harness.offline.figures.counts import MISSED, MISTAKEN, Key, judged
 from harness.offline.figures.engines import EvaluatedEngine
-from harness.offline.figures.labelled import compared
+from harness.offline.figures.phrase_matching import compared
 from harness.offline.score_cache import ScoreCache
-from harness.offline.several import scores_of, sound_path
 from harness.report.charts import PICTURE
-from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundsIn
+from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundPlacement
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.stimuli.renderer import Renderer
 
@@ -110,7 +110,7 @@ class EvaluationCases:
         track = self._track(error)
         first, last = _window(error, track, rate_hz)
         curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
-        if self._sounds.where is SoundsIn.NONE:
+        if self._sounds.where is SoundPlacement.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
             condition = header.evaluation.condition(error.outcome.number)
@@ -198,10 +198,12 @@ def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: fl
     edges = np.unique(np.linspace(0, len(scores), min(len(scores), PICTURE) + 1).astype(int))
     highest = np.maximum.reduceat(scores, edges[:-1])
     places = (track.first_end + (low + edges[:-1]) * track.step - first) * PICTURE / max(1, last - first)
-    points: Sequence[str] = [f"{fixed(x, 1)} {fixed(_up(float(y)), 1)}" for x, y in zip(places, highest, strict=True)]
+    points: Sequence[str] = [
+        f"{fixed(x, 1)} {fixed(_svg_y(float(y)), 1)}" for x, y in zip(places, highest, strict=True)
+    ]
     words = f"score of “{plain_text(track.phrase, 80)}”, 0 to 1; dashed: threshold {exact(threshold)}"
-    return {"line": f"M{'L'.join(points)}", "threshold": _up(threshold), "words": words}
+    return {"line": f"M{'L'.join(points)}", "threshold": _svg_y(threshold), "words": words}
 
 
-def _up(score: float) -> float:
+def _svg_y(score: float) -> float:
     return 39 - 38 * min(max(score, 0.0), 1.0)

@@ -11,11 +11,10 @@ from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.plain_json import restored
+from harness.base.plain_json import from_plain
 from harness.base.table import Table
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.numbers import counted, exact
-from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
@@ -24,11 +23,12 @@ from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve
 from harness.offline.reports.groups import gap_texts
 from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, summary_line
+from harness.offline.request import DeclaredLimits
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.report.session_cases import MOST_LISTED, PageSounds, SoundsIn
+from harness.report.session_cases import MOST_LISTED, PageSounds, SoundPlacement
 from harness.statistics import text
 from harness.statistics.verdict import LimitVerdict, worst
 
@@ -37,7 +37,7 @@ MOST_CASES = 2000
 
 
 def write_evaluations(
-    engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundsIn
+    engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundPlacement
 ) -> LimitVerdict:
     """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
     shelf = PageSounds(sounds, target)
@@ -56,7 +56,7 @@ def write_evaluations(
         equal=tables.accuracy(table),
         costs=Table(tables.COST, table.rows).cells,
         sounds=sounds,
-        no_sounds=SoundsIn.NONE,
+        no_sounds=SoundPlacement.NONE,
         missing_sounds=shelf.missing,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
@@ -64,7 +64,7 @@ def write_evaluations(
         intervals=interval_info,
         most_ids=MOST_LISTED,
     )
-    write_whole(target, page.encode("utf-8"))
+    write_atomically(target, page.encode("utf-8"))
     return verdict
 
 
@@ -99,7 +99,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "verdict_why": why,
         "limits": limits,
         "points": [figures_at(engine.sweep, point.threshold) for point in engine.points] if engine.sweep else [],
-        "groups": [restored(FileBreakdown, group) for group in written.get("groups", ())],
+        "groups": [from_plain(FileBreakdown, group) for group in written.get("groups", ())],
         "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
     }
 
@@ -115,7 +115,7 @@ def _summary(engine: EvaluatedEngine) -> dict[str, Any]:
 
 
 def _declared(summary: dict[str, Any]) -> DeclaredLimits:
-    return restored(DeclaredLimits, summary.get("limits", {}))
+    return from_plain(DeclaredLimits, summary.get("limits", {}))
 
 
 def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
@@ -125,7 +125,7 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
     report = JUnitReport(
         "evaluation", tuple(suites), first.header.started_s, sum(engine.journal.duration_s for engine in engines)
     )
-    write_whole(target, as_xml(report))
+    write_atomically(target, as_xml(report))
 
 
 def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError
 from harness.model.numbers import NOTHING, counted, exact, fixed, moment
-from harness.model.observation import weakness
+from harness.model.observation import weak_evidence_text
 from harness.model.record import EndReason, Entry
 from harness.model.scenario import Scenario, SequentialTest, Stopping, TrialKind
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession, limits_of
@@ -26,7 +26,7 @@ from harness.session.figures.progress import normalisation_of
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
-    HeardWords,
+    FirstAndFinalWords,
     TrialProgress,
     frame_of,
     group_of,
@@ -41,10 +41,10 @@ from harness.session.wording import OUTCOME_WORDS, in_words
 from harness.statistics.intervals import Share
 from harness.statistics.text import TOO_FEW_VOICES
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
-from harness.understanding.understood import compared, parts_of, verdict_in_words, written
+from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import consistent_words, pause_words
 from harness.wake.requests import GapRequests, shortest_pause
-from harness.wake.wake_plays import CommandWord, HeardWake, Play
+from harness.wake.wake_plays import CommandResult, HeardWake, Play
 from harness.wake.wake_progress import DeviceWake, Interval, UnmatchedWake
 
 EVENTS_SHOWN = 50
@@ -64,7 +64,7 @@ def junit(folder: Path) -> bytes:
 
 def write(path: Path, report: bytes) -> None:
     """Writes a report atomically, so that a CI server never finds half of one; LogFull, LogError."""
-    write_whole(path, report)
+    write_atomically(path, report)
 
 
 def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> JUnitReport:
@@ -142,7 +142,7 @@ class _Reporting:
         events = {name: {event.seq: event for event in self.wake.unmatched(name)} for name in plays}
         for trial in self.progress.trials:
             if (listening := trial.trial.listening) is None:
-                kind = _asking(trial)
+                kind = _query_kind(trial)
                 suites.setdefault((trial.trial.device, kind), []).append(self._query(trial, kind))
                 continue
             for device in (target.device for target in listening.targets):
@@ -234,7 +234,7 @@ class _Reporting:
         return self._case(trial, device, kind, reason, lines)
 
 
-def _asking(trial: TrialProgress) -> str:
+def _query_kind(trial: TrialProgress) -> str:
     """The kind of a trial with one device. The two queries of memory probes count as queries."""
     return (TrialKind.QUERY if trial.trial.memory is not None else trial.trial.kind).value
 
@@ -267,7 +267,7 @@ def _requests(gaps: Sequence[GapRequests]) -> Properties:
     return (("request_pause", pause), ("request_pause_consistent", consistent_words(gaps)), *shares)
 
 
-def _words(of: HeardWords, normalisation: str) -> Properties:
+def _words(of: FirstAndFinalWords, normalisation: str) -> Properties:
     """WER of the transcripts; nothing where there are none."""
     if not of.first.attempts:
         return ()
@@ -327,10 +327,10 @@ def _of_play(play: Play, lines: list[str]) -> Reason | None:
     match play.kind, reading.command:
         case TrialKind.WAKE, _ if reading.hit is None:
             return Reason(CaseVerdict.FAILURE, "false_reject", OUTCOME_WORDS[Outcome.NO_WAKE], text)
-        case TrialKind.COMMAND, CommandWord.SUBSTITUTION:
+        case TrialKind.COMMAND, CommandResult.SUBSTITUTION:
             message = f"{OUTCOME_WORDS[Outcome.MISHEARD]}: {plain_text(reading.heard, 200)}"
             return Reason(CaseVerdict.FAILURE, "substitution", message, text)
-        case TrialKind.COMMAND, CommandWord.MISSING:
+        case TrialKind.COMMAND, CommandResult.MISSING:
             return Reason(CaseVerdict.FAILURE, "missing", "it understood nothing", text)
         case TrialKind.AMBIENT, _ if reading.exposure_s <= 0 and not reading.unmatched:
             return Reason(CaseVerdict.SKIPPED, "unproven", "nothing shows that it was listening", text)
@@ -343,13 +343,13 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
     reading = play.reading
     if play.kind is not TrialKind.AMBIENT:
         delay = f", {_milliseconds(reading.delay)} after the phrase" if reading.delay else ""
-        weak = weakness(plain_text(reading.hit.inferred, 60), ", ") if reading.hit else ""
+        weak = weak_evidence_text(plain_text(reading.hit.inferred, 60), ", ") if reading.hit else ""
         yield f"woke{delay}{weak}" if reading.hit else OUTCOME_WORDS[Outcome.NO_WAKE]
     else:
         yield f"exposure: {moment(reading.exposure_s)}, unproven: {moment(reading.unproven_s)}"
     if play.kind is TrialKind.COMMAND:
         yield f"said: {plain_text(play.trial.reference)}"
-        yield f"heard: {plain_text(reading.heard) if reading.command is not CommandWord.MISSING else 'nothing'}"
+        yield f"heard: {plain_text(reading.heard) if reading.command is not CommandResult.MISSING else 'nothing'}"
         if play.answers and (sound := play.first_sound) is not None:
             yield f"first sound: {_milliseconds(sound)}"
     for event in reading.unmatched[:EVENTS_SHOWN]:
@@ -360,14 +360,14 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
 
 def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
     score = "" if event.score is None else f", score {exact(event.score)}"
-    score += weakness(plain_text(event.inferred, 60), ", ")
+    score += weak_evidence_text(plain_text(event.inferred, 60), ", ")
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
     word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
     at_s = play.place(event) - play.start_s
     return f"unmatched event at {moment(at_s)}: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
 
 
-def _milliseconds(value: Measured) -> str:
+def _milliseconds(value: MeasuredDuration) -> str:
     return f"{fixed(value.value_s * 1000, 0)} ms ± {fixed(value.error_s * 1000, 1)} ms"
 
 

@@ -71,7 +71,7 @@ class SimulatedDevice:
         return (1 - self.missed) * (1 - self.misheard)
 
 
-def as_bad(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts: int) -> SimulatedDevice:
+def failing_device(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts: int) -> SimulatedDevice:
     """A device that errs twice as often as the limits allow, or as often as the tests must find.
 
     attempts: the most attempts at a query.
@@ -147,7 +147,7 @@ class SimulatedRun:
 
 @frozen
 class RehearsedLimit:
-    """How often a limit would get each verdict, and hold for a device that is as bad as `as_bad` says.
+    """How often a limit would get each verdict, and hold for a device that is as bad as `failing_device` says.
 
     needed: how many times as large the plan must be to decide it, 1 as it is. None: more than the largest factor, or
     never. A device may be no better than the limit, and a sequential test may end the run too early.
@@ -193,7 +193,7 @@ class Rehearsal:
 
     def limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
         """Every limit and sequential test, in the order of a report."""
-        bad = as_bad(device, self._limits, self._stopping, self._attempts)
+        bad = failing_device(device, self._limits, self._stopping, self._attempts)
         runs = self.runs(device, count, seed)
         good = self._verdicts(runs)
         worse = self._verdicts(self.runs(bad, count, seed))

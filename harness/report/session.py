@@ -22,7 +22,7 @@ from harness.model.record import (
     ResponseFrozen,
     SessionStarted,
     SettingsNoted,
-    SettingsOf,
+    SettingsStage,
     SteadyWall,
     StimulusStored,
     TrialFinished,
@@ -40,7 +40,7 @@ FAULTS_KEPT = 20
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No search for cycles of objects: where millions are made and kept, it takes a quarter of the time.
 
     What was made stays out of later searches too; it goes when nothing refers to it.
@@ -78,7 +78,7 @@ class WholeSession:
     settings: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
-    @uncollected()
+    @gc_paused()
     def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> WholeSession:
         """From its rows and people's later rows; InputError when they do not begin with a plan."""
         figures, wake = SessionFigures(), WakeFigures()
@@ -120,7 +120,7 @@ class WholeSession:
                     faults.append((last_s, fault))
                 case ResponseFrozen(trial_id=trial_id, starts=starts, clip=clip):
                     responses.append((trial_id, last_s - (entry.at_s - starts.at_s) / speed, clip.duration_s / speed))
-                case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=pairs):
+                case SettingsNoted(source=source, of=SettingsStage.ORIGINAL, settings=pairs):
                     settings += [(source, name, value) for name, value in pairs]
                 case _:
                     pass

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.base.whole_file import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed
@@ -23,11 +23,11 @@ from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.rating.figures.agreement import AgreedItem, AgreementFigures, agreement_figures
 from harness.rating.figures.categories import CategoryFigures, figures_of
-from harness.rating.figures.judged import JudgedResponse, RatedSession, rated_trials, read_sessions
-from harness.rating.reports.agreement import said_of
+from harness.rating.figures.judged_responses import JudgedResponse, RatedSession, rated_trials, read_sessions
+from harness.rating.reports.agreement import vote_lines
 from harness.report.charts import SoundPicture, picture
 from harness.report.session import WholeSession
-from harness.session.figures.trials import HeardTrial, TrialProgress
+from harness.session.figures.trials import TranscribedTrial, TrialProgress
 from harness.session.log.clips import clip_samples
 from harness.session.log.reader import redactions, removals
 from harness.session.summary import outcome_in_words
@@ -45,7 +45,7 @@ EMBEDDED_BYTES = 6_000_000
 """Sounds embedded in one page, all together."""
 
 
-class SoundsIn(StrEnum):
+class SoundPlacement(StrEnum):
     """Where the sounds of a page are: in the page, in a folder beside it, or nowhere."""
 
     EMBED = "embed"
@@ -105,7 +105,7 @@ class SessionRatings:
 class PageSounds:
     """Hands out the sounds of a page, until it is full."""
 
-    def __init__(self, where: SoundsIn, target: Path) -> None:
+    def __init__(self, where: SoundPlacement, target: Path) -> None:
         self.where = where
         self.beside = target.with_name(f"{target.stem}_clips")
         self.left = EMBEDDED_BYTES
@@ -122,7 +122,7 @@ class PageSounds:
         if gone := self._removed[folder.path].get(clip.name):
             return HeardSound("", clip.name, None, gone)
         note = self._redacted[folder.path].get(clip.name, "")
-        if self.where is SoundsIn.NONE:
+        if self.where is SoundPlacement.NONE:
             return HeardSound("", clip.name, None, note)
         try:
             samples = clip_samples(folder.clips, clip)
@@ -138,10 +138,10 @@ class PageSounds:
     ) -> HeardSound:
         """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
         source = ""
-        if self.where is SoundsIn.BESIDE:
+        if self.where is SoundPlacement.BESIDE:
             with disk_errors(f"{self.beside} cannot be made"):
                 self.beside.mkdir(exist_ok=True)
-            write_whole(self.beside / name, flac)
+            write_atomically(self.beside / name, flac)
             source = f"{self.beside.name}/{name}"
         elif len(flac) <= self.left:
             self.left -= len(flac)
@@ -164,7 +164,7 @@ KIND_OF = {
 }
 
 
-def misheard_in(trials: Sequence[HeardTrial]) -> list[HeardTrial]:
+def misheard_in(trials: Sequence[TranscribedTrial]) -> list[TranscribedTrial]:
     """Those whose first attempt has other words than those that were said, most errors first."""
     misheard_trials = [trial for trial in trials if trial.first.counts is not None and trial.first.counts.errors]
     return sorted(misheard_trials, key=lambda trial: -(trial.first.counts.errors if trial.first.counts else 0))
@@ -174,7 +174,7 @@ def case_title(trial_id: str, device: str) -> str:
     return f"{plain_text(trial_id, 120)}, {plain_text(device, 80)}"
 
 
-def aligned(trial: HeardTrial) -> list[AlignedBlock]:
+def aligned(trial: TranscribedTrial) -> list[AlignedBlock]:
     """The words of its first attempt under those that were said."""
     judged = recognised(trial.trial, trial.first.heard or "")
     return blocks([ScoredUtterance(trial.trial.id, "", judged.words, judged.counts)], ["heard"])
@@ -223,7 +223,7 @@ def _differing(
     item: AgreedItem, figures: AgreementFigures, of: JudgedResponse, folder: SessionFolder, sounds: PageSounds
 ) -> ListedCase:
     trial = of.trial.trial
-    lines = (*_words(trial, None, of.response.transcript), *said_of(item, figures))
+    lines = (*_words(trial, None, of.response.transcript), *vote_lines(item, figures))
     return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.of(folder, of.response.clip))
 
 

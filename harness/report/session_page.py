@@ -15,29 +15,29 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.base.foreign import plain_text
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.progress import step
 from harness.base.table import Table
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model import numbers
-from harness.model.choices import Derived, Grouping, Reading
+from harness.model.choices import CategoryGroup, Grouping, Reading
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.scenario import TrialKind
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.trial import Trial
 from harness.rating.reports import agreement
 from harness.rating.reports.categories import name_of
 from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
-from harness.report.session import WholeSession, limits_of, uncollected, verdict_of
+from harness.report.session import WholeSession, gc_paused, limits_of, verdict_of
 from harness.report.session_cases import (
     KIND_OF,
     MOST_LISTED,
     PageSounds,
     SessionRatings,
-    SoundsIn,
+    SoundPlacement,
     aligned,
     case_title,
     cases_of,
@@ -57,11 +57,11 @@ from harness.statistics.intervals import Interval, Share
 from harness.statistics.verdict import LimitVerdict, worst
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import selection
-from harness.understanding.reports.score_text import Reported, label_table
+from harness.understanding.reports.score_text import SystemReport, label_table
 from harness.understanding.scoring import counted, score
 from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
 from harness.wake.wake import WakeFigures, comparisons
-from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.wake_plays import CommandResult, Play
 from harness.wake.wake_progress import Speakers
 from harness.wake.wake_progress import ratio as ratio_of
 
@@ -84,8 +84,8 @@ class Cell:
         return 100 * self.interval[0], 100 * self.share.value, 100 * self.interval[1]
 
 
-@uncollected()
-def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> LimitVerdict:
+@gc_paused()
+def write_report(folders: Sequence[Path], target: Path, sounds: SoundPlacement) -> LimitVerdict:
     """Writes the page of the sessions to a file, completely or not at all; returns the worst verdict.
 
     LogError, InputError for a folder that is not a session.
@@ -103,7 +103,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
         sections=sections,
         verdict=verdict,
         sounds=sounds,
-        no_sounds=SoundsIn.NONE,
+        no_sounds=SoundPlacement.NONE,
         missing_sounds=shelf.missing,
         removed_sounds=[line for folder in folders for line in sound_changes(folder)],
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -117,13 +117,13 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
         disagreements=disagreements,
         lag=lag,
         recovery_words=recovery_words,
-        figures=((*Category, *Derived)),
+        figures=((*Category, *CategoryGroup)),
         name_of=name_of,
         agreement_sections=agreement.sections,
         most_ids=MOST_LISTED,
         admitted=Reading.ADMITTED,
     )
-    write_whole(target, page.encode("utf-8"))
+    write_atomically(target, page.encode("utf-8"))
     return verdict
 
 
@@ -190,7 +190,7 @@ def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
     if not corpora.gold.utterances:
         return None
     scoring = score(corpora.gold, corpora.predicted, RULE)
-    reported = Reported(counted([scoring]))
+    reported = SystemReport(counted([scoring]))
     (figures,) = reported.figures
     shown = selection([scoring], ["told"], most)
     return {
@@ -218,7 +218,7 @@ def _axes(trials: Sequence[Trial]) -> list[str]:
 
 def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
     """What was counted, of which device, in total and by axis."""
-    queries = gathered(
+    queries = group_by(
         (trial.trial.device, trial) for trial in session.progress.trials if trial.trial.listening is None
     )
     for device, trials in queries.items():
@@ -253,7 +253,7 @@ def _cell(share: Share) -> Cell:
 
 
 def _rejected(plays: Sequence[Play]) -> Cell:
-    by_speaker = gathered((play.trial.speaker, play.reading.hit is None) for play in plays)
+    by_speaker = group_by((play.trial.speaker, play.reading.hit is None) for play in plays)
     shares = {speaker: Share(sum(missed), len(missed)) for speaker, missed in by_speaker.items()}
     rejects = ratio_of(sum(shares.values(), Share()), Speakers.of(shares))
     return Cell(rejects.share, rejects.interval)
@@ -292,7 +292,7 @@ def _by_conditions(
         by_axis.append({"axis": axis, "rows": rows, "left_out": len(labels) - len(rows)})
     crossed = []
     for first, second in combinations(axes[:3], 2):
-        cells = gathered(
+        cells = group_by(
             ((conditions[first], conditions[second]), trial)
             for conditions, trial in trials
             if first in conditions and second in conditions
@@ -384,7 +384,7 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
     ]
 
 
-def distribution(id: str, title: str, durations: dict[str, list[Measured]]) -> Chart | None:
+def distribution(id: str, title: str, durations: dict[str, list[MeasuredDuration]]) -> Chart | None:
     """Curves of durations by name; None with too few."""
     curves: list[tuple[str, list[Point], list[Band]]] = [
         (f"{name}, n = {len(of)}", steps([duration.value_s * 1000 for duration in of]), [])
@@ -395,9 +395,9 @@ def distribution(id: str, title: str, durations: dict[str, list[Measured]]) -> C
     return chart(id, title, "ms", words, curves, y_most=100.0)
 
 
-def latencies_of(session: WholeSession) -> dict[str, list[Measured]]:
+def latencies_of(session: WholeSession) -> dict[str, list[MeasuredDuration]]:
     """Latencies of responses, by device."""
-    latencies: dict[str, list[Measured]] = {}
+    latencies: dict[str, list[MeasuredDuration]] = {}
     for trial in session.progress.trials:
         take = trial.counting
         verdict = take.deciding.verdict if take is not None and take.deciding is not None else None
@@ -408,7 +408,7 @@ def latencies_of(session: WholeSession) -> dict[str, list[Measured]]:
     return latencies
 
 
-def delays_of(wake: WakeFigures) -> dict[str, list[Measured]]:
+def delays_of(wake: WakeFigures) -> dict[str, list[MeasuredDuration]]:
     """Wake delays of hits, by device."""
     return {
         device.device: [play.reading.delay for play in wake.plays(device.device) if play.reading.delay is not None]
@@ -455,7 +455,7 @@ def _kind_of(play: Play) -> str:
         case TrialKind.AMBIENT:
             return "ambient"
         case TrialKind.COMMAND:
-            return "hit" if play.reading.command is CommandWord.MATCH else "false_reject"
+            return "hit" if play.reading.command is CommandResult.MATCH else "false_reject"
         case TrialKind.PROBE:
             return "probe" if play.reading.hit is not None else "probe_unheard"
         case _:

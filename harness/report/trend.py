@@ -1,6 +1,6 @@
 """Measures of many sessions in the order of their start, by scenario and device, with the change points of each.
 
-What a session says of a measure is what `harness report compare` counts (`comparison.tried_in`).
+What a session says of a measure is what `harness report compare` counts (`comparison.device_results`).
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from harness.model.errors import HarnessError, InputError, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import hundredths
 from harness.model.record import EndReason
-from harness.model.time import Measured
-from harness.rating.figures.judged import rated_trials, read_sessions
-from harness.report.comparison import Measure, device_names, tried_in
+from harness.model.time import MeasuredDuration
+from harness.rating.figures.judged_responses import rated_trials, read_sessions
+from harness.report.comparison import Measure, device_names, device_results
 from harness.report.comparison_page import DifferingFact, differing, facts_of
 from harness.report.session import WholeSession, read_session, verdict_of
 from harness.session.log.reader import later_rows
-from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scanned
+from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scan_series
 from harness.statistics.comparison import ComparedColumns, ComparedUnit, Counted, DifferenceVerdict, difference_of
 from harness.statistics.intervals import Interval, Share, garwood, latency_figures
 from harness.statistics.word_intervals import wer_interval
 
 
 @frozen
-class FollowedMeasure:
+class TrendMeasure:
     """quantile: of durations (0.5, 0.95); None of all other measures."""
 
     measure: Measure
@@ -43,7 +43,7 @@ class FollowedMeasure:
 
 
 FOLLOWED = tuple(
-    FollowedMeasure(measure, quantile)
+    TrendMeasure(measure, quantile)
     for measure in Measure
     for quantile in ((0.5, 0.95) if measure.counted is Counted.TIME else (None,))
 )
@@ -51,7 +51,7 @@ _SCANS = {Counted.SHARE: Scan.SHARE, Counted.WORDS: Scan.RATE, Counted.RATE: Sca
 
 
 @frozen
-class FollowedValue:
+class TrendValue:
     """count of `of` trials, words or hours; or `of` durations. value: a share, rate or seconds, with its 95 % interval.
 
     An end is None with too few durations. A level (several sessions together) has no interval.
@@ -65,7 +65,7 @@ class FollowedValue:
 
 
 @frozen
-class FollowedSession:
+class TrendSession:
     """folder: below the one that was searched. folder, session: sanitised. values: by device and measure."""
 
     folder: str
@@ -73,7 +73,7 @@ class FollowedSession:
     started_s: float
     scenario: str
     facts: Mapping[str, str]
-    values: Mapping[tuple[str, FollowedMeasure], FollowedValue]
+    values: Mapping[tuple[str, TrendMeasure], TrendValue]
 
 
 @frozen
@@ -82,8 +82,8 @@ class LevelChange:
     the change as known. facts: what else differs between the sessions on both sides of it."""
 
     at: int
-    before: FollowedValue
-    after: FollowedValue
+    before: TrendValue
+    after: TrendValue
     difference: float
     interval: Interval | None
     p_holm: float
@@ -97,17 +97,17 @@ class Trend:
 
     scenario: str
     device: str
-    followed: FollowedMeasure
-    sessions: tuple[FollowedSession, ...]
+    followed: TrendMeasure
+    sessions: tuple[TrendSession, ...]
     p_holm: float | None = None
     changes: tuple[LevelChange, ...] = ()
 
     @property
-    def values(self) -> tuple[FollowedValue, ...]:
+    def values(self) -> tuple[TrendValue, ...]:
         return tuple(session.values[self.device, self.followed] for session in self.sessions)
 
     @property
-    def levels(self) -> tuple[tuple[int, int, FollowedValue], ...]:
+    def levels(self) -> tuple[tuple[int, int, TrendValue], ...]:
         """Start, end and level of the stretches between changes."""
         edges = [0, *(change.at for change in self.changes), len(self.sessions)]
         return tuple((low, high, _level(self.followed, self.values[low:high])) for low, high in pairwise(edges))
@@ -119,17 +119,17 @@ class Trend:
 
 
 @frozen
-class FollowedFolder:
+class TrendFolder:
     """sessions: by their start. trends: by scenario, device and measure. left_out: (folder, why), sanitised."""
 
-    sessions: tuple[FollowedSession, ...]
+    sessions: tuple[TrendSession, ...]
     trends: tuple[Trend, ...]
     left_out: tuple[tuple[str, str], ...]
 
 
 def follow(
     folder: Path, names: Collection[str] = (), device: str | None = None, since_s: float | None = None
-) -> FollowedFolder:
+) -> TrendFolder:
     """All sessions below a folder that began at `since_s` (Unix time) or later. names: of measures (default: all).
 
     InputError without a session, or for a name that is unknown.
@@ -143,7 +143,7 @@ def follow(
             )
     chosen = [followed for followed in FOLLOWED if not names or followed.name in names]
     left: list[tuple[str, str]] = []
-    read: list[FollowedSession] = []
+    read: list[TrendSession] = []
     devices: dict[str, None] = {}
     for path in _session_folders(folder, left):
         name = plain_text(os.path.relpath(path, folder), 200)
@@ -167,12 +167,12 @@ def follow(
         raise InputError(f"there is no session below {folder}{since}", remedy="Name the folder that holds the sessions")
     if device is not None and device not in devices:
         raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
-    unique_sessions: dict[tuple[str, float], FollowedSession] = {}
+    unique_sessions: dict[tuple[str, float], TrendSession] = {}
     for candidate in sorted(read, key=lambda candidate: (candidate.started_s, candidate.folder)):
         first = unique_sessions.setdefault((candidate.session, candidate.started_s), candidate)
         if first is not candidate:
             left.append((candidate.folder, f"it is a copy of {first.folder}"))
-    return FollowedFolder(
+    return TrendFolder(
         tuple(unique_sessions.values()), tuple(_trends(list(unique_sessions.values()), chosen)), tuple(left)
     )
 
@@ -190,12 +190,12 @@ def _session_folders(folder: Path, left: list[tuple[str, str]]) -> Iterator[Path
 
 
 def _followed(
-    path: Path, name: str, session: WholeSession, chosen: Sequence[FollowedMeasure], device: str | None
-) -> FollowedSession:
+    path: Path, name: str, session: WholeSession, chosen: Sequence[TrendMeasure], device: str | None
+) -> TrendSession:
     rated = rated_trials(read_sessions([path]))
-    values: dict[tuple[str, FollowedMeasure], FollowedValue] = {}
+    values: dict[tuple[str, TrendMeasure], TrendValue] = {}
     for each in device_names(session) if device is None else [device]:
-        units, wake = tried_in(session, each, rated), session.wake.snapshot().device(each)
+        units, wake = device_results(session, each, rated), session.wake.snapshot().device(each)
         for followed in chosen:
             value = _value(followed, units.get(followed.measure, ()))
             if value is not None and followed.measure is Measure.FALSE_REJECTS and wake is not None:
@@ -204,10 +204,10 @@ def _followed(
             if value is not None:
                 values[each, followed] = value
     started, session_id = session.started, plain_text(session.started.session_id, 120)
-    return FollowedSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
+    return TrendSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
-def _value(followed: FollowedMeasure, tried: Sequence[ComparedUnit]) -> FollowedValue | None:
+def _value(followed: TrendMeasure, tried: Sequence[ComparedUnit]) -> TrendValue | None:
     count, of = sum(unit.count for unit in tried), sum(unit.of for unit in tried)
     if not of:
         return None
@@ -217,20 +217,20 @@ def _value(followed: FollowedMeasure, tried: Sequence[ComparedUnit]) -> Followed
             quantile = figures.p50 if followed.quantile == 0.5 else figures.p95
             if quantile is None:  # no duration is exact enough
                 return None
-            return FollowedValue(
+            return TrendValue(
                 quantile.value_s, 0, figures.total, (quantile.low_s, quantile.high_s), quantile.clock_error_s
             )
         case Counted.SHARE:
-            return FollowedValue(count / of, count, of, Share(int(count), int(of)).interval)
+            return TrendValue(count / of, count, of, Share(int(count), int(of)).interval)
         case Counted.RATE:
-            return FollowedValue(count / of, count, of, garwood(int(count), of))
+            return TrendValue(count / of, count, of, garwood(int(count), of))
         case Counted.WORDS:
             parts = [unit.count for unit in tried], [unit.of for unit in tried], [unit.cluster for unit in tried]
-            return FollowedValue(count / of, count, of, wer_interval(*parts))
+            return TrendValue(count / of, count, of, wer_interval(*parts))
 
 
-def _trends(sessions: Sequence[FollowedSession], chosen: Sequence[FollowedMeasure]) -> Iterator[Trend]:
-    held: dict[tuple[str, str, FollowedMeasure], list[FollowedSession]] = {}
+def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) -> Iterator[Trend]:
+    held: dict[tuple[str, str, TrendMeasure], list[TrendSession]] = {}
     for scenario, device in dict.fromkeys(
         (session.scenario, device) for session in sessions for device, _ in session.values
     ):
@@ -246,7 +246,7 @@ def _trends(sessions: Sequence[FollowedSession], chosen: Sequence[FollowedMeasur
         counted = trend.followed.measure.counted
         counts = tuple(each.value if counted is Counted.TIME else each.count for each in trend.values)
         series.append(SeriesToScan(_SCANS[counted], counts, tuple(each.of for each in trend.values)))
-    for trend, scan in zip(trends, scanned(series), strict=True):
+    for trend, scan in zip(trends, scan_series(series), strict=True):
         edges = [0, *(point.at for point in scan.changes), len(trend.sessions)]
         changes = (
             _change(trend, start, point, end) for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
@@ -269,20 +269,20 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
     return LevelChange(at, before, after, difference, interval, point.p_holm, change, facts)
 
 
-def _level(followed: FollowedMeasure, values: Sequence[FollowedValue]) -> FollowedValue:
+def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
     """Of several sessions: all counts together, or the median of their quantiles."""
     count, of = sum(value.count for value in values), sum(value.of for value in values)
     timed = followed.measure.counted is Counted.TIME
-    return FollowedValue(median(value.value for value in values) if timed else count / of, count, of)
+    return TrendValue(median(value.value for value in values) if timed else count / of, count, of)
 
 
-def _interval(counted: Counted, before: Sequence[FollowedValue], after: Sequence[FollowedValue]) -> Interval | None:
+def _interval(counted: Counted, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
     """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
     sides = [
         ComparedColumns(
             [value.count for value in side],
             [value.of for value in side],
-            times=[Measured(value.value, value.clock_error_s) for value in side],
+            times=[MeasuredDuration(value.value, value.clock_error_s) for value in side],
         )
         for side in (after, before)
     ]

@@ -11,14 +11,14 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, note, shortened, shown, text_table
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.numbers import counted
 from harness.report.charts import Chart, chart
-from harness.report.trend import FollowedFolder, FollowedSession, FollowedValue, LevelChange, Trend
+from harness.report.trend import LevelChange, Trend, TrendFolder, TrendSession, TrendValue
 from harness.statistics import text
 from harness.statistics.change_points import LEAST_SERIES, LEAST_SIDE
 from harness.statistics.comparison import Counted, DifferenceVerdict, difference_text
@@ -30,7 +30,7 @@ METHOD = (
 )
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_FACTS = 8
-Group = tuple[str, list[FollowedSession], list[Trend]]
+Group = tuple[str, list[TrendSession], list[Trend]]
 
 
 def moment(wall_s: float) -> str:
@@ -38,7 +38,7 @@ def moment(wall_s: float) -> str:
     return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def cell(trend: Trend, value: FollowedValue | None) -> str:
+def cell(trend: Trend, value: TrendValue | None) -> str:
     """`3.33 % (60)`, `1.50/h (8.000 h)`, `150 ms (58)`."""
     match trend.followed.measure.counted:
         case _ if value is None:
@@ -51,7 +51,7 @@ def cell(trend: Trend, value: FollowedValue | None) -> str:
             return f"{numbers.percent(value.value)} ({numbers.fixed(value.of, 0)})"
 
 
-def ends(trend: Trend, value: FollowedValue | None) -> str:
+def ends(trend: Trend, value: TrendValue | None) -> str:
     """The interval of a session's value, in its unit."""
     if value is None or value.interval is None:
         return ""
@@ -62,12 +62,12 @@ def ends(trend: Trend, value: FollowedValue | None) -> str:
     return text.number_interval((low, high)) if rate else text.percent_interval((low, high))
 
 
-def value_in(trend: Trend, session: FollowedSession) -> FollowedValue | None:
+def value_in(trend: Trend, session: TrendSession) -> TrendValue | None:
     """None where the session has no result of it."""
     return session.values.get((trend.device, trend.followed))
 
 
-def grouped(report: FollowedFolder) -> Iterator[Group]:
+def grouped(report: TrendFolder) -> Iterator[Group]:
     """Scenario and device as a sanitised name, their sessions, and the trend of each measure."""
     for (scenario, device), of in groupby(report.trends, key=lambda trend: (trend.scenario, trend.device)):
         trends = list(of)
@@ -76,7 +76,7 @@ def grouped(report: FollowedFolder) -> Iterator[Group]:
         yield name, [session for session in report.sessions if session.folder in held], trends
 
 
-def headline(report: FollowedFolder) -> str:
+def headline(report: TrendFolder) -> str:
     """`1 worsening, 0 improvements in 6 trends of 15 sessions`."""
     changes = [change.change for trend in report.trends for change in trend.changes]
     worse, better = changes.count(DifferenceVerdict.WORSE), changes.count(DifferenceVerdict.BETTER)
@@ -99,7 +99,7 @@ def facts_text(change: LevelChange) -> str:
     return "; ".join(shortened(facts, _MOST_FACTS)) or "nothing that sessions record"
 
 
-def lines(report: FollowedFolder, width: int) -> Iterator[str]:
+def lines(report: TrendFolder, width: int) -> Iterator[str]:
     """For a terminal."""
     for name, sessions, trends in grouped(report):
         yield f"{name}: {counted(len(sessions), 'session')}"
@@ -126,7 +126,7 @@ def lines(report: FollowedFolder, width: int) -> Iterator[str]:
     yield from METHOD
 
 
-def _table(sessions: Sequence[FollowedSession], trends: Sequence[Trend], width: int, full: bool) -> Iterator[str]:
+def _table(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int, full: bool) -> Iterator[str]:
     columns = [Column("#"), Column("session", left=True), Column("began (UTC)", gives_way=1)]
     columns += [Column(trend.followed.name, gives_way=at) for at, trend in enumerate(trends, 2)]
     rows = []
@@ -147,13 +147,13 @@ def _bars(trend: Trend, most: int) -> str:
     return ("…" if len(drawn) > most else "") + "".join(drawn[-most:])
 
 
-def as_json(report: FollowedFolder) -> dict[str, Any]:
+def as_json(report: TrendFolder) -> dict[str, Any]:
     """One object; durations are in seconds, times are Unix times. level: of all sessions between two changes."""
     return {
         "trends": [
             {"scenario": trend.scenario, "device": trend.device, "measure": trend.followed.name,
              "unit": trend.followed.measure.counted.value, "p_holm": trend.p_holm, "changes": [
-                 plain(each) | {"folder": trend.sessions[each.at].folder, "interval": _finite(each.interval)}
+                 to_plain(each) | {"folder": trend.sessions[each.at].folder, "interval": _finite(each.interval)}
                  for each in trend.changes
              ], "sessions": list(_values(trend))}
             for trend in report.trends
@@ -177,7 +177,7 @@ def _finite(interval: tuple[float, float] | None) -> list[float | None] | None:
     return None if interval is None else [end if math.isfinite(end) else None for end in interval]
 
 
-def as_csv(report: FollowedFolder) -> str:
+def as_csv(report: TrendFolder) -> str:
     """One row for each session and measure; at the end those that are left out, with the reason."""
     rows = []
     for trend in report.trends:
@@ -190,7 +190,7 @@ def as_csv(report: FollowedFolder) -> str:
     return safe_csv([titles, *cells])
 
 
-def write_page(report: FollowedFolder, target: Path) -> None:
+def write_page(report: TrendFolder, target: Path) -> None:
     """Writes one page of HTML, completely or not at all."""
     groups = []
     for number, (name, sessions, trends) in enumerate(grouped(report)):
@@ -201,10 +201,10 @@ def write_page(report: FollowedFolder, target: Path) -> None:
         headline=headline(report), method=" ".join(METHOD), moment=moment, cell=cell, ends=ends, value_in=value_in,
         change_text=change_text, facts_text=facts_text, written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )  # fmt: skip
-    write_whole(target, page.encode("utf-8"))
+    write_atomically(target, page.encode("utf-8"))
 
 
-def _chart(id_: str, trend: Trend, sessions: Sequence[FollowedSession]) -> Chart | None:
+def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:
     """Over the numbers of the table's rows."""
     units = {Counted.RATE: (1.0, "per hour"), Counted.TIME: (1000.0, "ms")}
     scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))

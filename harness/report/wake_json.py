@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from harness.base.plain_json import picked, plain
+from harness.base.plain_json import picked, to_plain
 from harness.model.choices import Grouping
 from harness.model.time import Stamp
 from harness.model.trial import Trial
@@ -16,7 +16,7 @@ from harness.session.figures.progress import Progress, normalisation_of
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
-    HeardWords,
+    FirstAndFinalWords,
     TrialProgress,
     by_group,
     heard_in,
@@ -24,9 +24,9 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson
-from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.recognition import GroupTranscripts
 from harness.transcripts.reports.scoring_json import counts_of
-from harness.understanding.understood import parts_of
+from harness.understanding.reported_frames import parts_of
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
@@ -138,7 +138,7 @@ def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:
     pause = shortest_pause(gaps)
     return {
         "device": device,
-        "shortest_pause_ms": plain(pause),
+        "shortest_pause_ms": to_plain(pause),
         "gaps": [
             {**picked(gap, "gap_ms", "by_response", "unknown", "unwoken"), "whole": _counted(gap.whole)} for gap in gaps
         ],
@@ -165,9 +165,9 @@ def _play(play: Play) -> Json:
         "woke": reading.hit is not None,
         "inferred": "" if reading.hit is None else reading.hit.inferred,
         "delay_s": None if reading.delay is None else reading.delay.value_s,
-        "command": plain(reading.command),
+        "command": to_plain(reading.command),
         "heard": reading.heard,
-        "words": plain(reading.counts),
+        "words": to_plain(reading.counts),
         "exposure_s": reading.exposure_s,
         "unmatched_rows": [event.seq for event in reading.unmatched],
         "sources": [
@@ -189,7 +189,7 @@ def _source(name: str, at: Stamp, seq: int, inferred: str) -> Json:
 
 
 def _comparison(pair: DevicePair) -> Json:
-    fields: Json = plain(pair)
+    fields: Json = to_plain(pair)
     del fields["accepts"], fields["later"]
     return fields | {
         "rates_p": pair.rates_p,
@@ -216,11 +216,11 @@ def _attempts(needed: tuple[tuple[int | None, Share], ...]) -> list[Json]:
     return [{"attempts": n, "trials": share.count, "of": share.total} for n, share in needed]
 
 
-def _both(heard: HeardWords) -> Json:
+def _both(heard: FirstAndFinalWords) -> Json:
     return {"first": _words(heard.first), "final": _words(heard.final)}
 
 
-def _words(words: WordsHeard) -> Json:
+def _words(words: GroupTranscripts) -> Json:
     counts = words.counts
     return {
         **counts_of(counts),
@@ -250,7 +250,7 @@ def _understood_trial(trial: TrialProgress) -> Json:
         "trial": trial.trial.id,
         "device": trial.trial.device,
         "expected": None if wanted is None else _frame(wanted.intents, wanted.slots),
-        "outcome": None if take is None else plain(take.outcome),
+        "outcome": None if take is None else to_plain(take.outcome),
         "attempts": [_understood(trial.trial, attempt) for attempt in (tested(take) if take else ())],
     }
 

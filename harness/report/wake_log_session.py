@@ -35,7 +35,7 @@ from harness.report.session import WholeSession
 from harness.statistics.intervals import Share, garwood
 from harness.statistics.text import TOO_FEW_VOICES, basis
 from harness.transcripts.recognition import recognised, words_of
-from harness.wake.wake_plays import CommandWord, HeardWake, Play
+from harness.wake.wake_plays import CommandResult, HeardWake, Play
 from harness.wake.wake_progress import Interval, Speakers, UnmatchedWake, ratio
 
 _SPOKEN = (TrialKind.WAKE, TrialKind.COMMAND)
@@ -108,7 +108,7 @@ class _Writer:
         reading, reference = play.reading, play.trial.reference
         if reading.command is None:
             return
-        if reading.command is CommandWord.MISSING:
+        if reading.command is CommandResult.MISSING:
             if self._words and play.transcribes:
                 yield Missed("STTFR", file, " ".join(words_of(reference, play.trial.recognised)), trial)
             else:
@@ -119,7 +119,7 @@ class _Writer:
         if reading.counts is not None and self._words:
             yield _words(file, span, play, trial)
             return
-        match = reading.command is CommandWord.MATCH
+        match = reading.command is CommandResult.MATCH
         extras = (*trial, *_counts(reading.counts))
         yield CommandHeard("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
 

@@ -169,7 +169,7 @@ class Assets:
         root, named, inner = self._root(written, at)
         if root is None:
             return None
-        problem = _not_there(root, inner, named, "a file")
+        problem = _missing_file_reason(root, inner, named, "a file")
         if problem:
             self._found.add(at, *problem)
             return None
@@ -211,7 +211,10 @@ class Assets:
         """What is known of each file that `sounds` finds: from the columns of a list, else from the file."""
         if not written.lower().endswith(MANIFESTS):
             known = self.sounds(written, at)
-            return {path: RecordingFacts(self._stated(path, duration_s, at)) for path, duration_s in known.items()}
+            return {
+                path: RecordingFacts(self._phrase_end_comment(path, duration_s, at))
+                for path, duration_s in known.items()
+            }
         if (path := self.file(written, at)) is None:
             return {}
         try:
@@ -226,7 +229,7 @@ class Assets:
             for sound, duration_s in self.sounds(beside + named, at).items():
                 facts = known_facts
                 if facts.phrase_end_s is None:
-                    facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
+                    facts = replace(facts, phrase_end_s=self._phrase_end_comment(sound, duration_s, at))
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
                     message = f"{ends}, but {named!r} is {moment(duration_s)} long"
@@ -236,7 +239,7 @@ class Assets:
                 problem.place = place
         return facts_by_path
 
-    def _stated(self, path: str, duration_s: float, at: KeyPath) -> float | None:
+    def _phrase_end_comment(self, path: str, duration_s: float, at: KeyPath) -> float | None:
         """End of the phrase from the comment in the file, s; notes an impossible value."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
@@ -247,7 +250,7 @@ class Assets:
 
     def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:
         """Reads a whole recording and returns its duration, s; None if there was a problem, which is noted."""
-        problem = _not_there(root, inner, named, "a sound file")
+        problem = _missing_file_reason(root, inner, named, "a sound file")
         if problem is None:
             try:
                 return check_recording(str((root / inner).resolve()))
@@ -266,7 +269,7 @@ class Assets:
         return self._roots.get(name), f"the asset root {name!r}", inner
 
 
-def _not_there(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
+def _missing_file_reason(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
     """Why a path is not a file in its root. wanted: what should be named."""
     if Path(inner).is_absolute():
         return (

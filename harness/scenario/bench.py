@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.base import plugins
-from harness.base.findings import Findings, Id, KeyPath, Keys, Spoken, Text, attempt, optional, preset, word, written_in
+from harness.base.findings import (
+    Findings,
+    Id,
+    KeyPath,
+    Keys,
+    Spoken,
+    Text,
+    enum_word,
+    optional,
+    preset,
+    read_content,
+    try_validate,
+)
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities, simulated
 from harness.devices.mqtt.options import broker_of
@@ -36,8 +48,8 @@ from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError, nearest
+from harness.model.positioners import Positioner, PowerSwitch
 from harness.model.scenario import AxisName
-from harness.model.stands import PowerSwitch, Stand
 from harness.scenario.policies import ChecksKeys, OnFaultKeys
 from harness.sound.calibration import check_comparable, read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
@@ -191,13 +203,13 @@ class DeviceKeys(Keys):
 class NotifyKeys(Keys):
     """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
 
-    on: list[Annotated[NotifyOn, word(NotifyOn)]] = preset(
+    on: list[Annotated[NotifyOn, enum_word(NotifyOn)]] = preset(
         list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
     )
     command: list[Text] = preset(
         [], "Program and arguments, without a shell; {subject} is the subject. A path is from the bench's folder."
     )
-    input: Annotated[NotifyInput, word(NotifyInput)] = preset(
+    input: Annotated[NotifyInput, enum_word(NotifyInput)] = preset(
         NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
     )
     webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
@@ -220,7 +232,7 @@ class BenchKeys(Keys):
         "system", "Sound devices to use: those of the system, or of the virtual_lab."
     )
     room: Text = preset("", "Name of the room, for the log; in the virtual lab, one of its rooms.")
-    operator: Annotated[OperatorPresence, word(OperatorPresence)] = preset(
+    operator: Annotated[OperatorPresence, enum_word(OperatorPresence)] = preset(
         OperatorPresence.AUTO,
         "Whether an operator answers questions: auto (while a dashboard is open), present or absent.",
     )
@@ -269,7 +281,7 @@ _ABLE: dict[tuple[str, ...], tuple[str, str]] = {
 def load_bench(path: Path | str) -> Bench:
     """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    sha256, written, findings = written_in(path, FileKind.BENCH, BenchKeys)
+    sha256, written, findings = read_content(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, written, findings)
     devices = reader.devices()
     stands, power = reader.stands(), reader.power()
@@ -338,7 +350,7 @@ class _BenchReader:
         return tuple(notification for number, entry in entries if (notification := self._notify(number, entry)))
 
     def _notify(self, number: int, written: Plain) -> Notify | None:
-        keys = attempt(NotifyKeys, written)
+        keys = try_validate(NotifyKeys, written)
         if keys is None:
             return None
         command = tuple(keys.command)
@@ -358,13 +370,13 @@ class _BenchReader:
         devices = (self._device(name, entry) for name, entry in self._mapping("devices").items())
         return tuple(device for device in devices if device)
 
-    def stands(self) -> tuple[Stand, ...]:
+    def stands(self) -> tuple[Positioner, ...]:
         stands = (self._stand(name, entry) for name, entry in self._mapping("stands").items())
         return tuple(stand for stand in stands if stand)
 
-    def _stand(self, name: str, written: Plain) -> Stand | None:
+    def _stand(self, name: str, written: Plain) -> Positioner | None:
         at = ("stands", name)
-        keys = attempt(StandKeys, written)
+        keys = try_validate(StandKeys, written)
         connection = self._actuator(name, written, StandKeys, at)
         if keys is None or connection is None:
             return None
@@ -381,7 +393,7 @@ class _BenchReader:
             self._found.add(at, f"{name!r} names a stand, and another part of the bench", "Rename the stand", key=True)
         own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
-            return Stand(name, connection, **own)
+            return Positioner(name, connection, **own)
         except InputError as problem:
             self._take_over(problem, at)
         return None
@@ -399,7 +411,7 @@ class _BenchReader:
         if device not in devices:
             remedy = nearest(device, devices, listed="Devices")
             self._found.add(at, f"the bench has no device {device!r}", remedy, key=True)
-        keys = attempt(PowerSwitchKeys, written)
+        keys = try_validate(PowerSwitchKeys, written)
         connection = self._actuator(f"power.{device}", written, PowerSwitchKeys, at)
         if keys is None or connection is None:
             return None
@@ -434,7 +446,7 @@ class _BenchReader:
         if isinstance(written, dict):
             connection = self._equipment(name, written.get("connection"), (*at, "connection"), ())
             also = _section(written, "also")
-        keys = attempt(DeviceKeys, written)
+        keys = try_validate(DeviceKeys, written)
         profile = self._profile(keys.profile, (*at, "profile")) if keys else None
         if keys is None or profile is None:
             return None
@@ -480,7 +492,7 @@ class _BenchReader:
     def _further(self, device: str, name: str, written: Plain, profile: DeviceProfile) -> FurtherSource | None:
         """A further source of a device, or None when it is wrong."""
         at = ("devices", device, "also", name)
-        keys = attempt(FurtherSourceKeys, written)
+        keys = try_validate(FurtherSourceKeys, written)
         if keys is None or not isinstance(written, dict):
             return None
         given = {key: value for key, value in written.items() if key != "profile"}
@@ -504,7 +516,7 @@ class _BenchReader:
     def _equipment(
         self, name: str, written: Plain, at: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
     ) -> Equipment | None:
-        keys = attempt(EquipmentKeys, written) if isinstance(written, dict) else None
+        keys = try_validate(EquipmentKeys, written) if isinstance(written, dict) else None
         if keys is None or not isinstance(written, dict):
             return None
         if keys.same_as is not None and at[0] != "loudspeakers":

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from harness.base import plugins, strict_yaml
 from harness.base.findings import Findings, KeyPath
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.strict_yaml import Mark, Node
 from harness.devices.declared import by_hand
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed, nearest
+from harness.model.positioners import Positioner
 from harness.model.scenario import (
     PLACING,
     AxisName,
@@ -19,23 +20,22 @@ from harness.model.scenario import (
     Evidence,
     Need,
     Normalisation,
+    RepeatUntil,
     Route,
     Scenario,
     TrialKind,
     TrialTemplate,
-    Until,
     axes_of,
     channel_of,
     placement_of,
     power_cycle_of,
 )
-from harness.model.stands import Stand
 from harness.model.stimulus import Channel, Opening, Recording
 from harness.scenario.levels import check_levels, check_noise
-from harness.scenario.played import (
+from harness.scenario.trial_playback import (
+    addressed_devices,
     asked_device,
     cells_of,
-    hearing,
     injected,
     listening_devices,
     played_cells,
@@ -60,7 +60,7 @@ ADD: dict[Need, str] = {
 """Remedy for each need that is not met."""
 
 
-def check_together(scenario: Scenario, bench: Bench) -> None:
+def check_compatibility(scenario: Scenario, bench: Bench) -> None:
     """InputProblems if the scenario names something that the bench lacks; then UnmetNeed for the first unmet need."""
     findings = Findings(scenario.path, _tree(scenario))
     devices = _check_devices(scenario, bench, findings)
@@ -132,7 +132,7 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
     reports = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     rule = trial.reprompt or scenario.defaults.reprompt
-    by_words = rule.until is Until.RECOGNISED
+    by_words = rule.until is RepeatUntil.RECOGNISED
     reports_intents = ObservationKind.INTENT in reports
     if not reports_intents and (by_words or evidence is Evidence.DEVICE):
         problem = f"the trial {trial.id!r} checks what {device.id!r} understood, but it reports no intents"
@@ -191,7 +191,7 @@ def _all_injected(scenario: Scenario, bench: Bench) -> bool:
         and trial.route is not Route.LOUDSPEAKER
         and (
             trial.route is Route.INJECTION  # a connection that cannot inject is reported below
-            or all(device.connection and device.connection.injects for device in hearing(trial, bench))
+            or all(device.connection and device.connection.injects for device in addressed_devices(trial, bench))
         )
         for trial in scenario.trials
     )
@@ -244,7 +244,7 @@ def _check_devices(scenario: Scenario, bench: Bench, findings: Findings) -> list
             if name not in names:
                 problem = f"the bench {bench.id!r} has no device {name!r}"
                 findings.add(("trials", number, "devices", at), problem, nearest(name, names, listed="Devices"))
-        devices += hearing(trial, bench)
+        devices += addressed_devices(trial, bench)
     return devices
 
 
@@ -276,17 +276,17 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             findings.add(("matrix", "axes", axis.name), problem, remedy, key=True)
 
 
-def _check_place(bench: Bench, stand: Stand, value: str, at: KeyPath, findings: Findings) -> None:
+def _check_place(bench: Bench, stand: Positioner, value: str, at: KeyPath, findings: Findings) -> None:
     if refusal := stand.refusal(value):
         findings.add(at, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value")
-    if _needs_absent(bench, stand.connection):
+    if _needs_absent_operator(bench, stand.connection):
         problem = f"the operator moves the stand {stand.id!r} by hand, but is absent"
         findings.add(
             at[:3], problem, "Write `operator: auto` in the bench, or name another driver for the stand", key=True
         )
 
 
-def _needs_absent(bench: Bench, connection: str) -> bool:
+def _needs_absent_operator(bench: Bench, connection: str) -> bool:
     """Whether its orders wait for an operator who is absent."""
     driver = next(actuator.driver for actuator in bench.actuators if actuator.id == connection)
     return bench.operator is OperatorPresence.ABSENT and by_hand(driver)
@@ -299,12 +299,12 @@ def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         if not power_cycle_of(scenario.defaults, trial):
             continue
         at: KeyPath = ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")
-        for device in () if findings.problems else hearing(trial, bench):
+        for device in () if findings.problems else addressed_devices(trial, bench):
             if device.id not in switches:
                 problem = f"the trial {trial.id!r} power cycles {device.id!r}, which has no switch on the bench"
                 remedy = f"Add `power: {{{device.id}: {{driver: …}}}}` to the bench"
                 findings.add(at, problem, remedy, key=True)
-            elif _needs_absent(bench, switches[device.id].connection):
+            elif _needs_absent_operator(bench, switches[device.id].connection):
                 problem = f"the operator switches the power of {device.id!r} by hand, but is absent"
                 findings.add(at, problem, "Write `operator: auto` in the bench, or name another driver", key=True)
 
@@ -332,7 +332,7 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
                 problem = f"a talker cannot speak in the ambient trial {trial.id!r}"
                 findings.add(at, problem, "Write `voices: […]` or `voice: …` with a voice of a computer")
             continue
-        cells_by_talker = gathered(
+        cells_by_talker = group_by(
             (name, axis) for axis in cells_of(scenario, trial) if (name := talker(scenario, trial, axis))
         )
         for name, own in cells_by_talker.items():
@@ -361,7 +361,7 @@ def _not_for_talkers(
         return "the waits of a memory probe are too exact for a person", "Use a voice of a computer"
     if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
         return "it has a recording", "Write `text: …`, or use a voice of a computer"
-    if any(injected(device, trial) for device in hearing(trial, bench)):
+    if any(injected(device, trial) for device in addressed_devices(trial, bench)):
         return "it goes to the device over its connection", "Write `route: loudspeaker`"
     if axis.get("noise", scenario.defaults.noise) is not None:
         return "there is noise under it, which is played with a stimulus", "Exclude the noise for the talker"
@@ -392,7 +392,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
                 _check_place(bench, stands[name], value, ("matrix", "axes", "device_settings", number, name), findings)
     if all(name in stands for values in written for name, _ in values):
         return
-    for device in dict.fromkeys(device.id for trial in varied for device in hearing(trial, bench)):
+    for device in dict.fromkeys(device.id for trial in varied for device in addressed_devices(trial, bench)):
         connection = bench.device(device).connection
         if connection is None or not connection.sets:
             by = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.base.findings import Id, Keys, Text, optional, preset, written_in
+from harness.base.findings import Id, Keys, Text, optional, preset, read_content
 from harness.model.choices import FileKind
 from harness.model.scenario import AxisName, AxisValue, Defaults, channel_of, placement_of
 from harness.model.stimulus import NoiseSpec, SoundCondition
 from harness.scenario.keys import NoiseKeys, Seed
 from harness.scenario.matrix import cells, refuse_placement
-from harness.scenario.scenario import ScenarioReader, null_may_stand
+from harness.scenario.scenario import ScenarioReader, allows_null
 from harness.scenario.sound_keys import AngleDeg, ChannelAxesKeys, ChannelExcludeKeys, DistanceM, RoomKeys
 from harness.sound.recordings import content_sha256
 
@@ -63,7 +63,7 @@ def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
 
     InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    _, written, findings = written_in(path, FileKind.CONDITIONS, ConditionsKeys, null_may_stand)
+    _, written, findings = read_content(path, FileKind.CONDITIONS, ConditionsKeys, allows_null)
     matrix = ScenarioReader(path, written, findings, {}).matrix()
     values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
     seed = written.get("seed") if isinstance(written, dict) else None

@@ -8,8 +8,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
-from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind, Until
+from harness.base.findings import (
+    MAX_TEXT,
+    Id,
+    Keys,
+    Language,
+    Spoken,
+    Text,
+    enum_word,
+    optional,
+    preset,
+    validation_error,
+)
+from harness.model.scenario import Evidence, Need, Normalisation, Order, RepeatUntil, Route, TrialKind
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
 from harness.scenario.policies import ProcedureKeys, StoppingKeys
@@ -47,7 +58,7 @@ Voice = Annotated[
 class NoiseKeys(Keys):
     """Noise under a stimulus. Its level is one of snr_db, level_dbfs and level_spl."""
 
-    kind: Annotated[NoiseKind, word(NoiseKind)] = Field(description="white, pink or recording.")
+    kind: Annotated[NoiseKind, enum_word(NoiseKind)] = Field(description="white, pink or recording.")
     snr_db: float | None = optional("Active speech level minus noise level, dB.", ge=-40, le=100)
     level_dbfs: LevelDbfs | None = optional("Level of the noise itself, dBFS (RMS).")
     level_spl: LevelSpl | None = optional(
@@ -104,7 +115,7 @@ class RepromptKeys(Keys):
         "Time in which a talker begins to speak, before the prompt is shown again, s. Default 20.", ge=1, le=600
     )
     max_prompts: int | None = optional("How often a talker is prompted at most. Default 3.", ge=1, le=100)
-    until: Annotated[Until, word(Until)] | None = optional(
+    until: Annotated[RepeatUntil, enum_word(RepeatUntil)] | None = optional(
         "Repeat the query until its words are recognised, or until its intents and slots are understood. "
         "Default: understood in trials of kind understand, else recognised."
     )
@@ -119,7 +130,9 @@ class CloseDialogueKeys(Keys):
 
 def _intents(text: str) -> str:
     if not intent_set(text):
-        raise wrong(f"{text!r} does not name an intent", "Write names with # between them: set_timer#add_to_list")
+        raise validation_error(
+            f"{text!r} does not name an intent", "Write names with # between them: set_timer#add_to_list"
+        )
     return text
 
 
@@ -160,13 +173,13 @@ TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 def _time_of_day(text: str) -> str:
     if not TIME_OF_DAY.fullmatch(text):
-        raise wrong(f"{text!r} is not a time of day", "Write hours and minutes, 00:00 to 23:59: 01:00")
+        raise validation_error(f"{text!r} is not a time of day", "Write hours and minutes, 00:00 to 23:59: 01:00")
     return text
 
 
 def _value(written: object) -> object:
     if isinstance(written, str) and (len(written) > MAX_TEXT or any(ord(letter) < 0x20 for letter in written)):
-        raise wrong(f"the value is not one line of at most {MAX_TEXT} characters", "Shorten it")
+        raise validation_error(f"the value is not one line of at most {MAX_TEXT} characters", "Shorten it")
     return written
 
 
@@ -207,7 +220,7 @@ def _power_cycle(written: Any) -> int:
             return 1
         case str() if (every := re.fullmatch(r"every ([1-9]\d{0,5})", written)) is not None:
             return int(every[1])
-    raise wrong("power_cycle is never, trial, or every N", "Write, for example, every 20")
+    raise validation_error("power_cycle is never, trial, or every N", "Write, for example, every 20")
 
 
 PowerCycle = Annotated[
@@ -269,7 +282,7 @@ class TrialKeys(Keys):
     """A trial: a query for one device, a wake phrase or a command for several devices, or ambient sound."""
 
     id: Id | None = optional("Name of the trial. Default: that of the query, else the kind.")
-    kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = preset(
+    kind: Annotated[WrittenKind, enum_word(TrialKind, TrialKind.PROBE)] = preset(
         TrialKind.QUERY, "query (the default), understand, wake, command, ambient or memory."
     )
     query: str | None = optional("Id of the stimulus to play; in memory trials, the one that sets the context.")
@@ -279,7 +292,7 @@ class TrialKeys(Keys):
     voice: Voice | None = optional("A named voice, or a voice. Default: as in defaults.")
     level_dbfs: LevelDbfs | None = optional("As in defaults.")
     gap_ms: GapMs | None = optional("As in defaults.")
-    evidence: Annotated[Evidence, word(Evidence)] | None = optional("As in defaults.")
+    evidence: Annotated[Evidence, enum_word(Evidence)] | None = optional("As in defaults.")
     reprompt: RepromptKeys | None = optional("As in defaults, which also supply the keys that are missing here.")
     close_dialogue: CloseDialogueKeys | None = optional("As in defaults.")
     query_class: Text = preset("", "Group of queries for tables, such as clock.")
@@ -290,7 +303,7 @@ class TrialKeys(Keys):
     devices: list[Id] | None = optional(
         "Devices that listen in wake, command and ambient trials. Default: all that report wake events.", min_length=1
     )
-    route: Annotated[Route, word(Route)] = preset(
+    route: Annotated[Route, enum_word(Route)] = preset(
         Route.AUTO,
         "How sound reaches devices in wake, command, ambient and understand trials: auto (injection if "
         "the connection can, else loudspeaker), loudspeaker, injection.",
@@ -345,7 +358,7 @@ class DefaultsKeys(Keys):
     angle_deg: AngleDeg = preset(
         0.0, "Angle of the talker from where the device faces in a simulated room, degrees; left is positive."
     )
-    evidence: Annotated[Evidence, word(Evidence)] = preset(
+    evidence: Annotated[Evidence, enum_word(Evidence)] = preset(
         Evidence.AUTO, "What decides whether a query was recognised: auto, device, operator or none."
     )
     reprompt: RepromptKeys = preset(RepromptKeys(), "When the harness repeats a query, and how long it waits.")
@@ -373,7 +386,7 @@ def _word_or_file(written: Any) -> Any:
     """A word as the normalisation that it names; what is named like a YAML file as it stands."""
     if written == Normalisation.EXPANDED_SNOR:
         problem = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
-        raise wrong(problem, "Write snor")
+        raise validation_error(problem, "Write snor")
     if written in _WORDS:
         return Normalisation(written)
     if isinstance(written, str) and written.endswith((".yaml", ".yml")):
@@ -472,7 +485,7 @@ class MatrixKeys(Keys):
 
     axes: AxesKeys = Field(description="Values of each axis.")
     exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations to leave out.")
-    order: Annotated[Order, word(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
+    order: Annotated[Order, enum_word(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
     seed: Seed | None = optional("Seed of the shuffle. Default: the scenario's seed.")
     group_by: list[Text] = Field(
         default_factory=list,
@@ -549,7 +562,7 @@ class ScenarioKeys(Keys):
     title: Text = preset("", "Title for people. Default: the name.")
     tags: list[Id] = Field(default_factory=list, description="Words by which scenarios are selected.")
     seed: Seed = preset(0, "Seed of everything random.")
-    needs: list[Annotated[Need, word(Need)]] = Field(
+    needs: list[Annotated[Need, enum_word(Need)]] = Field(
         default_factory=list, description="What the bench must offer. If it does not, the scenario is skipped."
     )
     assets: dict[Id, Text] = Field(

@@ -10,10 +10,10 @@ from harness.base.findings import Findings, KeyPath
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import nearest
 from harness.model.numbers import exact, fixed
-from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, TrialTemplate, axes_of, level_asked
+from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, TrialTemplate, axes_of, requested_level
 from harness.model.stimulus import NoiseSpec, Opening
 from harness.scenario.matrix import cells
-from harness.scenario.played import cells_of, hearing, injected, listening_devices, talker
+from harness.scenario.trial_playback import addressed_devices, cells_of, injected, listening_devices, talker
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
@@ -81,7 +81,7 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     for number, trial in enumerate(scenario.trials):
         if all(talker(scenario, trial, axis) for axis in cells_of(scenario, trial)):
             continue
-        through_air = any(not injected(device, trial) for device in hearing(trial, bench))
+        through_air = any(not injected(device, trial) for device in addressed_devices(trial, bench))
         for at, level, in_spl, axis in _levels(
             scenario, number, any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
         ):
@@ -143,7 +143,7 @@ def _levels(
         numbers = {name: axes[name].labels.index(text) for name, text in cell}
         values = quiet | {name: axes[name].values[nth] for name, nth in numbers.items()}
         if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
-            level, in_spl = level_asked(defaults, trial, values)
+            level, in_spl = requested_level(defaults, trial, values)
             by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
             yield by_axis[0] if by_axis else by_default if in_spl else own, level, in_spl, values
         opening, nth = values.get("opening", trial.opening), numbers.get("opening")
@@ -155,7 +155,7 @@ def _levels(
             if (active := active_speech_level(sound)) is not None:
                 yield (*own, "recordings"), active.level_dbfs, False, values
     if trial.ambient is not None and trial.ambient.probe is not None:
-        level, in_spl = level_asked(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
+        level, in_spl = requested_level(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
         yield by_default if in_spl else (*own, "probe"), level, in_spl, {}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from harness.base.findings import Findings, KeyPath
 from harness.model.bench import Bench
 from harness.model.errors import InputError, InputProblems
-from harness.model.scenario import Normalisation, Query, Recognised, Scenario
+from harness.model.scenario import Normalisation, Query, RecognitionRule, Scenario
 from harness.model.stimulus import VoiceSpec
 from harness.model.transcript import Rewriting
 from harness.scenario.assets import Assets
@@ -22,12 +22,12 @@ Fill = Callable[[str, KeyPath], str]
 AT = ("recognised", "normalisation")
 
 
-def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) -> Recognised:
+def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) -> RecognitionRule:
     """When a transcript counts as right; notes mistakes in a normalisation file with their own place."""
     if isinstance(keys.normalisation, Normalisation):
-        return Recognised(keys.normalisation, keys.wer)
+        return RecognitionRule(keys.normalisation, keys.wer)
     rewriting = _rewriting(keys.normalisation, assets, findings)
-    return Recognised(wer=keys.wer) if rewriting is None else Recognised(rewriting.base, keys.wer, rewriting)
+    return RecognitionRule(wer=keys.wer) if rewriting is None else RecognitionRule(rewriting.base, keys.wer, rewriting)
 
 
 def _rewriting(written: str, assets: Assets, findings: Findings) -> Rewriting | None:
@@ -86,7 +86,9 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
             )
 
 
-def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: Recognised, findings: Findings) -> None:
+def check_queries(
+    queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: RecognitionRule, findings: Findings
+) -> None:
     """Notes references and alternatives that the normalisation cannot read, or that it leaves empty."""
     for query, keys, at in queries:
         of = "sro" if keys.sro is not None else "text" if keys.text is not None else "transcript"
@@ -98,7 +100,7 @@ def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: 
             _check(text, place, rule, findings)
 
 
-def _check(text: str, at: KeyPath, rule: Recognised, findings: Findings) -> None:
+def _check(text: str, at: KeyPath, rule: RecognitionRule, findings: Findings) -> None:
     if not text:
         return  # the reader has noted why it is missing
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):

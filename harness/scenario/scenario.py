@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.base import plugins
-from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, written_in
+from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, read_content, try_validate
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.errors import nearest
@@ -20,7 +20,7 @@ from harness.model.scenario import (
     Limits,
     Matrix,
     Query,
-    Recognised,
+    RecognitionRule,
     RecordingFacts,
     RepromptRule,
     Scenario,
@@ -83,7 +83,7 @@ from harness.scenario.trials import (
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
 
-def filled_in(text: str, variables: Mapping[str, str], findings: Findings, at: KeyPath) -> str:
+def substituted(text: str, variables: Mapping[str, str], findings: Findings, at: KeyPath) -> str:
     """The text with its variables replaced and $$ turned into $. Notes unknown variables and a lone $."""
 
     def replacement(match: re.Match[str]) -> str:
@@ -153,16 +153,16 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     extra_assets: further asset roots by name (absolute folders); they override those of the file.
     """
     path = Path(path)
-    sha256, written, findings = written_in(path, FileKind.SCENARIO, ScenarioKeys, null_may_stand)
+    sha256, written, findings = read_content(path, FileKind.SCENARIO, ScenarioKeys, allows_null)
     reader = ScenarioReader(path, written, findings, extra_assets)
     recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, findings)
     check_openings(matrix, trials, defaults, findings)
-    followed = attempt(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
+    followed = try_validate(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
     published = procedure(followed, findings)
-    planned = sum(planned_of(trial, matrix) for trial in trials)
+    planned = sum(trial_count(trial, matrix) for trial in trials)
     sequential = stopping(_section_or(StoppingKeys, written, "stopping"), findings)
     if planned > MAX_TRIALS:
         findings.add(
@@ -190,7 +190,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     )
 
 
-def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
+def trial_count(trial: TrialTemplate, matrix: Matrix) -> int:
     """The number of trials of a template: repetitions × relevant cells of the matrix × segments, or × waits × 2.
 
     Positions count, as they do for devices that hear the trial through the air.
@@ -205,14 +205,14 @@ def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
 def planned_trials(scenario: Scenario) -> tuple[int, int]:
     """The number of trials per cell of the matrix, repetitions included, and the number of cells.
 
-    Only for scenarios of query-like trials; the axes that apply to other kinds differ: `planned_of`.
+    Only for scenarios of query-like trials; the axes that apply to other kinds differ: `trial_count`.
     """
     whole = Matrix()
-    of_cell = (planned_of(trial, whole) if trial.memory else trial.repeat for trial in scenario.trials)
+    of_cell = (trial_count(trial, whole) if trial.memory else trial.repeat for trial in scenario.trials)
     return sum(of_cell), len(cells(scenario.matrix))
 
 
-def null_may_stand(path: KeyPath) -> bool:
+def allows_null(path: KeyPath) -> bool:
     """Whether null means something here: no noise, no closing of dialogues, or any value of a state or slot."""
     match tuple(path):
         case (
@@ -241,12 +241,12 @@ class ScenarioReader:
         self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
         self._voice_names = tuple(self._mapping("voices"))
         self._voices: dict[str, VoiceSpec] = {}
-        self._rule = Recognised()
+        self._rule = RecognitionRule()
         for name, entry in self._mapping("voices").items():
-            if keys := attempt(VoiceKeys, entry):
+            if keys := try_validate(VoiceKeys, entry):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
         self._rooms = {
-            name: self._room(name, attempt(RoomKeys, entry), ("rooms", name))
+            name: self._room(name, try_validate(RoomKeys, entry), ("rooms", name))
             for name, entry in self._mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
@@ -263,7 +263,7 @@ class ScenarioReader:
         return section if isinstance(section, list) else []
 
     def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
-        return attempt(model, self._written.get(key, {}))
+        return try_validate(model, self._written.get(key, {}))
 
     def defaults(self) -> Defaults:
         keys = self._section("defaults", DefaultsKeys)
@@ -289,9 +289,9 @@ class ScenarioReader:
             power_cycle=keys.power_cycle,
         )
 
-    def recognised(self) -> Recognised:
+    def recognised(self) -> RecognitionRule:
         keys = self._section("recognised", RecognisedKeys)
-        self._rule = read_recognised(keys, self._assets, self._found) if keys else Recognised()
+        self._rule = read_recognised(keys, self._assets, self._found) if keys else RecognitionRule()
         return self._rule
 
     def queries(self) -> tuple[Query, ...]:
@@ -299,7 +299,7 @@ class ScenarioReader:
         self._refuse_twins("stimuli", "stimulus")
         read: list[tuple[Query, StimulusKeys, KeyPath]] = []
         for number, entry in enumerate(self._entries("stimuli")):
-            keys, at = attempt(StimulusKeys, entry), ("stimuli", number)
+            keys, at = try_validate(StimulusKeys, entry), ("stimuli", number)
             if keys is not None and (query := self._query(keys, at)) is not None:
                 read.append((query, keys, at))
         check_queries(read, self._rule, self._found)
@@ -344,7 +344,7 @@ class ScenarioReader:
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
             self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
-        keys = attempt(TrialKeys, written)
+        keys = try_validate(TrialKeys, written)
         if keys is None:
             return None
         check_kind(keys, at, self._found)
@@ -565,13 +565,13 @@ class ScenarioReader:
         return CloseDialogue(wait_s=keys.wait_s if keys.wait_s is not None else CloseDialogue().wait_s)
 
     def _text(self, text: str, at: KeyPath) -> str:
-        return filled_in(text, self._variables, self._found, at)
+        return substituted(text, self._variables, self._found, at)
 
 
 def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
     """A section as its model; the defaults if it is missing or wrong (which was noted)."""
     section = written.get(key, {}) if isinstance(written, dict) else {}
-    return attempt(model, section) or model()
+    return try_validate(model, section) or model()
 
 
 def _given(keys: Keys) -> dict[str, object]:

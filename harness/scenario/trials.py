@@ -19,16 +19,16 @@ from harness.model.scenario import (
     MemorySpec,
     ProbeSpec,
     RecordingFacts,
+    RepeatUntil,
     Scenario,
     SequentialTest,
     Stopping,
     TrialKind,
     TrialTemplate,
-    Until,
     WakeSettings,
 )
 from harness.model.stimulus import NoiseKind, VoiceSpec
-from harness.model.understanding import Expected, Slot, intent_set
+from harness.model.understanding import ExpectedFrame, Slot, intent_set
 from harness.scenario.assets import Assets
 from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
 from harness.scenario.policies import ProcedureKeys, SequentialKeys, StoppingKeys
@@ -288,7 +288,7 @@ def _check_effect(written: EffectKeys, at: KeyPath, findings: Findings) -> None:
         )
 
 
-def expected(keys: TrialKeys, at: KeyPath, findings: Findings, text_of: TextOf) -> Expected | None:
+def expected(keys: TrialKeys, at: KeyPath, findings: Findings, text_of: TextOf) -> ExpectedFrame | None:
     """What the device should understand; None if nothing is written, or for another kind of trial."""
     written = keys.expects
     if written is None or keys.kind is not TrialKind.UNDERSTAND:
@@ -301,7 +301,7 @@ def expected(keys: TrialKeys, at: KeyPath, findings: Findings, text_of: TextOf) 
             if name in named:
                 findings.add(where, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
             named.append(name)
-    return Expected(tuple(sorted(set(named))), _slots(written, (*at, "slots"), text_of))
+    return ExpectedFrame(tuple(sorted(set(named))), _slots(written, (*at, "slots"), text_of))
 
 
 def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, findings: Findings) -> None:
@@ -315,7 +315,9 @@ def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, find
             findings.add((*at, "evidence") if keys.evidence else at, problem, remedy)
         return
     own = keys.reprompt.until if keys.reprompt else None
-    if own is Until.UNDERSTOOD or (own is None and keys.kind.asks and default.reprompt.until is Until.UNDERSTOOD):
+    if own is RepeatUntil.UNDERSTOOD or (
+        own is None and keys.kind.asks and default.reprompt.until is RepeatUntil.UNDERSTOOD
+    ):
         place = (*at, "reprompt", "until") if own else ("defaults", "reprompt", "until")
         name = keys.id or keys.query or keys.kind.value
         problem = f"the trial {name!r} (kind {keys.kind.value}) has no `expects`, so `until: understood` cannot apply"

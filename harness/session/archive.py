@@ -29,11 +29,11 @@ from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.progress import tracked
-from harness.base.whole_file import MORE_ROOM, disk_errors, whole_folder, whole_stream
+from harness.base.whole_file import MORE_ROOM, atomic_folder, atomic_stream, disk_errors
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.session.log.database import not_running
+from harness.session.log.database import resume_blocked
 from harness.session.log.reader import LogFindings, check
 
 MANIFEST = "manifest.json"
@@ -99,7 +99,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
     if os.path.lexists(target):
         raise InputError(f"{target} exists", remedy="Name another file with -o, or remove it first")
     session = SessionFolder(folder).demand()
-    with not_running(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
+    with resume_blocked(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
         findings = check(folder)
         if findings.damage:
             raise LogError(
@@ -111,7 +111,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
         manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
             raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
-        with whole_stream(target) as stream, _packer(stream, suffix) as add:
+        with atomic_stream(target) as stream, _packer(stream, suffix) as add:
             # It does not name the folder, which may have been renamed.
             head = _MANIFESTS.dump_json(manifest, indent=1)
             add(MANIFEST, len(head), io.BytesIO(head))
@@ -140,7 +140,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
     with stream, disk_errors(f"{archive} cannot be unpacked into {target}", MORE_ROOM), _named(archive):
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
         manifest = _manifest_of(members, stream, limits)
-        with whole_folder(target) as part:
+        with atomic_folder(target) as part:
             for file in tracked(manifest.files, "Unpacking files"):
                 member = next(members, None)
                 if member is None:

@@ -31,9 +31,9 @@ from harness.model.observation import (
     Unread,
     Wake,
 )
-from harness.model.record import AttemptFinished, Understood
+from harness.model.record import AttemptFinished, UnderstandingResult
 from harness.model.scenario import Evidence
-from harness.model.time import Measured, Stamp, between
+from harness.model.time import MeasuredDuration, Stamp, between
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import frame_text, joined
@@ -41,7 +41,7 @@ from harness.session.device_speech import GUARD_S, Response, Span, first_respons
 from harness.session.disturbance import Disturbance
 from harness.session.take import StimulusTiming
 from harness.transcripts.recognition import recognised
-from harness.understanding.understood import understood
+from harness.understanding.reported_frames import understood
 
 LONGEST_TOLD = 200
 GAP_BEFORE_S = 0.3
@@ -55,7 +55,7 @@ _OF_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
 
 
 @frozen
-class Judgement:
+class RecognitionVerdict:
     """What the evidence says of recognition."""
 
     recognition: Recognition
@@ -220,7 +220,7 @@ class Attempt:
         """True while its first response may still come. After closing words it may not."""
         return self.frozen is None and not self.interruption and self.closed_s is None
 
-    def awaits(self, at_s: float) -> bool:
+    def expects_response_at(self, at_s: float) -> bool:
         """True when speech of that time may be its first response."""
         before_closing = self.closed_s is None or at_s < self.closed_s
         return self.frozen is None and not self.interruption and before_closing
@@ -268,7 +268,7 @@ class Attempt:
             return Recognition.UNKNOWN
         return Recognition.YES if frame.right else Recognition.NO
 
-    def understood(self) -> Understood | None:
+    def understood(self) -> UnderstandingResult | None:
         """What is known of its frame, against what was expected; None where nothing is.
 
         By the device's intents, else by the operator, who is asked about the frame where that decides.
@@ -283,7 +283,7 @@ class Attempt:
         source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
         return replace(frame, intents_right=says or None, right=says, source=source)
 
-    def judge(self) -> Judgement:
+    def judge(self) -> RecognitionVerdict:
         """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown.
 
         Where the frame decides, nobody is asked about words: without any they are not assessed.
@@ -293,33 +293,35 @@ class Attempt:
                 return self._by_device()
             if self.answer is not None and self.answer.heard:
                 return self._by_operator(replace(self.answer, recognised=None))
-            return Judgement(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
+            return RecognitionVerdict(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
         if self.trial.evidence is Evidence.NONE:
-            return Judgement(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
+            return RecognitionVerdict(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
         if self.trial.evidence is Evidence.DEVICE and self.transcripts:
             return self._by_device()
         if self.answer is not None:
             return self._by_operator(self.answer)
         by_operator = self.asked or self.trial.evidence is Evidence.OPERATOR
-        return Judgement(Recognition.UNKNOWN, EvidenceSource.OPERATOR if by_operator else EvidenceSource.DEVICE)
+        return RecognitionVerdict(
+            Recognition.UNKNOWN, EvidenceSource.OPERATOR if by_operator else EvidenceSource.DEVICE
+        )
 
-    def _by_device(self) -> Judgement:
+    def _by_device(self) -> RecognitionVerdict:
         judged = [(text, recognised(self.trial, text)) for text in self.transcripts]
         # A device may report an empty or half transcript first; the first right one counts, else the first with words.
         right = next((each for each in judged if each[1].recognised), None)
         text, comparison = right or next((each for each in judged if each[0].strip()), judged[0])
         recognition = Recognition.YES if comparison.recognised else Recognition.NO
-        return Judgement(recognition, EvidenceSource.DEVICE, text, comparison.counts)
+        return RecognitionVerdict(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
-    def _by_operator(self, answer: OperatorAnswer) -> Judgement:
+    def _by_operator(self, answer: OperatorAnswer) -> RecognitionVerdict:
         says = answer.recognised
         if not answer.heard:
             plain = {True: Recognition.YES, False: Recognition.NO, None: Recognition.UNKNOWN}[says]
-            return Judgement(plain, EvidenceSource.OPERATOR)
+            return RecognitionVerdict(plain, EvidenceSource.OPERATOR)
         comparison = recognised(self.trial, answer.heard)
         right = comparison.recognised if says is None else says
         recognition = Recognition.YES if right else Recognition.NO
-        return Judgement(recognition, EvidenceSource.OPERATOR, answer.heard, comparison.counts)
+        return RecognitionVerdict(recognition, EvidenceSource.OPERATOR, answer.heard, comparison.counts)
 
     @property
     def missed_wake(self) -> bool:
@@ -348,7 +350,9 @@ class Attempt:
             errors=judged.counts.errors if judged.counts else None,
             words=judged.counts.words if judged.counts else None,
             wake_delay=self._wake_delay(),
-            latency=self.host.widened(self.begun_s, query_end, frozen.starts) if query_end and frozen else None,
+            latency=self.host.duration_between(self.begun_s, query_end, frozen.starts)
+            if query_end and frozen
+            else None,
             length=between(frozen.starts, frozen.ends) if frozen else None,
             cause=cause,
             understood=self.understood(),
@@ -356,7 +360,7 @@ class Attempt:
             first_sound=self._first_sound(),
         )
 
-    def _first_sound(self) -> Measured | None:
+    def _first_sound(self) -> MeasuredDuration | None:
         """From the end of the query to the first sound since; an answer that began before it counts, as in latency."""
         end, frozen = self.query_end, self.frozen
         if end is None:
@@ -365,7 +369,7 @@ class Attempt:
         sounds = [at for at in self.sounds if end.at_s - GUARD_S <= at.at_s < until_s]
         sounds += [frozen.starts] if frozen is not None else []
         first = min(sounds, key=lambda at: at.at_s, default=None)
-        return None if first is None else self.host.widened(self.begun_s, end, first)
+        return None if first is None else self.host.duration_between(self.begun_s, end, first)
 
     @property
     def disturbed(self) -> str:
@@ -377,16 +381,16 @@ class Attempt:
             until_s = math.inf if end is None else end.at_s + self.trial.reprompt.response_timeout_s
         return self.host.in_words(self.begun_s, until_s)
 
-    def _wake_delay(self) -> Measured | None:
+    def _wake_delay(self) -> MeasuredDuration | None:
         wake, end_s = self.wake, self.timing.wake_end_s
         if wake is None or end_s is None:
             return None
         if (place_s := self.place_s(wake)) is not None:
-            return Measured(place_s - end_s)
+            return MeasuredDuration(place_s - end_s)
         end = self.moment(end_s)
-        return None if end is None else self.host.widened(self.begun_s, end, wake.at)
+        return None if end is None else self.host.duration_between(self.begun_s, end, wake.at)
 
-    def _outcome(self, judged: Judgement) -> tuple[Outcome, str]:
+    def _outcome(self, judged: RecognitionVerdict) -> tuple[Outcome, str]:
         if self.interruption:
             return Outcome.INTERRUPTED, self.interruption
         if self.timing.other_phrases and ObservationKind.WAKE in self.trial.reports and not self.opened:
@@ -455,7 +459,7 @@ class Attempt:
         return "no_transcript: the device reported none, and there was no operator"
 
 
-def _words_differ(judged: Judgement) -> str:
+def _words_differ(judged: RecognitionVerdict) -> str:
     if judged.heard is None:
         return "operator_says_no"
     if judged.counts is None:
@@ -559,7 +563,7 @@ def owner_of(
             return current
         case SpeechStarted() if still and previous.interruption:
             return previous
-        case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
+        case SpeechStarted() if previous.expects_response_at(observation.at.at_s) and current.is_open:
             return previous
         case Transcript() | ResponseText() if not previous.interruption and not previous.transcripts:
             return previous

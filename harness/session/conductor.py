@@ -44,8 +44,8 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.session.resumption import Resumption, as_kept, row_for
-from harness.session.run import Clipped, Nudge, Run, Stage, Stop, Told, Transcribed
+from harness.session.resumption import Resumption, row_for, with_checked_text
+from harness.session.run import ClipResult, ConductorContext, Run, Stop, Told, TranscriptReady, WakeUp
 from harness.session.takes import Takes
 
 AHEAD = 2
@@ -65,12 +65,12 @@ class Conductor:
     resumption: the fold over the log's rows so far, including `SessionStarted` if it is written already.
     """
 
-    def __init__(self, plan: Sequence[Trial], stage: Stage, resumption: Resumption) -> None:
+    def __init__(self, plan: Sequence[Trial], stage: ConductorContext, resumption: Resumption) -> None:
         self._run = Run(plan, stage, resumption, self._serve)
         self._takes = Takes(self._run)
         self._aborts: list[Abort] = []
 
-    def inbox(self, message: Told) -> None:
+    def enqueue(self, message: Told) -> None:
         """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
         self._run.arrivals.put(message)
 
@@ -172,15 +172,15 @@ class Conductor:
     def _take_in(self, message: Told, arrived_s: float) -> None:
         run, machine = self._run, self._run.machine
         match message:
-            case Nudge() | Hello():
+            case WakeUp() | Hello():
                 pass
             case Stop(cause=cause):
                 run.ending = run.ending or EndReason.STOPPED  # an abort stands
                 if machine is not None:
                     self._takes.perform(machine.stop(arrived_s, cause))
-            case Transcribed():
+            case TranscriptReady():
                 self._takes.transcribed(message, arrived_s)
-            case Clipped(event_seq=event_seq, clip=clip, why=why):
+            case ClipResult(event_seq=event_seq, clip=clip, why=why):
                 run.clips.told(event_seq)
                 event = EventClipped(event_seq, clip) if clip else None
                 run.append(event or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
@@ -216,7 +216,7 @@ class Conductor:
     def _carry_out(self, command: Command, now_s: float) -> str:
         """Carries out a command; "" when committed, else the reason for refusing it."""
         try:
-            command = as_kept(command)
+            command = with_checked_text(command)
         except InputError as error:
             return str(error)
         run, perform = self._run, self._takes.perform

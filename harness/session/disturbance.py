@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.model.numbers import counted, seconds
 from harness.model.observation import HostStalled, Overrun, stalled_s
-from harness.model.time import Measured, Stamp, between
+from harness.model.time import MeasuredDuration, Stamp, between
 from harness.statistics.intervals import MOST_ERROR_S
 
 BLOCK_S = 0.05
@@ -43,7 +43,7 @@ class Disturbance:
             words.append(f"{counted(count, 'block')} of {source} {'was' if count == 1 else 'were'} late or lost")
         return "; ".join(words)
 
-    def widened(self, begun_s: float, start: Stamp, end: Stamp) -> Measured:
+    def duration_between(self, begun_s: float, start: Stamp, end: Stamp) -> MeasuredDuration:
         """The time from a moment of the stimulus to one of the device, with what the host may have shifted.
 
         begun_s: when the attempt began. Late blocks of the stimulus shift all of it that follows.
@@ -51,7 +51,7 @@ class Disturbance:
         time = between(start, end)
         blocks = _within(self.late_sound, begun_s, start.at_s) + _within(self.gaps, start.at_s, end.at_s)
         shift_s = stalled_s(self.stalls, start.at_s, end.at_s) + BLOCK_S * len(blocks)
-        return Measured(time.value_s, time.error_s + shift_s)
+        return MeasuredDuration(time.value_s, time.error_s + shift_s)
 
     def add(self, other: Disturbance) -> None:
         self.stalls += other.stalls

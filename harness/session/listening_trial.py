@@ -34,7 +34,7 @@ from harness.model.observation import (
 from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
-from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
+from harness.model.trial import EvidenceSource, ListeningSpec, Outcome, Recognition, Target, Trial
 from harness.session.disturbance import Disturbance
 from harness.session.take import (
     SOUND_GUARD_S,
@@ -72,7 +72,7 @@ class ListeningAttempt:
     """
 
     trial: Trial
-    listening: Listening
+    listening: ListeningSpec
     timing: StimulusTiming
     play_id: str
     begun_s: float

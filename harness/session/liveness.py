@@ -33,7 +33,7 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.trial import LIFE_CHECK, Listening, Outcome, Trial
+from harness.model.trial import LIFE_CHECK, ListeningSpec, Outcome, Trial
 
 TRIES = 5
 """Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
@@ -197,7 +197,7 @@ class Liveness:
         else:
             wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
             settings = WakeSettings(window_after_s=wait_s)
-            heard = Listening(TrialKind.PROBE, targets, settings, phrase=next(iter(good.wake_phrases), ""))
+            heard = ListeningSpec(TrialKind.PROBE, targets, settings, phrase=next(iter(good.wake_phrases), ""))
         return replace(
             good,
             id=f"{LIFE_CHECK}.{number}",

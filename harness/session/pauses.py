@@ -49,7 +49,7 @@ class LifeCheck:
         while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
                 if unproven := self._liveness.unproven(device):
-                    self._not_proven(device, unproven, "and then it restarted")
+                    self._replay_unproven(device, unproven, "and then it restarted")
                     if self._liveness.restarts(device) >= TRIES:
                         self._pause(device, at_end=at_end)
                     continue
@@ -65,7 +65,7 @@ class LifeCheck:
                         if is_repeated
                         else "and nothing to repeat that it reacted to"
                     )
-                    self._not_proven(device, silent, known)
+                    self._replay_unproven(device, silent, known)
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
                         self._pause(device, at_end=at_end)
                 else:
@@ -88,7 +88,7 @@ class LifeCheck:
             self._liveness.checked = ""
         return True
 
-    def _not_proven(self, device: str, takes: Sequence[Take], why: str) -> None:
+    def _replay_unproven(self, device: str, takes: Sequence[Take], why: str) -> None:
         """Removes takes from the results, and plans them again."""
         run = self._run
         problem = f"no sign of life in {counted(len(takes), 'trial')}, {why}: not proven, will be played again"
@@ -196,7 +196,7 @@ class CheckPause:
         if not run.paused:
             run.show(StateWord.PREPARING, "checks the bench")
         trials = [run.trials[trial_id] for trial_id, _ in run.standing.pending()]
-        if not run.meanwhile(lambda given_up: results.extend(checks.find(trials, given_up))):
+        if not run.run_in_background(lambda given_up: results.extend(checks.find(trials, given_up))):
             return []
         run.last_sound_s = run.now_s()
         for check in results:

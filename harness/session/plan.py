@@ -22,19 +22,19 @@ from harness.model.scenario import (
     Order,
     Query,
     RecordingFacts,
+    RepeatUntil,
     RepromptRule,
     Route,
     Scenario,
     SettingValues,
     TrialKind,
     TrialTemplate,
-    Until,
     axes_of,
     channel_of,
-    level_asked,
     placement_of,
     power_cycle_of,
-    voice_asked,
+    requested_level,
+    requested_voice,
 )
 from harness.model.stimulus import (
     AIR_HZ,
@@ -47,8 +47,8 @@ from harness.model.stimulus import (
     Utterance,
     VoiceSpec,
 )
-from harness.model.trial import Listening, MemoryPart, Target, Trial
-from harness.scenario.played import asked_device, listening_devices
+from harness.model.trial import ListeningSpec, MemoryPart, Target, Trial
+from harness.scenario.trial_playback import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
 
 _SHORT: dict[AxisName, str] = {
@@ -79,8 +79,8 @@ Pair = tuple[Trial, Trial]
 def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
     """The trials in the order of playing; the same scenario, bench and seed give the same ids in the same order.
 
-    Both have passed `check_together`. seed: for a shuffled order, the pairs of a memory probe, and ambient sound. None
-    takes the matrix's seed for the order, else the scenario's.
+    Both have passed `check_compatibility`. seed: for a shuffled order, the pairs of a memory probe, and ambient sound.
+    None takes the matrix's seed for the order, else the scenario's.
     """
     planner = _Planner(scenario, bench, scenario.seed if seed is None else seed)
     # What is played in one go; only the two trials of a memory probe are more than one.
@@ -194,7 +194,7 @@ class _Planner:
     ) -> StimulusRecipe:
         """How it sounds, by the matrix, else the trial, the query or the defaults; what it says the caller puts in."""
         defaults, axis = self._scenario.defaults, {name: value for name, _, value in cell}
-        voice = voice_asked(defaults, template, query, axis)
+        voice = requested_voice(defaults, template, query, axis)
         level = defaults.level_dbfs if voice.is_person else self._level_dbfs(template, axis)
         gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
         noise = axis.get("noise", defaults.noise)
@@ -236,11 +236,11 @@ class _Planner:
 
     def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
         """The level asked for."""
-        level, in_spl = level_asked(self._scenario.defaults, template, axis)
+        level, in_spl = requested_level(self._scenario.defaults, template, axis)
         return self._calibration(axis).dbfs(level) if in_spl else level
 
     def _calibration(self, axis: Mapping[AxisName, AxisValue]) -> Calibration:
-        """Of the loudspeaker of a cell; `check_together` demands one for levels in dB SPL."""
+        """Of the loudspeaker of a cell; `check_compatibility` demands one for levels in dB SPL."""
         speaker = self._speaker(axis.get("position"))
         assert speaker.calibration is not None, speaker.id
         return speaker.calibration
@@ -337,7 +337,7 @@ class _Planner:
             trial_id = self._id(template, cell, repetition)
             targets = self._targets(template, devices, cell)
             wake = self._scenario.wake
-            heard = Listening(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
+            heard = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
             if template.ambient is None:
                 yield self._listening(template, cell, repetition, trial_id, heard)
                 continue
@@ -363,7 +363,7 @@ class _Planner:
             ambient=None,
         )
         devices = listening_devices(probe_template, self._bench)
-        heard = Listening(
+        heard = ListeningSpec(
             TrialKind.PROBE,
             self._targets(probe_template, devices, ()),
             scenario.wake,
@@ -378,7 +378,7 @@ class _Planner:
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
         axis = {name: value for name, _, value in cell}
         query = self._query(template) if template.kind is TrialKind.COMMAND else None
-        voice = voice_asked(self._scenario.defaults, template, query, axis)
+        voice = requested_voice(self._scenario.defaults, template, query, axis)
         if template.recordings or template.kind is TrialKind.AMBIENT:
             voice = VoiceSpec()
         targets = []
@@ -401,7 +401,7 @@ class _Planner:
         return tuple(targets)
 
     def _listening(
-        self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: Listening
+        self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: ListeningSpec
     ) -> Trial:
         """A trial of the phrase, or of phrase and command. The caller adds the sound of an ambient one."""
         scenario, bench, first = self._scenario, self._bench, heard.targets[0]
@@ -512,6 +512,6 @@ def _evidence(
     """The source of evidence: the device, if it reports what decides whether the query is repeated."""
     if evidence is not Evidence.AUTO:
         return evidence
-    by_words = template.expects is None or rule.until is Until.RECOGNISED
+    by_words = template.expects is None or rule.until is RepeatUntil.RECOGNISED
     decides = ObservationKind.TRANSCRIPT if by_words else ObservationKind.INTENT
     return Evidence.DEVICE if decides in reports else Evidence.OPERATOR

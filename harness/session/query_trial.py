@@ -251,7 +251,7 @@ class TrialMachine(Take):
             self._current, self._previous = owner, None
         owner.spans.append(span)
         late = self._phase in (Phase.CLOSING, Phase.WAITING) and owner is self._current
-        if late and owner.awaits(span.starts.at_s):
+        if late and owner.expects_response_at(span.starts.at_s):
             if self._phase is Phase.CLOSING and self._closing_id:
                 self._actions.append(StopStimulus())
             self._enter(Phase.RESPONDING, "a late answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 
-from harness.base.written import written
+from harness.base.user_text import checked_text
 from harness.model.feed import (
     AnswerEffect,
     AnswerOperator,
@@ -37,7 +37,7 @@ from harness.model.record import (
     SessionFinished,
     SessionStarted,
     SettingsNoted,
-    SettingsOf,
+    SettingsStage,
     StimulusStored,
     TrialFinished,
     TrialStarted,
@@ -99,11 +99,11 @@ class Resumption:
         match entry.record:
             case SessionStarted(trials=trials):
                 for trial in trials:
-                    self.know((trial.id, 1))
+                    self.add_take((trial.id, 1))
             case EngineStarted() as row:
                 self.start_clock(row, entry.at_s)
             case TrialStarted(trial_id=trial_id, take=take):
-                self.know((trial_id, take))
+                self.add_take((trial_id, take))
                 self.begun.add((trial_id, take))
                 self.ended = None
             case AttemptStarted() as row:
@@ -117,14 +117,14 @@ class Resumption:
             case TrialFinished() as row:
                 self.finished.setdefault((row.trial_id, row.take), row)
             case RerunAsked(trial_id=trial_id, take=take):
-                self.know((trial_id, take))
+                self.add_take((trial_id, take))
             case ResponseFrozen() as row:
                 self.frozen[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
             case JudgmentGiven(judgment=judgment):
                 self.judgments.add(judgment.id)
             case Observed(observation=Wake()):
                 self.wakes.add(entry.seq)
-            case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=settings):
+            case SettingsNoted(source=source, of=SettingsStage.ORIGINAL, settings=settings):
                 self.originals[source] = {**dict(settings), **self.originals.get(source, {})}
             case PowerSwitched(device=device, on=on):
                 (self.unpowered.discard if on else self.unpowered.add)(device)
@@ -144,7 +144,7 @@ class Resumption:
             self.last_sound_s = at_s
         self.time_line = time_line
 
-    def know(self, take: Take) -> None:
+    def add_take(self, take: Take) -> None:
         """Adds a take to play, after the known ones."""
         if take not in self.takes:
             self.takes.append(take)
@@ -179,21 +179,21 @@ class Resumption:
         )
 
 
-def as_kept(command: Command) -> Command:
+def with_checked_text(command: Command) -> Command:
     """The command with what a person wrote as the log keeps it; InputError (`written`)."""
     match command:
         case Pause(reason=text) | Skip(reason=text):
-            return replace(command, reason=written(text, "the reason"))
+            return replace(command, reason=checked_text(text, "the reason"))
         case WriteNote(text=text):
-            return replace(command, text=written(text, "the note"))
+            return replace(command, text=checked_text(text, "the note"))
         case SetMark(label=text):
-            return replace(command, label=written(text, "the label"))
+            return replace(command, label=checked_text(text, "the label"))
         case AnswerOperator(heard=text):
-            return replace(command, heard=written(text, "the answer"))
+            return replace(command, heard=checked_text(text, "the answer"))
         case AnswerEffect(detail=text):
-            return replace(command, detail=written(text, "the answer"))
+            return replace(command, detail=checked_text(text, "the answer"))
         case Judge(judgment=judgment):
-            return replace(command, judgment=replace(judgment, comment=written(judgment.comment)))
+            return replace(command, judgment=replace(judgment, comment=checked_text(judgment.comment)))
         case _:
             return command
 

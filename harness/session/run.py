@@ -15,7 +15,7 @@ import numpy as np
 from harness.base import threads
 from harness.base.clocks import wall_offset_s
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
-from harness.devices.orders import DevicePower, StandSetting
+from harness.devices.orders import DevicePower, PositionerSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
@@ -37,7 +37,7 @@ from harness.model.record import (
 )
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
-from harness.model.trial import Listening, Trial
+from harness.model.trial import ListeningSpec, Trial
 from harness.session.levels import LevelRule
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
@@ -51,7 +51,7 @@ ARRIVAL_S = 0.3
 
 
 @frozen
-class Clipped:
+class ClipResult:
     """The sound around a wake event is stored, or is not available (clip None, with the reason). event_seq: of its
     row.
     """
@@ -95,7 +95,7 @@ class EventClips:
         log: SessionLog,
         microphone: Hears | None,
         clock: Clock,
-        told: Callable[[Clipped], None],
+        told: Callable[[ClipResult], None],
         explained: Callable[[int], bool | None],
     ) -> None:
         self._log = log
@@ -104,9 +104,9 @@ class EventClips:
         self._told = told
         self._explained = explained
         self._pool = threads.pool("event-clips")
-        self._plays: dict[str, tuple[Listening, Waveform]] = {}
+        self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
         self._lines: dict[str, list[_Sound]] = {}
-        self._listening: Listening | None = None
+        self._listening: ListeningSpec | None = None
         self._wanted: list[_WantedClip] = []
         self._saving: set[int] = set()
 
@@ -221,7 +221,7 @@ class EventClips:
                 clip = self._log.save_clip(*excerpt)
         except (DeviceError, LogError) as error:
             why = str(error)
-        self._told(Clipped(wanted.seq, clip, "" if clip else why))
+        self._told(ClipResult(wanted.seq, clip, "" if clip else why))
 
 
 def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
@@ -245,7 +245,7 @@ def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Wavefor
 
 
 @frozen
-class Stage:
+class ConductorContext:
     """Everything that the conductor works with. The caller makes and closes it.
 
     - loudspeakers: id → driver, for every id that the plan names, including connections that inject sound.
@@ -295,12 +295,12 @@ class Stage:
     short_of_room: Callable[[], str] = lambda: ""
     alive: Callable[[], None] = lambda: None
     stalls: Callable[[], Iterable[HostStalled]] = tuple
-    stands: Mapping[str, StandSetting] = field(default_factory=dict)
+    stands: Mapping[str, PositionerSetting] = field(default_factory=dict)
     power: Mapping[str, DevicePower] = field(default_factory=dict)
 
 
 @frozen
-class Transcribed:
+class TranscriptReady:
     """The harness's recogniser has finished the response of that attempt."""
 
     trial_id: str
@@ -317,11 +317,11 @@ class Stop:
 
 
 @frozen
-class Nudge:
+class WakeUp:
     """Something without a message changed, such as a client that connected or left."""
 
 
-Told = Observation | Command | Transcribed | Clipped | Stop | Nudge
+Told = Observation | Command | TranscriptReady | ClipResult | Stop | WakeUp
 
 
 Arrived = tuple[Told, float]
@@ -385,13 +385,15 @@ class Run:
     - was_full: set when something had to wait for space on the disk, so that the attempt is interrupted.
     """
 
-    def __init__(self, plan: Sequence[Trial], stage: Stage, standing: Resumption, serve: Callable[[], None]) -> None:
+    def __init__(
+        self, plan: Sequence[Trial], stage: ConductorContext, standing: Resumption, serve: Callable[[], None]
+    ) -> None:
         self.stage = stage
         self.serve = serve
         self.trials = {trial.id: trial for trial in plan}
         self.standing = standing
         for trial in plan:
-            standing.know((trial.id, 1))
+            standing.add_take((trial.id, 1))
         self.arrivals = Inbox(stage.clock)
         self.clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put, stage.explained)
         self.seen = BenchState()
@@ -446,7 +448,9 @@ class Run:
             if self.paused and self.ending is None:
                 yield
 
-    def meanwhile(self, work: Callable[[threading.Event], object], until: Callable[[], bool] = lambda: False) -> bool:
+    def run_in_background(
+        self, work: Callable[[threading.Event], object], until: Callable[[], bool] = lambda: False
+    ) -> bool:
         """Does work that takes long in a thread, while commands are answered. False if the run ends first.
 
         work: gets an event that asks it to return early: when the run ends, or `until` holds. Its errors are raised.
@@ -455,7 +459,7 @@ class Run:
         early, was_ending = threads.event(), self.ending is not None
         with threads.pool("meanwhile") as pool:
             doing = pool.submit(work, early)
-            doing.add_done_callback(lambda _: self.arrivals.put(Nudge()))
+            doing.add_done_callback(lambda _: self.arrivals.put(WakeUp()))
             try:
                 while not doing.done():
                     self.serve()
@@ -474,7 +478,7 @@ class Run:
     def rest(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Waits, at most until something holds. False if the run ends first."""
         real_s = self.stage.clock.real_s(lasts_s)
-        return self.meanwhile(lambda early: early.wait(real_s), until)
+        return self.run_in_background(lambda early: early.wait(real_s), until)
 
     def players(self) -> list[Stimulates]:
         """What plays the current trial's sound; empty between trials, and if a person says it."""
@@ -541,7 +545,7 @@ class Run:
         backlog: list[Arrived] = []
         while True:
             self.stage.alive()
-            self._until_room_may_be(full, resumed, backlog)
+            self._await_disk_space(full, resumed, backlog)
             try:
                 written = write()
                 break
@@ -554,7 +558,7 @@ class Run:
             self.stage.answer(command.id, True, "")
         return written
 
-    def _until_room_may_be(self, full: LogFull, resumed: list[Resume], backlog: list[Arrived]) -> None:
+    def _await_disk_space(self, full: LogFull, resumed: list[Resume], backlog: list[Arrived]) -> None:
         """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""
         answer = self.stage.answer
         until_s = threads.monotonic() + ROOM_AGAIN_S

@@ -16,7 +16,7 @@ from harness.model.errors import DeviceError, HarnessError, InputError, nearest
 from harness.model.feed import StateWord
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState, LinkBack, Observation, Status
-from harness.model.record import FaultMet, PowerSwitched, SettingsNoted, SettingsOf, TrialFinished
+from harness.model.record import FaultMet, PowerSwitched, SettingsNoted, SettingsStage, TrialFinished
 from harness.model.trial import Outcome, Trial
 from harness.session.liveness import Liveness
 from harness.session.run import Run
@@ -173,7 +173,7 @@ class PowerCycling:
             power = self._run.stage.power[device]
             if power.by_hand and not self._run.by_hand(power.request(on=on), POWER_BY):
                 return False
-            if not self._run.meanwhile(lambda given_up, power=power: power.turn(on=on, given_up=given_up)):  # type: ignore[misc]
+            if not self._run.run_in_background(lambda given_up, power=power: power.turn(on=on, given_up=given_up)):  # type: ignore[misc]
                 return False
         return True
 
@@ -211,7 +211,7 @@ class TrialSettings:
                     remedy="Set it once by hand, or leave it out of `device_settings`",
                 )
             if originals:
-                self._run.append(SettingsNoted(connection, SettingsOf.ORIGINAL, originals))
+                self._run.append(SettingsNoted(connection, SettingsStage.ORIGINAL, originals))
 
     def apply(self, trial: Trial) -> bool:
         """Whether the devices and stands report what the trial asks for; False if the run ends first.
@@ -222,12 +222,12 @@ class TrialSettings:
             originals = self._run.standing.originals.get(connection)
             if originals:
                 self._to_restore = True
-                self._set(connection, {**originals, **dict(trial.settings)}, SettingsOf.TRIAL)
+                self._set(connection, {**originals, **dict(trial.settings)}, SettingsStage.TRIAL)
         places = dict(trial.stands)
         for id, stand in self._stands.items():
             wanted = {stand.moves: places[id]} if id in places else self._home(id)
             self._to_restore |= bool(wanted)
-            self._set(id, wanted, SettingsOf.TRIAL)
+            self._set(id, wanted, SettingsStage.TRIAL)
         return self._run.ending is None
 
     def restore(self) -> list[FaultMet]:
@@ -238,7 +238,7 @@ class TrialSettings:
         self._to_restore = False
         for source, originals in self._originals():
             try:
-                self._set(source, originals, SettingsOf.RESTORED)
+                self._set(source, originals, SettingsStage.RESTORED)
             except HarnessError as error:
                 values = ", ".join(f"{name}={value}" for name, value in originals.items())
                 faults.append(FaultMet(source, f"its settings may not be set back ({error}). Set them: {values}"))
@@ -253,7 +253,7 @@ class TrialSettings:
         home = self._stands[stand].home
         return {} if home is None else {self._stands[stand].moves: exact(home)}
 
-    def _set(self, source: str, wanted: Mapping[str, str], of: SettingsOf) -> None:
+    def _set(self, source: str, wanted: Mapping[str, str], of: SettingsStage) -> None:
         if not wanted:
             return
         driver = self._driver(source)
@@ -274,7 +274,7 @@ class TrialSettings:
         if stand.by_hand and not run.by_hand(stand.request(value), BY_HAND):
             return False
         run.show(StateWord.PREPARING, f"{source}: sets {name} to {value}")
-        return run.meanwhile(lambda given_up: stand.set_setting(name, value, given_up))
+        return run.run_in_background(lambda given_up: stand.set_setting(name, value, given_up))
 
     def _driver(self, source: str) -> HasSettings:
         driver = self._run.stage.stands.get(source) or self._run.stage.settings.get(source)

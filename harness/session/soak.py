@@ -29,7 +29,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
     recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
     """
     total_s = spec.hours * 3600
-    order = _shared_out(spec.sources, spec.segments)
+    order = _apportioned(spec.sources, spec.segments)
     random.Random(f"{seed}:order").shuffle(order)
     streams = {source.id: _Stream(source, f"{seed}:{source.id}") for source in spec.sources}
     left_s = total_s
@@ -39,7 +39,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
         yield source.id, streams[source.id].next(duration_s)
 
 
-def _shared_out(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
+def _apportioned(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
     """Each source by its share of `count`. The rest goes to the largest remainders."""
     whole = sum(source.share for source in sources)
     exact = [count * source.share / whole for source in sources]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.gathering import gathered
-from harness.base.text_table import Column, fit, named, shortened, text_table
-from harness.base.written import name_key
+from harness.base.grouping import group_by
+from harness.base.text_table import Column, fit, labelled_lines, shortened, text_table
+from harness.base.user_text import name_key
 from harness.model.choices import Grouping
-from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
@@ -24,8 +24,8 @@ from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
-    HeardTrial,
-    HeardWords,
+    FirstAndFinalWords,
+    TranscribedTrial,
     TrialProgress,
     TrialState,
     UnderstoodFigures,
@@ -38,8 +38,8 @@ from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from harness.statistics.word_intervals import LEAST_QUERIES
-from harness.transcripts.recognition import HeardUnit, WordsHeard
-from harness.understanding.understood import compared, parts_of, verdict_in_words
+from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
+from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import request_lines, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress
@@ -54,7 +54,7 @@ FRAME_HEADS = ("#", "trial", "tries", "what was understood: = right, ≠ another
 FRAME_WIDTHS = (4, 24, 5)
 LEAST_FRAME = 20
 NO_LABEL = "(none)"
-UNITS = {HeardUnit.QUERIES: "query", HeardUnit.ATTEMPTS: "try"}
+UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "try"}
 
 
 def _columns(width: int | None) -> int:
@@ -147,10 +147,10 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
 
 
 _EFFECT_WORDS = {
-    EffectWord.RIGHT: "right",
-    EffectWord.PARTIAL: "partly",
-    EffectWord.WRONG: "WRONG",
-    EffectWord.UNKNOWN: "unknown",
+    EffectOutcome.RIGHT: "right",
+    EffectOutcome.PARTIAL: "partly",
+    EffectOutcome.WRONG: "WRONG",
+    EffectOutcome.UNKNOWN: "unknown",
 }
 
 
@@ -191,7 +191,7 @@ def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | 
         return []
     heads = tuple(Column(head, left=True) for head in ("clause", "wanted", "found", "verdict"))
     lines = ["", f"after {scenario.procedure.name.value}, edition {plain_text(scenario.procedure.edition, 40)}"]
-    for device, device_rows in gathered((row.device, row) for row in rows).items():
+    for device, device_rows in group_by((row.device, row) for row in rows).items():
         cells = [(row.clause.what, row.clause.wanted, row.found.value, row.found.verdict.value) for row in device_rows]
         lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _columns(None))]
     return [*lines, ""]
@@ -204,7 +204,7 @@ def interrupted_lines(progress: Progress) -> list[str]:
         for trial in progress.trials
         if trial.counting is not None and trial.counting.outcome is Outcome.INTERRUPTED and trial.counting.cause
     ]
-    return named("interrupted", shortened(causes, REASONS_SHOWN))
+    return labelled_lines("interrupted", shortened(causes, REASONS_SHOWN))
 
 
 def ran_line(progress: Progress) -> str:
@@ -220,12 +220,12 @@ def bench_lines(progress: Progress) -> list[str]:
         for device, count, faults in progress.power_cycles
     )
     return [
-        *named("boards", map(described_in_words, progress.boards)),
-        *named("power cycles", cycles),
+        *labelled_lines("boards", map(described_in_words, progress.boards)),
+        *labelled_lines("power cycles", cycles),
         *check_lines(progress),
-        *named("sound", [f"{progress.overruns} blocks were late or lost"] if progress.overruns else ()),
-        *named("host", disturbance_lines(progress)),
-        *named("NOT READ", [f"{counted(progress.unread, 'line')} of devices"] if progress.unread else ()),
+        *labelled_lines("sound", [f"{progress.overruns} blocks were late or lost"] if progress.overruns else ()),
+        *labelled_lines("host", disturbance_lines(progress)),
+        *labelled_lines("NOT READ", [f"{counted(progress.unread, 'line')} of devices"] if progress.unread else ()),
     ]
 
 
@@ -253,7 +253,7 @@ def self_wake_lines(progress: Progress) -> list[str]:
         for answers, share in (("its own answers", wakes.own), ("another's answers", wakes.others))
         if share.total
     )
-    return named("self-wakes", lines)
+    return labelled_lines("self-wakes", lines)
 
 
 def check_lines(progress: Progress) -> list[str]:
@@ -268,7 +268,7 @@ def check_lines(progress: Progress) -> list[str]:
         if (bad := count.warned + count.refused)
     )
     total = f"{ok + warned + refused}: {ok} ok, {warned} warnings, {refused} refusals"
-    return named("checks of the bench", (total, *wrong))
+    return labelled_lines("checks of the bench", (total, *wrong))
 
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
@@ -276,7 +276,7 @@ def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequen
     asks = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]
     lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
-    lines += named("requests", request_pauses(progress.totals, wake))
+    lines += labelled_lines("requests", request_pauses(progress.totals, wake))
     return [*lines, "", *figures] if figures else lines
 
 
@@ -321,8 +321,8 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
         for name, count in (
             *(
                 (_EFFECT_WORDS[word], sum(effect.evidence.word is word and not effect.is_open for effect in items))
-                for word in EffectWord
-                if word is not EffectWord.UNKNOWN
+                for word in EffectOutcome
+                if word is not EffectOutcome.UNKNOWN
             ),
             ("cannot tell", sum(effect_word(effect) == "unknown" and not effect.is_open for effect in items)),
             ("open", sum(effect.is_open for effect in items)),
@@ -473,7 +473,7 @@ def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
 # Words that were heard
 
 
-def heard_lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]:
+def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: str) -> list[str]:
     """Three lines of WER totals, a fourth if an operator typed; none without transcripts."""
     if not first.attempts:
         return []
@@ -488,12 +488,12 @@ def heard_lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> lis
     ]
 
 
-def _typed(first: WordsHeard, final: WordsHeard) -> Iterator[str]:
+def _typed(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
     if first.typed or final.typed:
         yield f"by the operator, mostly of what was misheard: {first.typed} first, {final.typed} final"
 
 
-def wer_in_words(words: WordsHeard) -> str:
+def wer_in_words(words: GroupTranscripts) -> str:
     """`3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`; errors of reference words."""
     counts, low_high = words.counts, words.interval
     if counts.wer is None:
@@ -503,7 +503,7 @@ def wer_in_words(words: WordsHeard) -> str:
 
 
 def heard_tables(
-    trials: Sequence[HeardTrial], normalisation: str, groupings: Iterable[str] = (), width: int | None = None
+    trials: Sequence[TranscribedTrial], normalisation: str, groupings: Iterable[str] = (), width: int | None = None
 ) -> list[str]:
     """WER of all trials, then a table for each grouping (default: each grouping that splits the trials)."""
     if not trials:
@@ -526,7 +526,7 @@ def heard_tables(
     return out
 
 
-def _heard_table(title: str, groups: Iterable[tuple[str, HeardWords]], width: int) -> Iterator[str]:
+def _heard_table(title: str, groups: Iterable[tuple[str, FirstAndFinalWords]], width: int) -> Iterator[str]:
     heads = ("WER", "95 %", "by", "sub", "del", "ins", "words", "transcripts")
     rows = [
         row
@@ -536,7 +536,7 @@ def _heard_table(title: str, groups: Iterable[tuple[str, HeardWords]], width: in
     return text_table((Column(title), Column("try", left=True), *map(Column, heads)), rows, width)
 
 
-def _words(words: WordsHeard) -> tuple[str, ...]:
+def _words(words: GroupTranscripts) -> tuple[str, ...]:
     counts = words.counts
     return (
         percent(counts.wer),

@@ -28,14 +28,14 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import AIR_HZ, RenderedStimulus, SpokenText, Waveform
-from harness.model.trial import Listening, Outcome, Trial
+from harness.model.trial import ListeningSpec, Outcome, Trial
 from harness.session.levels import silence_of
 from harness.session.listening_trial import ListeningMachine
 from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
 from harness.session.prompting import Prompter, said_text
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
-from harness.session.run import Machine, Nudge, Run, Transcribed
+from harness.session.run import Machine, Run, TranscriptReady, WakeUp
 from harness.session.set_up import PowerCycling, TrialSettings
 from harness.session.take import (
     Action,
@@ -67,7 +67,7 @@ class Rendering:
         self._made: dict[str, Future[RenderedStimulus]] = {}
         self._closings: dict[str, Future[RenderedStimulus]] = {}
 
-    def ahead(self, trial: Trial) -> None:
+    def prerender(self, trial: Trial) -> None:
         """Starts rendering the trial's sounds, unless this has begun."""
         if trial.id not in self._made:
             self._made[trial.id] = self._pool.submit(self._stimulus, trial)
@@ -78,12 +78,12 @@ class Rendering:
 
     def stimulus(self, trial: Trial) -> Future[RenderedStimulus]:
         """The trial's stimulus. Its result raises VoiceError or InputError when rendering fails."""
-        self.ahead(trial)
+        self.prerender(trial)
         return self._made[trial.id]
 
     def closing(self, trial: Trial) -> RenderedStimulus:
         """Waits for the words that close the trial's dialogue."""
-        self.ahead(trial)
+        self.prerender(trial)
         return self._closings[trial.id].result()
 
     def forget(self, trial: Trial) -> None:
@@ -182,7 +182,7 @@ class Takes:
             if trial.listening is None:
                 self._ask(trial, number, stimulus, resumed)
             else:
-                self._let_listen(trial, trial.listening, number, stimulus)
+                self._play_listening_trial(trial, trial.listening, number, stimulus)
             self._rendering.forget(trial)
         elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
             self._finish(take, Outcome.ABORTED, run.aborted)
@@ -238,7 +238,9 @@ class Takes:
             ),
         )
 
-    def _let_listen(self, trial: Trial, listening: Listening, number: int, stimulus: RenderedStimulus) -> None:
+    def _play_listening_trial(
+        self, trial: Trial, listening: ListeningSpec, number: int, stimulus: RenderedStimulus
+    ) -> None:
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         # Stores the sound of a wake or command stimulus once. Ambient sound can be rendered again from its recipe.
@@ -280,9 +282,9 @@ class Takes:
         run = self._run
         made = self._rendering.stimulus(trial)
         for trial_id, _ in following:
-            self._rendering.ahead(run.trials[trial_id])
+            self._rendering.prerender(run.trials[trial_id])
         if not made.done():
-            made.add_done_callback(lambda _: run.arrivals.put(Nudge()))
+            made.add_done_callback(lambda _: run.arrivals.put(WakeUp()))
             run.show(StateWord.PREPARING, "makes the stimulus", trial.id)
         while not made.done() and run.ending is None:
             run.serve()
@@ -393,7 +395,7 @@ class Takes:
                 return self.prompter.stop() if self.prompter else ()
             case FreezeResponse():
                 assert isinstance(machine, TrialMachine), f"{machine.trial.id} has no response"
-                return self._freeze(action, machine)
+                return self._store_response(action, machine)
             case row:
                 run.append(row)
         return ()
@@ -451,7 +453,7 @@ class Takes:
             if stage.levels is not None and (refusal := stage.levels.refusal(level)):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
 
-    def _freeze(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
+    def _store_response(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
         """Cuts, stores and names the clip of a response, in this order, and has it transcribed for people."""
         run, stage = self._run, self._run.stage
         if stage.microphone is None:
@@ -469,10 +471,10 @@ class Takes:
         transcribe = stage.transcribe if memory is None or memory.primed_by else None
         if transcribe is not None:
             self.transcribing.add((trial_id, take, attempt))
-            transcribe(waveform, lambda text: run.arrivals.put(Transcribed(trial_id, take, attempt, text)))
+            transcribe(waveform, lambda text: run.arrivals.put(TranscriptReady(trial_id, take, attempt, text)))
         return machine.response_frozen(run.now_s(), transcribing=transcribe is not None)
 
-    def transcribed(self, message: Transcribed, arrived_s: float) -> None:
+    def transcribed(self, message: TranscriptReady, arrived_s: float) -> None:
         """Our recogniser is done with a response."""
         run, machine = self._run, self._run.machine
         of = message.trial_id, message.take, message.attempt

@@ -17,7 +17,7 @@ import soundfile
 from harness.base import threads
 from harness.base.ports import Clock, Sink
 from harness.base.text_file import fault_in, safe_csv
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError, InputProblems, Place, SoundError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
@@ -141,14 +141,14 @@ class TalkerFolder:
             number += 1
         content = io.BytesIO()
         soundfile.write(content, utterance.sound.samples, utterance.sound.rate_hz, "PCM_24", format="WAV")
-        write_whole(path, content.getvalue())
+        write_atomically(path, content.getvalue())
         end_ms = fixed(utterance.phrase_end_s * 1000, 0)
         self._rows.append(
             dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra)
         )
         header = list(self._rows[0])
         rows = ([row[name] for name in header] for row in self._rows)
-        write_whole(self._folder / LIST, safe_csv([header, *rows]).encode())
+        write_atomically(self._folder / LIST, safe_csv([header, *rows]).encode())
         return path.name
 
 

@@ -6,12 +6,12 @@ from harness.base.foreign import plain_text
 from harness.base.typed_table import ColumnContent, TypedTable, Value, csv_of
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TrialProgress, deciding_words
-from harness.understanding.understood import written
+from harness.understanding.reported_frames import written
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 
@@ -128,7 +128,7 @@ def _rounded_ms(value_s: float) -> float:
     return round(value_s * 1000, 1)
 
 
-def _ms(name: str, value: Measured | None) -> dict[str, Value]:
+def _ms(name: str, value: MeasuredDuration | None) -> dict[str, Value]:
     if value is None:
         return {}
     return {f"{name}_ms": _rounded_ms(value.value_s), f"{name}_error_ms": _rounded_ms(value.error_s)}

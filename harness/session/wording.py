@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from harness.base.foreign import ELLIPSIS, plain_text
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.numbers import counted, exact, fixed, percent, seconds, signed
 from harness.model.observation import (
     ClockFitted,
@@ -33,7 +33,7 @@ from harness.model.observation import (
     Transcript,
     Unread,
     Wake,
-    weakness,
+    weak_evidence_text,
 )
 from harness.model.record import (
     AttemptFinished,
@@ -62,20 +62,20 @@ from harness.model.record import (
     SessionFinished,
     SessionStarted,
     SettingsNoted,
-    SettingsOf,
+    SettingsStage,
     SharesMoved,
     SoundRedacted,
     SoundsRemoved,
     StimulusSpoken,
     TrialFinished,
     TrialStarted,
-    Understood,
+    UnderstandingResult,
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
-from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.model.trial import ListeningSpec, Outcome, Recognition, Trial
 from harness.statistics.text import measured
-from harness.understanding.understood import compared, parts_of, verdict_in_words, written
+from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
@@ -119,10 +119,10 @@ ENDED: dict[EndReason, str] = {
 }
 
 
-SETTINGS_WORDS: dict[SettingsOf, str] = {
-    SettingsOf.ORIGINAL: "has these settings of its own",
-    SettingsOf.TRIAL: "is set",
-    SettingsOf.RESTORED: "is set back",
+SETTINGS_WORDS: dict[SettingsStage, str] = {
+    SettingsStage.ORIGINAL: "has these settings of its own",
+    SettingsStage.TRIAL: "is set",
+    SettingsStage.RESTORED: "is set back",
 }
 
 
@@ -281,7 +281,7 @@ class RowWriter:
         return f"TRIAL {place} {trial.id}{again}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
 
 
-def _listening(trial: Trial, listening: Listening) -> str:
+def _listening(trial: Trial, listening: ListeningSpec) -> str:
     """The sound of a listening trial, and how it reaches the devices."""
     sound = trial.recipe.query
     match sound:
@@ -325,7 +325,7 @@ def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
     return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_because(in_words(row.cause))}"
 
 
-def _frame(row: AttemptFinished, frame: Understood, trial: Trial | None) -> str:
+def _frame(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
     """What was understood, part by part, with signs if the device reported something."""
     parts = () if trial is None else parts_of(trial, row)
     comparison = compared(parts) or (
@@ -368,7 +368,7 @@ def _observed(observation: Observation) -> str | None:
         case Transcript(source=source, text=text, final=False):
             return f"    {source} reports that it hears {quoted(text)}"
         case Wake(source=source, phrase=phrase, inferred=inferred):
-            weak = weakness(plain_text(inferred, 60), ", ")
+            weak = weak_evidence_text(plain_text(inferred, 60), ", ")
             return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}{weak}"
         case Intent(source=source, name=name, slots=slots):
             slots_text = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
@@ -445,7 +445,7 @@ def _without_shared_end(names: list[str]) -> list[str]:
 
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     """The names as shown; where some look alike, their beginning and the part in which they differ."""
-    alike = gathered((name, index) for index, name in enumerate(shown))
+    alike = group_by((name, index) for index, name in enumerate(shown))
     distinct_names = list(shown)
     for group in alike.values():
         if len(group) > 1:

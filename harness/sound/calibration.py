@@ -17,7 +17,7 @@ from pydantic import Field
 
 from harness.base.findings import Findings, Keys, Text, optional, preset
 from harness.base.strict_yaml import parse, read_bytes
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.bench import Equipment
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError
@@ -96,7 +96,7 @@ def write_calibration(path: Path, keys: CalibrationKeys) -> None:
     lines = [f"# 0 dBFS = {fixed(keys.reading_db - keys.level_dbfs, 1)} dB({keys.weighting}) SPL"]
     for name, value in keys.model_dump(exclude_none=True).items():
         lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escaped(value)}"')
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    write_atomically(path, ("\n".join(lines) + "\n").encode())
 
 
 def _escaped(text: str) -> str:

@@ -14,7 +14,7 @@ from harness.model.errors import SoundError
 from harness.model.numbers import moment, seconds
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.child import Packet, Verb
+from harness.sound.child import Packet, PacketKind
 from harness.sound.stream_clock import FILLED_S, RATE_HZ, Latency, StreamClock
 from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
 
@@ -94,9 +94,9 @@ class Capture:
 
     def received(self, packet: Packet) -> None:
         match packet.word:
-            case Verb.BLOCK:
+            case PacketKind.BLOCK:
                 self._take(packet)
-            case Verb.LOST:
+            case PacketKind.LOST:
                 self._on_overrun(1)
                 self._epoch += 1
             case _:
@@ -157,7 +157,7 @@ _FILL_LIMIT_S = 0.25
 """Missing samples of a length between these are replaced by silence, so that later samples keep their time."""
 
 
-class Ring:
+class RingBuffer:
     """Keeps the blocks of the last `seconds`; thread-safe."""
 
     def __init__(self, seconds: float) -> None:

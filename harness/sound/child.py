@@ -30,7 +30,7 @@ HEAD: Final = struct.Struct("<BIIQddI")
 """kind, number, frames, first sample, moment, reported, length."""
 
 
-class Verb(IntEnum):
+class PacketKind(IntEnum):
     """What a packet is about. The first two go to the child, the others come from it."""
 
     PLAY = 1
@@ -60,7 +60,7 @@ class Packet:
     the block, minus moment_s.
     """
 
-    word: Verb
+    word: PacketKind
     number: int = 0
     frames: int = 0
     first_sample: int = 0
@@ -87,7 +87,7 @@ class PacketReader:
         packets = []
         while len(self._held) >= HEAD.size:
             word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._held)
-            known = Verb(word)
+            known = PacketKind(word)
             end = HEAD.size + length
             if len(self._held) < end:
                 break
@@ -120,7 +120,7 @@ _ALSA_HANDLER = _ErrorHandler(_no_alsa_chatter)
 _JACK_HANDLER = _JackHandler(_no_jack_chatter)
 
 
-def silence() -> None:
+def mute_library_errors() -> None:
     """Keeps the libraries below PortAudio off standard error. A missing library is skipped."""
     for library, setters, handler in (
         ("libasound.so.2", ("snd_lib_error_set_handler",), _ALSA_HANDLER),
@@ -134,7 +134,7 @@ def silence() -> None:
             getattr(loaded, setter)(handler)
 
 
-def hurry() -> None:
+def raise_priority() -> None:
     """Asks for real-time priority: ordinary processes of a busy host delay sound by tens of milliseconds."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
@@ -161,11 +161,11 @@ class PacketOutlet:
 
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
         """can_wait: for TICKS_AT_ONCE like it, or for the next that cannot."""
-        if packet.word is Verb.BLOCK and len(self._packets) > self._backlog:
+        if packet.word is PacketKind.BLOCK and len(self._packets) > self._backlog:
             self._lost += packet.frames
             return
         if self._lost:
-            self._packets.append(Packet(Verb.LOST, frames=self._lost))
+            self._packets.append(Packet(PacketKind.LOST, frames=self._lost))
             self._lost = 0
         self._packets.append(packet)
         self._waiting += can_wait
@@ -177,7 +177,7 @@ class PacketOutlet:
         self._bell.get()
         return b"".join(self._packets.popleft().encode() for _ in range(len(self._packets)))
 
-    def write_for_ever(self) -> None:
+    def write_packets(self) -> None:
         while True:
             rest = memoryview(self.taken())
             while rest:
@@ -237,19 +237,19 @@ class Player:
             number, samples = self._plays[0]
             position = self._sample + frames - wanted // SAMPLE_BYTES
             if self._at == 0:
-                self._outlet.put(Packet(Verb.STARTED, number, first_sample=position))
+                self._outlet.put(Packet(PacketKind.STARTED, number, first_sample=position))
             part = samples[self._at : self._at + wanted]
             parts.append(part)
             wanted -= len(part)
             self._at += len(part)
             if self._at >= len(samples):
                 end = position + len(part) // SAMPLE_BYTES
-                self._outlet.put(Packet(Verb.ENDED, number, frames=1, first_sample=end))
+                self._outlet.put(Packet(PacketKind.ENDED, number, frames=1, first_sample=end))
                 self._plays.popleft()
                 self._at = 0
         parts.append(bytes(wanted))
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
-        tick = Packet(Verb.TICK, status, frames, self._sample, moment_s, reported_s)
+        tick = Packet(PacketKind.TICK, status, frames, self._sample, moment_s, reported_s)
         self._without_play = 0 if self._plays else self._without_play + 1
         self._outlet.put(tick, can_wait=self._without_play > IDLE_AFTER)
         self._sample += frames
@@ -259,7 +259,7 @@ class Player:
         """Ends plays that are to be stopped, before the block of this callback."""
         while self._plays and self._plays[0][0] <= self._stop_until:
             number, _ = self._plays.popleft()
-            self._outlet.put(Packet(Verb.ENDED, number, frames=0, first_sample=self._sample))
+            self._outlet.put(Packet(PacketKind.ENDED, number, frames=0, first_sample=self._sample))
             self._at = 0
 
 
@@ -274,20 +274,20 @@ class Recorder:
     def callback(self, samples: bytes, frames: int, time_info: Mapping[str, float], status: int) -> tuple[None, int]:
         moment_s = time.monotonic()
         reported_s = time_info["input_buffer_adc_time"] - time_info["current_time"]
-        self._outlet.put(Packet(Verb.BLOCK, status, frames, self._sample, moment_s, reported_s, samples))
+        self._outlet.put(Packet(PacketKind.BLOCK, status, frames, self._sample, moment_s, reported_s, samples))
         self._sample += frames
         return None, self._carry_on
 
 
-def obey(player: Player | None) -> None:
+def run_commands(player: Player | None) -> None:
     """Carries out packets from standard input. Ends the process when it closes."""
     packets = PacketReader()
     while chunk := os.read(0, 1 << 16):
         for packet in packets.feed(chunk):
             match packet.word:
-                case Verb.PLAY if player is not None:
+                case PacketKind.PLAY if player is not None:
                     player.play(packet.number, packet.payload)
-                case Verb.STOP if player is not None:
+                case PacketKind.STOP if player is not None:
                     player.stop()
                 case _:
                     break
@@ -328,9 +328,9 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     plays = arguments.what == "playback"
     player = Player(outlet, pyaudio.paContinue, arguments.output) if plays else None
     # Before PortAudio, whose calls may hang: the process must always end with its standard input.
-    threading.Thread(target=obey, args=(player,), name="obey", daemon=True).start()
-    silence()
-    hurry()
+    threading.Thread(target=run_commands, args=(player,), name="obey", daemon=True).start()
+    mute_library_errors()
+    raise_priority()
     portaudio = pyaudio.PyAudio()
     # No name: the default output of the host.
     chosen = find(devices(portaudio), arguments.device, plays=plays) if arguments.device or not plays else None
@@ -350,14 +350,14 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
         stream_callback=player.callback if player else Recorder(outlet, pyaudio.paContinue).callback,
     )
     latency_s = opened.get_output_latency() if plays else opened.get_input_latency()
-    outlet.put(Packet(Verb.OPENED, reported_s=latency_s))
+    outlet.put(Packet(PacketKind.OPENED, reported_s=latency_s))
 
 
 def list_devices() -> None:
     """Prints the devices as one JSON line."""
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
-    silence()
+    mute_library_errors()
     sound_devices = devices(pyaudio.PyAudio())
     rows = [
         [device.index, device.name, device.inputs, device.outputs, device.rate_hz, device.server_name]
@@ -387,9 +387,9 @@ def main() -> None:
         failure = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
         if isinstance(error, SoundError):
             failure = {"what": error.what, "remedy": error.remedy}
-        outlet.put(Packet(Verb.FAILED, payload=json.dumps(failure).encode()))
+        outlet.put(Packet(PacketKind.FAILED, payload=json.dumps(failure).encode()))
     try:
-        outlet.write_for_ever()
+        outlet.write_packets()
     except BrokenPipeError:
         os._exit(0)
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from harness.base.findings import Findings, Keys, Text, optional, preset
 from harness.base.strict_yaml import parse, read_bytes
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning, Earcons, EarconSound
 from harness.model.errors import InputError, Place
 from harness.model.numbers import exact, fixed, seconds
@@ -160,9 +160,9 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
         before = read_earcons(path)
         threshold = before.threshold
         named = {known_chime.meaning.value: Path(known_chime.path).name for known_chime in before.sounds} | named
-    write_whole(sound, as_wave(chime))
+    write_atomically(sound, as_wave(chime))
     lines = [f"earcons: {device}", f"threshold: {exact(threshold)}", *(f"{key}: {name}" for key, name in named.items())]
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    write_atomically(path, ("\n".join(lines) + "\n").encode())
     return path, sound
 
 

@@ -42,14 +42,14 @@ _WELL_OUT_DB = -40.0
 
 
 @frozen
-class Located:
+class StimulusLocation:
     """The stimulus begins at `start` (fractional sample) of the recording; correlation 0–1."""
 
     start: float
     correlation: float
 
 
-def locate(recording: Mono, stimulus: Mono) -> Located | None:
+def locate(recording: Mono, stimulus: Mono) -> StimulusLocation | None:
     """The place of best normalised cross-correlation; None if either is silent or too short.
 
     recording: 16 kHz, longer than the stimulus. Every lag that keeps the whole stimulus inside it is tried. Both are
@@ -68,7 +68,7 @@ def locate(recording: Mono, stimulus: Mono) -> Located | None:
     around = np.maximum(around, 1e-4 * float(around.max()))
     correlation = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
     peak = int(np.argmax(correlation))
-    return Located(top_of(correlation, peak), min(1.0, float(correlation[peak])))
+    return StimulusLocation(top_of(correlation, peak), min(1.0, float(correlation[peak])))
 
 
 def top_of(values: npt.NDArray[np.float64], peak: int) -> float:
@@ -137,7 +137,9 @@ def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
     return np.where(better, residual, recording).astype(np.float32)
 
 
-def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift: int) -> npt.NDArray[np.bool_]:
+def displaced_own_sound(
+    cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift: int
+) -> npt.NDArray[np.bool_]:
     """Per frame of 10 ms: is the residual the harness's own sound, displaced by up to 0.35 s?
 
     A recording with gaps or repeats (an overloaded computer) displaces sound beyond the reach of the filter. Each
@@ -164,7 +166,7 @@ def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift:
     return frames | (2 * ours > spans)
 
 
-def words(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def without_short_runs(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Telling frames without runs shorter than 0.1 s (over gaps of 60 ms): edges of gaps, not words or earcons.
 
     A run that reaches the end may continue, so it stays.
@@ -191,7 +193,7 @@ _SOON = int(0.08 * ANALYSIS_HZ)
 
 
 @frozen
-class OverOwnVoice:
+class LocatedPlay:
     """The first sample of the stimulus lies at `start` (fractional, 16 kHz) of the recording."""
 
     play_id: str
@@ -200,7 +202,7 @@ class OverOwnVoice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Passed:
+class GatedSound:
     """Sound for the detector: samples (n,) at 16 kHz, and whether each may contain the harness's own stimulus.
 
     removed: the stimulus was removed, so that what is masked is only what its removal left.
@@ -216,7 +218,7 @@ class _Stimulus:
     play_id: str
     samples: Mono
     expected: int
-    located: Located | None = None
+    located: StimulusLocation | None = None
     failed: bool = False
     told: bool = False
     skipped: int = 0
@@ -248,7 +250,7 @@ class OwnVoiceGate:
         self._passed = 0
         self._ours_until = 0
         self._stimuli: list[_Stimulus] = []
-        self.heard: list[OverOwnVoice] = []
+        self.heard: list[LocatedPlay] = []
 
     @property
     def _end(self) -> int:
@@ -267,10 +269,10 @@ class OwnVoiceGate:
         self._stimuli.append(stimulus)
         self._stimuli.sort(key=lambda stimulus: stimulus.expected)
 
-    def feed(self, samples: Mono, floor_dbfs: float) -> list[Passed]:
+    def feed(self, samples: Mono, floor_dbfs: float) -> list[GatedSound]:
         """Takes the next samples; returns what can be passed on now. New places of stimuli are added to `heard`."""
         self._held = np.concatenate((self._held, samples))
-        passed: list[Passed] = []
+        passed: list[GatedSound] = []
         while self._stimuli:
             stimulus = self._stimuli[0]
             self._pass_plain(max(self._passed, min(self._end, stimulus.done_until)), passed)
@@ -298,10 +300,10 @@ class OwnVoiceGate:
             self._origin += cut
         return passed
 
-    def _pass_plain(self, until: int, passed: list[Passed]) -> None:
+    def _pass_plain(self, until: int, passed: list[GatedSound]) -> None:
         if until > self._passed:
             samples = self._held[self._passed - self._origin : until - self._origin]
-            passed.append(Passed(samples, np.zeros(len(samples), np.bool_)))
+            passed.append(GatedSound(samples, np.zeros(len(samples), np.bool_)))
             self._passed = until
 
     def _settle(self, stimulus: _Stimulus) -> bool:
@@ -322,9 +324,9 @@ class OwnVoiceGate:
         least = LEAST_CORRELATION if is_last else _SURE
         if match and match.correlation >= least:
             start = match.start + first - stimulus.skipped
-            stimulus.located = Located(start, match.correlation)
+            stimulus.located = StimulusLocation(start, match.correlation)
             if not stimulus.told:
-                self.heard.append(OverOwnVoice(stimulus.play_id, start, match.correlation))
+                self.heard.append(LocatedPlay(stimulus.play_id, start, match.correlation))
             return True
         stimulus.failed = is_last
         return is_last
@@ -340,9 +342,9 @@ class OwnVoiceGate:
         if match and match.correlation >= _SURE:
             start = match.start + begin - first
             if abs(start - stimulus.located.start) > _APART:
-                stimulus.located = Located(start, match.correlation)
+                stimulus.located = StimulusLocation(start, match.correlation)
 
-    def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[Passed]) -> None:
+    def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[GatedSound]) -> None:
         """Removes the stimulus from [done_until, until), and passes on what was not passed yet."""
         begin = max(stimulus.done_until, self._origin)
         recording = self._held[begin - self._origin : until - self._origin]
@@ -361,8 +363,8 @@ class OwnVoiceGate:
             if frames is not None:
                 cleaned = left
                 if frames.any():
-                    frames &= ~astray(left, frames, stimulus.samples, shift)
-                    frames = words(frames)
+                    frames &= ~displaced_own_sound(left, frames, stimulus.samples, shift)
+                    frames = without_short_runs(frames)
                 masks = np.repeat(~frames, _FRAME)
                 masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
                 # Before the stimulus arrived, only the end of the previous one may need a mask.
@@ -372,7 +374,7 @@ class OwnVoiceGate:
                 masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False
         fresh = max(0, self._passed - begin)
         if fresh < count:
-            passed.append(Passed(cleaned[fresh:], masks[fresh:], cleaned is not recording))
+            passed.append(GatedSound(cleaned[fresh:], masks[fresh:], cleaned is not recording))
             self._passed = until
 
 
@@ -423,7 +425,7 @@ class ChimeFilter:
         span = self._leftover[max(0, round(chime.start) - self._origin) : round(chime.end) - self._origin]
         return not span.any() or chime.level_dbfs > rms_dbfs(chime.earcon.samples) - _FAINTER_DB
 
-    def feed(self, passed: list[Passed]) -> list[Passed]:
+    def feed(self, passed: list[GatedSound]) -> list[GatedSound]:
         for piece in passed:
             self._held = np.concatenate((self._held, piece.samples))
             self._masks = np.concatenate((self._masks, piece.masks))
@@ -434,7 +436,7 @@ class ChimeFilter:
             self._masks[max(0, first) : max(0, round(chime.end) + _RINGS - self._origin)] = True
         # A chime that is still to come may mask what lies before it by the error of its time.
         count = max(0, self._finder.settled - _BEFORE_CHIME - self._origin)
-        free = Passed(self._held[:count], self._masks[:count])
+        free = GatedSound(self._held[:count], self._masks[:count])
         self._held, self._masks, self._leftover = self._held[count:], self._masks[count:], self._leftover[count:]
         self._origin += len(free.samples)
         return [free] if count else []
@@ -533,7 +535,7 @@ class Hearing:
         if self._chimes is not None:
             passed = self._chimes.feed(passed)
             for chime in self._chimes.take():
-                seen.extend(self._chimed(chime))
+                seen.extend(self._chime_observations(chime))
         for piece in passed:
             for frame in self._frames.feed(piece.samples, piece.masks):
                 seen.extend(map(self._observed, self._endpoints.feed(frame)))
@@ -551,7 +553,7 @@ class Hearing:
         if self._chimes is not None:
             self._chimes.reset()
 
-    def _chimed(self, chime: EarconFound) -> Iterator[Observation]:
+    def _chime_observations(self, chime: EarconFound) -> Iterator[Observation]:
         """A chime is not speech. What it means is a report of its device."""
         earcon = chime.earcon
         at, ends = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
@@ -569,7 +571,7 @@ class Hearing:
         at = self._timeline.at(sample)
         return Stamp(at.at_s, at.error_s + error_s)
 
-    def _told(self, heard: OverOwnVoice) -> Observation:
+    def _told(self, heard: LocatedPlay) -> Observation:
         for own in self._own:
             own.heard = own.heard or own.play_id == heard.play_id
         error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S

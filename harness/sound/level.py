@@ -54,7 +54,7 @@ class ConstantStretches:
         """Whether no further block can change the result."""
         return not self._open
 
-    def passing(self, blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
+    def observe_blocks(self, blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
         """The same blocks."""
         for block in blocks:
             self._look(block)
@@ -62,7 +62,7 @@ class ConstantStretches:
 
     def read(self, blocks: Iterable[npt.NDArray[np.int16]]) -> None:
         """Reads as many blocks as are needed."""
-        for _ in self.passing(blocks):
+        for _ in self.observe_blocks(blocks):
             if self.decided:
                 return
 

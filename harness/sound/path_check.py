@@ -16,7 +16,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.capture import Capture, Ring
+from harness.sound.capture import Capture, RingBuffer
 from harness.sound.level import rms_dbfs
 from harness.sound.playback import Playback
 
@@ -213,7 +213,7 @@ def check_path(
     on_chirp: Callable[[int], None] = lambda number: None,
 ) -> PathCheck:
     """Plays `count` chirps, one after the other, and finds them; SoundError when a device cannot be opened."""
-    ring = Ring(30.0)
+    ring = RingBuffer(30.0)
     started: SimpleQueue[Stamp] = threads.simple_queue()
     faults: list[str] = []
     overruns: list[int] = []

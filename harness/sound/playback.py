@@ -13,7 +13,7 @@ from harness.base import threads
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.child import Output, Packet, Verb
+from harness.sound.child import Output, Packet, PacketKind
 from harness.sound.level import rms_dbfs
 from harness.sound.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
@@ -109,12 +109,12 @@ class Playback:
             self._number += 1
             number = self._number
             self._plays[number] = _Playing(play_id, samples)
-        if not self._stream.send(Packet(Verb.PLAY, number, payload=words.tobytes())):
+        if not self._stream.send(Packet(PacketKind.PLAY, number, payload=words.tobytes())):
             self._cut(Stamp(self._now_s), only=number)
 
     def stop(self) -> None:
         """Ends the current play and all that wait; on_ended(complete=False) follows for each."""
-        self._stream.send(Packet(Verb.STOP))
+        self._stream.send(Packet(PacketKind.STOP))
 
     def played_s(self, play_id: str) -> float | None:
         """Seconds of a play that had left at the latest callback; None before its start and after its end."""
@@ -147,13 +147,13 @@ class Playback:
 
     def received(self, packet: Packet) -> None:
         match packet.word:
-            case Verb.TICK:
+            case PacketKind.TICK:
                 self._tick(packet)
-            case Verb.STARTED:
+            case PacketKind.STARTED:
                 with self._lock:
                     if packet.number in self._plays:
                         self._plays[packet.number].start = packet.first_sample
-            case Verb.ENDED:
+            case PacketKind.ENDED:
                 with self._lock:
                     if packet.number in self._plays:
                         play = self._plays[packet.number]

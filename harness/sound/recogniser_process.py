@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from harness.base.child_process import ChildProcess, python
+from harness.base.child_process import ChildProcess, python_command
 from harness.base.plugins import Group, load
 from harness.base.ports import Recogniser
 from harness.model.errors import EngineError, HarnessError
@@ -116,7 +116,7 @@ class RecogniserProcess:
             raise EngineError("the recogniser is closed")
         self._end_child()
         self._child = ChildProcess(
-            python("harness.sound.recogniser_process", self._entry, str(self._nice)),
+            python_command("harness.sound.recogniser_process", self._entry, str(self._nice)),
             environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
         )
         try:

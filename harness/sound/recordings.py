@@ -20,7 +20,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
@@ -193,7 +193,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     if not count:
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, content.getvalue())
+    write_atomically(target, content.getvalue())
     try:
         check(str(target))
     except InputError:  # it is silent, say

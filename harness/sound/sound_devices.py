@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 
 from harness.base import places
-from harness.base.child_process import python
+from harness.base.child_process import python_command
 from harness.model.errors import LabError, SoundError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -82,7 +82,7 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
     environment = environment_of(sound_server)
     try:
         done = subprocess.run(
-            python("harness.sound.child", "devices"),
+            python_command("harness.sound.child", "devices"),
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -284,7 +284,7 @@ class OpenSound(AbstractContextManager["OpenSound"]):
         """
         blocks = self._source.blocks()
         if self.constant is not None:
-            blocks = self.constant.passing(blocks)
+            blocks = self.constant.observe_blocks(blocks)
         return (
             blocks if self.rate_hz == self._engine_rate_hz else _resampled(blocks, self.rate_hz, self._engine_rate_hz)
         )

@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from harness.base.child_process import ChildProcess, ended_words, python
+from harness.base.child_process import ChildProcess, ended_words, python_command
 from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
-from harness.sound.child import Output, Packet, PacketReader, Verb
+from harness.sound.child import Output, Packet, PacketKind, PacketReader
 from harness.sound.sound_devices import environment_of
 
 SILENT_S = 0.6
@@ -169,7 +169,7 @@ class SupervisedStream:
         lost = False
         try:
             while not self._closing.is_set():
-                reason, ran = self._live_one_life(lost)
+                reason, ran = self._run_child(lost)
                 if self._closing.is_set():
                     return
                 if ran:
@@ -184,14 +184,15 @@ class SupervisedStream:
             self._reap()
             self._first_answer.set()
 
-    def _live_one_life(self, lost: bool) -> tuple[str, bool]:
+    def _run_child(self, lost: bool) -> tuple[str, bool]:
         """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
         try:
             options = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
             if self._output.of > 1:
                 options.append(f"--output={self._output.number}/{self._output.of}")
             self._child = child = ChildProcess(
-                python("harness.sound.child", self._what, *options), environment=environment_of(self._sound_server)
+                python_command("harness.sound.child", self._what, *options),
+                environment=environment_of(self._sound_server),
             )
         except (DeviceError, OSError) as error:
             return str(error), False
@@ -213,10 +214,10 @@ class SupervisedStream:
                         child.wait(CLOSE_LIMIT_S)
                         why = f"the sound process {ended_words(child.status or 0)}"
                     for packet in packets.feed(chunk):
-                        if packet.word is Verb.FAILED:
+                        if packet.word is PacketKind.FAILED:
                             why = self._failed(packet)
                             break
-                        if packet.word is Verb.OPENED:
+                        if packet.word is PacketKind.OPENED:
                             ran, limit_s = True, SILENT_S
                             self._start_running(packet, lost)
                         else:

@@ -310,10 +310,10 @@ def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreeme
     denied = comparisons - own * (own - 1)
     value = 1 - float(denied.sum()) / float(comparisons.sum())
     # That a category is the same again is a ratio of sums over items, as a word error rate is one over utterances.
-    return CategoryAgreement(int(own.sum()), len(own), Figure(value, _turned(wer_interval(denied, comparisons))))
+    return CategoryAgreement(int(own.sum()), len(own), Figure(value, _complement(wer_interval(denied, comparisons))))
 
 
-def _turned(interval: Interval | None) -> Interval | None:
+def _complement(interval: Interval | None) -> Interval | None:
     """Of a share, from that of its complement."""
     return None if interval is None else (max(0.0, 1 - interval[1]), min(1.0, 1 - interval[0]))
 
@@ -366,7 +366,7 @@ def majority(labels: Labels) -> NDArray[np.int64]:
     return np.array([_leading(column, 1) for column in labels.T.tolist()], np.int64)
 
 
-def without_each(labels: Labels) -> NDArray[np.int64]:
+def leave_one_out(labels: Labels) -> NDArray[np.int64]:
     """For each rater, what the others agree on (raters × items): the label that leads among theirs.
 
     MISSING where the rater gave no label, or no two others agree.

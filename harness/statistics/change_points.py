@@ -66,7 +66,7 @@ class SeriesScan:
     p_holm: float | None = None
 
 
-def scanned(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, ...]:
+def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, ...]:
     """The change points of each series, by segmentation. The same numbers give the same answer.
 
     A series is compared on both sides of every split. It is also compared inside and outside of every stretch, because

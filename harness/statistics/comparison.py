@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model import numbers
 from harness.model.frozen import frozen
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
 from harness.statistics.significance import Difference
@@ -100,7 +100,7 @@ _WRITTEN: dict[Counted, tuple[Callable[[float], str], str]] = {
 }
 
 
-class Apart(Protocol):
+class DifferenceEstimate(Protocol):
     """The first less the second, with its 95 % interval and two-sided p; None of too little."""
 
     @property
@@ -113,7 +113,7 @@ class Apart(Protocol):
     def p(self) -> float | None: ...
 
 
-def sentence(first: str, second: str, apart: Apart, counted: Counted, *, more_is_better: bool) -> str:
+def sentence(first: str, second: str, apart: DifferenceEstimate, counted: Counted, *, more_is_better: bool) -> str:
     """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
     Where no difference is shown: `B is not shown to differ from A: B less A +0.30 points (-0.40 to +1.00), p = 0.420`.
@@ -141,7 +141,7 @@ class ComparedUnit:
     labels: Mapping[str, str] = field(default_factory=dict)
     count: float = 0.0
     of: float = 0.0
-    time: Measured | None = None
+    time: MeasuredDuration | None = None
 
 
 @frozen
@@ -197,7 +197,7 @@ def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColum
 
 def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> list[tuple[ComparedUnit, ComparedUnit]]:
     """Units of the same place, repetitions in their order."""
-    waiting = gathered((unit.place, unit) for unit in reversed(first))
+    waiting = group_by((unit.place, unit) for unit in reversed(first))
     return [(waiting[other.place].pop(), other) for other in second if waiting.get(other.place)]
 
 
@@ -211,7 +211,7 @@ class ComparedColumns:
     counts: ArrayLike = ()
     of: ArrayLike = ()
     clusters: Clusters | None = None
-    times: Sequence[Measured] = ()
+    times: Sequence[MeasuredDuration] = ()
 
     @classmethod
     def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
@@ -238,11 +238,11 @@ class ComparedColumns:
         return counts.tolist(), of.tolist()
 
     @property
-    def means(self) -> list[Measured]:
+    def means(self) -> list[MeasuredDuration]:
         """The mean duration of each cluster, with the mean of its errors."""
         names = range(len(self.times)) if self.clusters is None else self.clusters
-        clusters = gathered(zip(names, self.times, strict=True)).values()
-        return [Measured(fmean(t.value_s for t in of), fmean(t.error_s for t in of)) for of in clusters]
+        clusters = group_by(zip(names, self.times, strict=True)).values()
+        return [MeasuredDuration(fmean(t.value_s for t in of), fmean(t.error_s for t in of)) for of in clusters]
 
 
 def difference_of(
@@ -269,7 +269,7 @@ def difference_of(
             return rates_apart(events, hours, others, theirs)
         case Counted.TIME if paired:
             both = zip(first.means, second.means, strict=True)
-            return paired_shift([Measured(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in both])
+            return paired_shift([MeasuredDuration(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in both])
         case Counted.TIME:
             return unpaired_shift(first.means, second.means)
 

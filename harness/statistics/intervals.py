@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.choices import CONFIDENCE as CONFIDENCE
 from harness.model.frozen import frozen
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 
 if TYPE_CHECKING:
     import numpy as np
@@ -171,7 +171,7 @@ def independent_units(
 
     Arguments and sources as for `clustered_interval`.
     """
-    held, of = _held(counts, totals)
+    held, of = _non_empty(counts, totals)
     total = float(of.sum())
     if len(of) < 2:
         return None
@@ -201,7 +201,7 @@ def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> flo
     """
     clustered = alone = between = within = 0.0
     for counts in shares:
-        held, of = _held(counts, totals)
+        held, of = _non_empty(counts, totals)
         if len(of) < 2:
             return None
         share, total = float(held.sum() / of.sum()), float(of.sum())
@@ -211,7 +211,7 @@ def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> flo
         within += float((held * (of - held) / of).sum()) / max(1.0, total - len(of))
     if not alone:
         return None
-    _, of = _held(totals, totals)
+    _, of = _non_empty(totals, totals)
     total, squares = float(of.sum()), float((of * of).sum())
     usual = (total - squares / total) / (len(of) - 1)
     correlation = max(0.0, (between - within) / (between + (usual - 1) * within))
@@ -219,7 +219,7 @@ def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> flo
     return (len(of) * seen + IMAGINED * squares / total) / (len(of) + IMAGINED)
 
 
-def _held(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
+def _non_empty(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
     import numpy as np  # here: a verb's help knows shares, and needs no arrays
 
     held, of = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
@@ -254,7 +254,7 @@ MOST_ERROR_S = 0.25
 """A duration whose error is larger says too little. It is left out of quantiles and comparisons, and counted."""
 
 
-def exact_enough(duration: Measured) -> bool:
+def exact_enough(duration: MeasuredDuration) -> bool:
     return duration.error_s <= MOST_ERROR_S
 
 
@@ -280,7 +280,7 @@ class LatencyFigures:
         return self.total + self.excluded
 
 
-def latency_figures(measured: Sequence[Measured], most_error_s: float = MOST_ERROR_S) -> LatencyFigures:
+def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = MOST_ERROR_S) -> LatencyFigures:
     """Median, 95th and 99th percentile of those whose error is at most most_error_s."""
     from statistics import median  # here, as numpy, since shares need neither; np.median would import masked arrays
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics.intervals import Interval, Quantile, latency_figures, quantile_ranks
 from harness.statistics.significance import Difference, independent_difference, mcnemar
 
 
-def paired_shift(differences: Sequence[Measured]) -> Difference | None:
+def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
     """Of differences of the same stimuli, by the sign test and its interval; None without any.
 
     Only a difference beyond the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
@@ -32,7 +32,7 @@ def paired_shift(differences: Sequence[Measured]) -> Difference | None:
     return Difference(p50.value_s, ends, 1.0 if p is None else p)
 
 
-def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> Difference | None:
+def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredDuration]) -> Difference | None:
     """The first less the second, of different stimuli: Mann and Whitney's test; None without durations of both.
 
     Interval: the distances of both medians' intervals, added by their squares. The test is of the first as they would

@@ -47,7 +47,9 @@ def rate_boundaries(test: SequentialTest) -> Boundaries:
     step = -wald(test)[0] / (test.bad - test.good) / STEPS_TO_PASS
     expected = test.good * step
     events = np.array([expected**count / math.factorial(count) for count in range(5)]) * math.exp(-expected)
-    return _mended(test, math.log(test.bad / test.good), (test.bad - test.good) * step, events / events.sum())
+    return _corrected_boundaries(
+        test, math.log(test.bad / test.good), (test.bad - test.good) * step, events / events.sum()
+    )
 
 
 @lru_cache(maxsize=64)
@@ -56,7 +58,9 @@ def share_boundaries(test: SequentialTest) -> Boundaries:
     if test.bad >= 1:
         raise ValueError(f"a share that is tested lies below 1, not {test.bad}")
     down = -math.log((1 - test.bad) / (1 - test.good))
-    return _mended(test, math.log(test.bad / test.good) + down, down, np.array([1 - test.good, test.good]))
+    return _corrected_boundaries(
+        test, math.log(test.bad / test.good) + down, down, np.array([1 - test.good, test.good])
+    )
 
 
 def rate_verdict(test: SequentialTest, count: int, hours: float) -> SequentialVerdict:
@@ -85,7 +89,7 @@ def _verdict(ratio: float, boundaries: Boundaries) -> SequentialVerdict:
     return SequentialVerdict.FAILED if ratio >= failed else SequentialVerdict.OPEN
 
 
-def _mended(test: SequentialTest, up: float, down: float, events: npt.NDArray[np.float64]) -> Boundaries:
+def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: npt.NDArray[np.float64]) -> Boundaries:
     """P(bad passes) ≤ e^passed · P(good passes), so that e^passed = β / P(good passes) keeps β for sure.
 
     up: what an event adds to the ratio. down: what a step takes away.

@@ -79,7 +79,7 @@ class Discordance:
         low = value - math.sqrt(max(0.0, down**2 - 2 * phi * down * other_up + other_up**2))
         high = value + math.sqrt(max(0.0, up**2 - 2 * phi * up * other_down + other_down**2))
         p = 1.0 if self.p is None else self.p
-        return Difference(value, in_keeping(value, (max(-1.0, low), min(1.0, high)), p), p, exact=True)
+        return Difference(value, consistent_interval(value, (max(-1.0, low), min(1.0, high)), p), p, exact=True)
 
 
 def mcnemar(only_first: int, only_second: int) -> float | None:
@@ -179,7 +179,7 @@ _BLOCK = 2048
 
 
 @frozen
-class Swapping:
+class SwapTestResult:
     """p: two-sided. exact: every way of swapping was counted, not drawn. clusters: those with a difference."""
 
     p: float
@@ -187,7 +187,7 @@ class Swapping:
     clusters: int
 
 
-def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> Swapping | None:
+def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestResult | None:
     """Whether a sum of differences, one of each cluster, is far from 0; None when all of them are 0.
 
     With differences of 1, 0 and −1 it is McNemar's exact test. Source: Fisher, The Design of Experiments, 21 (1935).
@@ -208,16 +208,16 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> Swapping | 
             chances[size:] = (chances[size:] + chances[: span + 1 - size]) / 2
             chances[:size] /= 2
         far = np.abs(2 * np.arange(span + 1) - span) >= statistic
-        return Swapping(min(1.0, float(chances[far].sum())), True, len(whole))
+        return SwapTestResult(min(1.0, float(chances[far].sum())), True, len(whole))
     values = np.array(whole, dtype=np.float64)
     rng = np.random.default_rng(seed)
     as_far = sum(
         int(np.count_nonzero(np.abs(signs @ values) >= statistic * (1 - 1e-12))) for signs in _signs(rng, len(whole))
     )
-    return Swapping((1 + as_far) / (1 + DRAWS), False, len(whole))
+    return SwapTestResult((1 + as_far) / (1 + DRAWS), False, len(whole))
 
 
-def in_keeping(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
+def consistent_interval(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
     """An approximate interval of a difference that agrees with the exact test beside it on whether 0 can be.
 
     Where the test does not rule 0 out the interval is widened to hold it. Where it does, an end that lies beyond 0 is
@@ -247,10 +247,10 @@ def independent_difference(
         estimate - other - math.hypot(estimate - low, other_high - other) - error,
         estimate - other + math.hypot(high - estimate, other - other_low) + error,
     )
-    return Difference(estimate - other, in_keeping(estimate - other, ends, p), p)
+    return Difference(estimate - other, consistent_interval(estimate - other, ends, p), p)
 
 
-def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | None:
+def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult | None:
     """Whether any of several statistics differs; None when none does in any cluster.
 
     differences: a row for each cluster, a column for each statistic. Each is squared and divided by its mean square
@@ -267,12 +267,12 @@ def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | Non
     if clusters <= MOST_ENUMERATED:
         every = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
         as_far = int(np.count_nonzero(((every @ held) ** 2 / usual).sum(axis=1) >= statistic))
-        return Swapping(as_far / (1 << clusters), True, clusters)
+        return SwapTestResult(as_far / (1 << clusters), True, clusters)
     rng = np.random.default_rng(seed)
     as_far = sum(
         int(np.count_nonzero(((signs @ held) ** 2 / usual).sum(axis=1) >= statistic)) for signs in _signs(rng, clusters)
     )
-    return Swapping((1 + as_far) / (1 + DRAWS), False, clusters)
+    return SwapTestResult((1 + as_far) / (1 + DRAWS), False, clusters)
 
 
 def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:

@@ -8,7 +8,7 @@ from harness.model.numbers import NOTHING, TOO_FEW, counted, exact, fixed, hundr
 from harness.statistics.intervals import MOST_ERROR_S
 
 if TYPE_CHECKING:
-    from harness.model.time import Measured
+    from harness.model.time import MeasuredDuration
     from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
 
 
@@ -69,7 +69,7 @@ def share_with_interval(of: Share, digits: int | None = None) -> str:
     return f"{share(of, digits)} (95 % interval {percent_interval(of.interval, digits)})"
 
 
-def measured(value: Measured | None) -> str:
+def measured(value: MeasuredDuration | None) -> str:
     """A duration with its error: `812 ms ± 10 ms`."""
     return NOTHING if value is None else f"{seconds(value.value_s)} ± {seconds(value.error_s)}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model import numbers
 from harness.model.frozen import frozen
 from harness.statistics.intervals import Interval
@@ -182,5 +182,5 @@ def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
 def unheld(limits: Iterable[DeclaredLimit]) -> str:
     """What sets the exit status to 1: `failed: max_interrupted; undecided: max_latency_p95_ms`; "" if nothing does."""
     failing = [limit for limit in limits if limit.fails_run]
-    names = gathered(("failed" if limit.verdict is LimitVerdict.FAIL else "undecided", limit.name) for limit in failing)
+    names = group_by(("failed" if limit.verdict is LimitVerdict.FAIL else "undecided", limit.name) for limit in failing)
     return "; ".join(f"{word}: {', '.join(names[word])}" for word in ("failed", "undecided") if word in names)

@@ -22,8 +22,8 @@ from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, i
 from harness.statistics.significance import (
     Difference,
     Discordance,
-    Swapping,
-    in_keeping,
+    SwapTestResult,
+    consistent_interval,
     independent_difference,
     poisson_rates,
     swapped,
@@ -235,7 +235,9 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
     up = math.hypot(size * more_high - more, less - size * less_low)
     difference = (more - less) / total
     interval = difference - down / total, difference + up / total
-    return Difference(difference, in_keeping(difference, interval, swapping.p, confidence), swapping.p, swapping.exact)
+    return Difference(
+        difference, consistent_interval(difference, interval, swapping.p, confidence), swapping.p, swapping.exact
+    )
 
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
@@ -316,7 +318,7 @@ class StratifiedDifference:
     second: float
     difference: float
     interval: Interval | None
-    swap: Swapping | None
+    swap: SwapTestResult | None
     alone_p: float | None
     discordance: Discordance | None
 

@@ -52,7 +52,7 @@ class SystemComparison:
     tests: tuple[PairedTest, ...] = ()
 
 
-class Unit(StrEnum):
+class IntervalUnit(StrEnum):
     """What an interval speaks of: further utterances of the same speakers, further speakers, or further queries."""
 
     UTTERANCES = "utterances"
@@ -60,16 +60,20 @@ class Unit(StrEnum):
     QUERIES = "queries"
 
 
-def unit_of(scoring: Scoring, rows: Rows | None = None) -> Unit:
+def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
     """The unit of intervals over all utterances, or some: speakers, if there are enough of them.
 
     In an exported session, queries take the place of speakers, as in the session's own interval. A repeated query tends
     to be heard the same way again, whatever the voice.
     """
     if scoring.queries is not None:
-        return Unit.QUERIES if len(np.unique(_among(scoring.queries, rows))) >= LEAST_QUERIES else Unit.UTTERANCES
+        return (
+            IntervalUnit.QUERIES
+            if len(np.unique(_among(scoring.queries, rows))) >= LEAST_QUERIES
+            else IntervalUnit.UTTERANCES
+        )
     speakers = len(scoring.by_speaker) if rows is None else len(np.unique(scoring.groups[rows]))
-    return Unit.SPEAKERS if speakers >= LEAST_SPEAKERS else Unit.UTTERANCES
+    return IntervalUnit.SPEAKERS if speakers >= LEAST_SPEAKERS else IntervalUnit.UTTERANCES
 
 
 def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
@@ -112,7 +116,7 @@ def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
 
 
 def compare_on(
-    first: Scoring, second: Scoring, first_rows: Rows, other: Rows, unit: Unit = Unit.UTTERANCES
+    first: Scoring, second: Scoring, first_rows: Rows, other: Rows, unit: IntervalUnit = IntervalUnit.UTTERANCES
 ) -> SystemComparison:
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
     from harness.statistics.comparison import ComparedColumns, Counted, difference_of  # here, as in `interval_of`
@@ -146,12 +150,12 @@ def _among(codes: Rows, rows: Rows | None) -> Rows:
 
 
 def _clustered(
-    scoring: Scoring, rows: Rows | None, unit: Unit, *columns: NDArray[Any]
+    scoring: Scoring, rows: Rows | None, unit: IntervalUnit, *columns: NDArray[Any]
 ) -> tuple[tuple[NDArray[Any], ...], Rows | None]:
     """Columns of some utterances, and the cluster of each; those of a query are summed, so that it counts as one."""
-    if unit is Unit.SPEAKERS:
+    if unit is IntervalUnit.SPEAKERS:
         return columns, _among(scoring.groups, rows)
-    if unit is Unit.UTTERANCES or scoring.queries is None:
+    if unit is IntervalUnit.UTTERANCES or scoring.queries is None:
         return columns, None
     return tuple(_summed(columns, _among(scoring.queries, rows))), None
 
@@ -176,7 +180,7 @@ class GroupWords:
 
     counts: WordCounts
     interval: Interval | None
-    unit: Unit
+    unit: IntervalUnit
 
 
 @frozen

@@ -19,16 +19,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_file import Problems
-from harness.model.choices import Marks
+from harness.model.choices import MarkScope
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit, Transcripts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, side_by_side
-from harness.transcripts.readings import Piece, Readings, first, is_single, settled
-from harness.transcripts.words import Wording
+from harness.transcripts.readings import Piece, Readings, first, is_single, resolved_readings
+from harness.transcripts.words import WordRules
 
 NOWHERE = Place("<text>", 1)
 NOTHING = "@"
@@ -294,8 +294,8 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
         of, hypothesis_network = chain(reference), chain(hypothesis)
         if len(of.arcs) * len(hypothesis_network.arcs) <= MAX_READ:
             return align_networks(of, hypothesis_network)
-        reference = settled(reference, first(hypothesis))
-        hypothesis = settled(hypothesis, first(reference))
+        reference = resolved_readings(reference, first(hypothesis))
+        hypothesis = resolved_readings(hypothesis, first(reference))
     of_words, said_words = first(reference), first(hypothesis)
     return side_by_side(of_words, said_words, align(of_words, said_words))
 
@@ -355,8 +355,8 @@ class NetworkAlignment:
 
     def __init__(self, of: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
         self._of, self.said, self._same = of, hypothesis, same
-        self.columns = gathered((word, column) for column, word in enumerate(hypothesis.words) if column)
-        self._by_text = gathered((word.text, word) for word in self.columns)
+        self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
+        self._by_text = group_by((word.text, word) for word in self.columns)
         self._loose = same is not None or any(word.fragment for word in (*of.words, *hypothesis.words))
         self._rows: list[array[float]] = []
         # The least of each row at each node of the hypothesis.
@@ -510,7 +510,7 @@ def aligned_networks(
     references: Transcripts,
     hypotheses: Transcripts,
     shown: tuple[Sequence[str], Sequence[str]],
-    wording: Wording,
+    wording: WordRules,
     *,
     optional_words: bool,
     fragments: bool,
@@ -520,8 +520,8 @@ def aligned_networks(
     shown: the normalised texts, which count where no marks are read.
     """
     read = wording.reads_marks
-    of = _TextSide(references, shown[0], wording, read[0], Marks.NONE)
-    hypothesis_side = _TextSide(hypotheses, shown[1], wording, read[1], Marks.REFERENCE)
+    of = _TextSide(references, shown[0], wording, read[0], MarkScope.NONE)
+    hypothesis_side = _TextSide(hypotheses, shown[1], wording, read[1], MarkScope.REFERENCE)
     rows: set[int] = set()
     for side in (of, hypothesis_side):
         rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
@@ -548,9 +548,9 @@ class _TextSide:
 
     transcripts: Transcripts
     normalised: Sequence[str]
-    wording: Wording
+    wording: WordRules
     marked: bool
-    unread: Marks
+    unread: MarkScope
 
     def readings(self, row: int) -> Readings:
         """Of a text in which no marks are read."""

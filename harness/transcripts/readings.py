@@ -19,10 +19,10 @@ _BINDING = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
 
 def lowered(text: str) -> str:
     """In lower case, with one sign for each letter and one apostrophe."""
-    return apart(text).lower().replace("’", "'")
+    return split_numbers(text).lower().replace("’", "'")
 
 
-def apart(text: str) -> str:
+def split_numbers(text: str) -> str:
     """With one sign for each letter, numbers in one sign (½, ², ①) apart from what they are glued to.
 
     Zero-width signs, soft hyphens and marks of direction vanish: they part no words.
@@ -177,7 +177,7 @@ def narrowed(pieces: Readings, others: Readings) -> Readings:
     return tuple(out)
 
 
-def settled(pieces: Readings, words: Words) -> Readings:
+def resolved_readings(pieces: Readings, words: Words) -> Readings:
     """The pieces with the first reading of each that stands in `words` as it is, else with its first."""
     lengths = {len(reading) for piece in pieces if not isinstance(piece, str) for reading in piece}
     known = {run for length in lengths for run in zip(*(words[at:] for at in range(length)), strict=False)}

@@ -7,11 +7,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.record import AttemptFinished
-from harness.model.scenario import Normalisation, Recognised
+from harness.model.scenario import Normalisation, RecognitionRule
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.model.trial import Trial
 from harness.statistics.word_intervals import LEAST_QUERIES, wer_interval
@@ -23,7 +23,7 @@ from harness.transcripts.words import best_of, normalise, readings
 Words = tuple[str, ...]
 
 
-class Judged(NamedTuple):
+class JudgedTranscript(NamedTuple):
     """counts: of the aligned words, both sides normalised; of reference and alternatives the one that fits best.
 
     Where a numeral has several readings, both are in those that fit best.
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
         return tuple(word.hypothesis for word in self.words if word.edit is not Edit.DELETION)
 
 
-def recognised(trial: Trial, heard: str) -> Judged:
+def recognised(trial: Trial, heard: str) -> JudgedTranscript:
     """Whether `heard` is the trial's query or command, under its normalisation and its share of allowed word errors.
 
     `heard` is compared with and without a leading wake phrase of the device, and with the reference and each of its
@@ -53,7 +53,7 @@ def recognised(trial: Trial, heard: str) -> Judged:
 
 
 @lru_cache(maxsize=1 << 10)
-def _judged(heard: str, rule: Recognised, wake_phrases: Words, texts: Words) -> Judged:
+def _judged(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words) -> JudgedTranscript:
     """As `recognised`; cached, since a session and its replays ask about each transcript several times."""
     heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
@@ -63,15 +63,15 @@ def _judged(heard: str, rule: Recognised, wake_phrases: Words, texts: Words) -> 
     paths = [align_readings(*_comparable(reference, words, rule)) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]
     best = best_of(counts)
-    return Judged(counts[best].within(rule.wer), counts[best], paths[best])
+    return JudgedTranscript(counts[best].within(rule.wer), counts[best], paths[best])
 
 
-def words_of(text: str, rule: Recognised) -> Words:
+def words_of(text: str, rule: RecognitionRule) -> Words:
     """The words of any text, also of a device's, under a rule; the first of several readings."""
     return first(readings_of(text, rule))
 
 
-def readings_of(text: str, rule: Recognised) -> Readings:
+def readings_of(text: str, rule: RecognitionRule) -> Readings:
     """The words of any text, also of a device's, under a rule, and the choices between readings."""
     try:
         pieces = readings(text, rule.normalisation, rule.language)
@@ -81,12 +81,12 @@ def readings_of(text: str, rule: Recognised) -> Readings:
     return pieces if rule.rewriting is None else rewrite(pieces, rule.rewriting)
 
 
-def same_words(text: str, other: str, rule: Recognised) -> bool:
+def same_words(text: str, other: str, rule: RecognitionRule) -> bool:
     """Whether two texts may be read as the same words under a rule."""
     return same(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
 
 
-def _comparable(of: Readings, heard: Readings, rule: Recognised) -> tuple[Readings, Readings]:
+def _comparable(of: Readings, heard: Readings, rule: RecognitionRule) -> tuple[Readings, Readings]:
     if rule.normalisation is not Normalisation.SPOKEN:
         return of, heard
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
@@ -94,7 +94,7 @@ def _comparable(of: Readings, heard: Readings, rule: Recognised) -> tuple[Readin
     return comparable(of, heard)
 
 
-class HeardUnit(StrEnum):
+class SamplingUnit(StrEnum):
     """What varies freely, and so what an interval speaks of: further queries, or further attempts at these."""
 
     QUERIES = "queries"
@@ -102,7 +102,7 @@ class HeardUnit(StrEnum):
 
 
 @frozen
-class WordsHeard:
+class GroupTranscripts:
     """Attempts of a group. transcripts: the counts of each that has one; the others are stated, and count nowhere.
 
     queries: for each transcript the id of what was asked. typed: how many of the transcripts an operator typed.
@@ -120,7 +120,7 @@ class WordsHeard:
             raise ValueError(f"{len(self.queries)} queries for {len(self.transcripts)} transcripts")
 
     @classmethod
-    def of(cls, attempts: Iterable[tuple[str, WordCounts | None]], typed: int = 0) -> WordsHeard:
+    def of(cls, attempts: Iterable[tuple[str, WordCounts | None]], typed: int = 0) -> GroupTranscripts:
         """Of attempts, each with the id of its query, and its counts or None without a transcript."""
         pairs = tuple(attempts)
         transcripts = [(query, counts) for query, counts in pairs if counts is not None]
@@ -139,24 +139,24 @@ class WordsHeard:
         return self.counts.wer
 
     @property
-    def unit(self) -> HeardUnit:
+    def unit(self) -> SamplingUnit:
         """What the interval takes as one. A query that is said again tends to be heard the same again."""
-        return HeardUnit.QUERIES if len(set(self.queries)) >= LEAST_QUERIES else HeardUnit.ATTEMPTS
+        return SamplingUnit.QUERIES if len(set(self.queries)) >= LEAST_QUERIES else SamplingUnit.ATTEMPTS
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """95 % interval of the WER, from how units differ; None over no words or one transcript."""
-        if self.unit is HeardUnit.QUERIES:
+        if self.unit is SamplingUnit.QUERIES:
             # Sums, so that where no word is wrong, too, as many queries as there are say so, and not each repetition.
-            by_query = gathered((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
+            by_query = group_by((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
             errors = [sum(counts.errors for counts in of) for of in by_query.values()]
             return wer_interval(errors, [sum(counts.words for counts in of) for of in by_query.values()])
         return wer_interval(
             [counts.errors for counts in self.transcripts], [counts.words for counts in self.transcripts]
         )
 
-    def __add__(self, other: WordsHeard) -> WordsHeard:
-        return WordsHeard(
+    def __add__(self, other: GroupTranscripts) -> GroupTranscripts:
+        return GroupTranscripts(
             self.transcripts + other.transcripts,
             self.queries + other.queries,
             self.attempts + other.attempts,

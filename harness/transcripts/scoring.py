@@ -18,7 +18,7 @@ from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
 from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
 from harness.transcripts.networks import TextNetworks, aligned_networks
-from harness.transcripts.words import Wording, sounded
+from harness.transcripts.words import WordRules, with_homophones
 
 Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
 
@@ -236,7 +236,7 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFig
 def score(
     references: Transcripts,
     hypotheses: Transcripts,
-    wording: Wording,
+    wording: WordRules,
     normalisation: str = "",
     *,
     speakers_of: Callable[[Sequence[str]], Sequence[str]] | None = None,
@@ -259,7 +259,7 @@ def score(
         networks = aligned(of, outputs, shown)
     else:
         networks = aligned_networks(of, outputs, shown, wording, optional_words=optional_words, fragments=fragments)
-    compared = (sounded(shown[0]), sounded(shown[1])) if wording.has_homophones else shown
+    compared = (with_homophones(shown[0]), with_homophones(shown[1])) if wording.has_homophones else shown
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
     alignments = Alignments(*compared, place_of=lambda row: Place(of.file, of.lines[row]))

@@ -256,7 +256,7 @@ _Slot: TypeAlias = "list[str | _Slot]"
 """Words, and places where the words of edit cues go."""
 
 
-class Form(StrEnum):
+class SnorForm(StrEnum):
     """What a line is converted to: Lexical SNOR (the official scoring), Expanded SNOR (diagnostics), the old .snr."""
 
     LEXICAL = "lsn"
@@ -264,7 +264,7 @@ class Form(StrEnum):
     SNR = "snr"
 
 
-def convert(line: str, form: Form, place: Place = NOWHERE, *, place_edits: bool = False) -> str:
+def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: bool = False) -> str:
     """A line of .sro text, with its utterance id if it has one; InputError with line and column.
 
     place: of the line; columns in errors count from 1. place_edits: the words of `(n words)` go to the marker `(n)`
@@ -279,7 +279,9 @@ def convert(line: str, form: Form, place: Place = NOWHERE, *, place_edits: bool 
     return f"{words} ({id_.upper()})" if words else f"({id_.upper()})"
 
 
-def words(text: str, form: Form = Form.LEXICAL, place: Place = NOWHERE, *, with_id: bool = True) -> tuple[str, ...]:
+def words(
+    text: str, form: SnorForm = SnorForm.LEXICAL, place: Place = NOWHERE, *, with_id: bool = True
+) -> tuple[str, ...]:
     """The words of a text in a form, without the utterance id if it has one; InputError.
 
     with_id: False for a text whose id was taken off before: a `(word)` at its end is then an error, as elsewhere.
@@ -295,7 +297,7 @@ def homophone(word: str) -> str:
     return word.replace("<", "").replace(">", "") or word
 
 
-def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
+def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
     if not (place_edits and "(" in text):
         known = _KNOWN[form._value_]  # a member's own hash, and its `value`, are slow
         chunks = text.split()
@@ -351,7 +353,7 @@ class _KnownChunks(dict[str, "str | None"]):
     MOST = 1 << 16
     LONGEST = 64  # characters: longer chunks are rare, and would make the bound one of chunks, not of memory
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: SnorForm) -> None:
         super().__init__()
         self._form = form
 
@@ -369,10 +371,10 @@ class _KnownChunks(dict[str, "str | None"]):
 
 
 _CUE_HEADS = frozenset(f"({number}" for number in range(1, 10))
-_KNOWN = {form.value: _KnownChunks(form) for form in Form}
+_KNOWN = {form.value: _KnownChunks(form) for form in SnorForm}
 
 
-def _placed(tokens: Iterable[Token], form: Form) -> list[str]:
+def _placed(tokens: Iterable[Token], form: SnorForm) -> list[str]:
     """The words with those of every edit cue at the last free marker of its number, or in place without one."""
     root: _Slot = []
     current = root
@@ -408,24 +410,24 @@ def _placed(tokens: Iterable[Token], form: Form) -> list[str]:
     return out
 
 
-def _said(token: Token, form: Form) -> str:
+def _said(token: Token, form: SnorForm) -> str:
     """The token in a form, "" where it has no place in it."""
     match token:
         case SroWord() as word:
             return _word(word, form)
-        case SroEvent(name) if form is Form.EXPANDED:
+        case SroEvent(name) if form is SnorForm.EXPANDED:
             return f"[{name.replace('*', '=').upper()}]"
-        case SroPause() if form is Form.EXPANDED:
+        case SroPause() if form is SnorForm.EXPANDED:
             return "PAUSE"
         case _:
             return ""
 
 
-def _word(word: SroWord, form: Form) -> str:
-    if form is Form.EXPANDED:
+def _word(word: SroWord, form: SnorForm) -> str:
+    if form is SnorForm.EXPANDED:
         text = f"<{word.text}>" if word.deleted else word.text
         return f"{word.before}{text}{word.after}".replace("*", "=").upper()
-    if word.deleted and form is Form.SNR:
+    if word.deleted and form is SnorForm.SNR:
         return ""
     bare = f"{word.before}{word.text}{word.after}".replace("*", "")
     return "" if bare.endswith("-") else bare.upper()

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH
-from harness.transcripts.readings import Piece, Readings, apart, choice, narrowed, plain, spaced_alike
+from harness.transcripts.readings import Piece, Readings, choice, narrowed, plain, spaced_alike, split_numbers
 from harness.transcripts.spoken_text import NUMBER_WORDS, PHRASES, english_readings
 
 Clock = Callable[[int, int], list[str]]
@@ -38,7 +38,7 @@ _TOKEN = re.compile(
 
 
 @frozen
-class _Tongue:
+class _LanguageWords:
     """What one language calls things, as its file says. one: further forms of 1. before_cents: fünf Euro (und) zehn.
 
     before_month, before_year: in dates. oclock: behind a whole hour. half: of a number and a half. units: behind
@@ -139,7 +139,7 @@ def numeral_readings(text: str, language: str) -> Readings:
     return tuple(out)
 
 
-def _count(value: str, follows: str, language: str, tongue: _Tongue, *, among_numbers: bool) -> list[str]:
+def _count(value: str, follows: str, language: str, tongue: _LanguageWords, *, among_numbers: bool) -> list[str]:
     """A number that is neither money nor a time. among_numbers: another stands before it."""
     readings = _number(value, language, tongue)
     if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
@@ -198,7 +198,7 @@ def _parts(written: str) -> tuple[str, str]:
     return whole, part
 
 
-def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
+def _number(written: str, language: str, tongue: _LanguageWords) -> list[str]:
     digits, part = _parts(written)
     readings = _whole(digits, language, tongue)
     if not part:
@@ -209,11 +209,11 @@ def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
     return [*(f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in readings), *halves]
 
 
-def _and_a_half(digits: str, language: str, tongue: _Tongue) -> list[str]:
+def _and_a_half(digits: str, language: str, tongue: _LanguageWords) -> list[str]:
     return [form.format(head) for form in tongue.half for head in _whole(digits, language, tongue)]
 
 
-def _date(written: str, language: str, tongue: _Tongue) -> list[Sequence[str]]:
+def _date(written: str, language: str, tongue: _LanguageWords) -> list[Sequence[str]]:
     """The readings of day, month and year, and of the words between, one after the other."""
     day, month, *year = re.findall(r"\d+", written)
     is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(tongue.months)
@@ -231,7 +231,7 @@ def _date(written: str, language: str, tongue: _Tongue) -> list[Sequence[str]]:
     return [days, tongue.before_month, months, tongue.before_year, years]
 
 
-def _whole(digits: str, language: str, tongue: _Tongue) -> list[str]:
+def _whole(digits: str, language: str, tongue: _LanguageWords) -> list[str]:
     apart = " ".join(_said(int(digit), language) for digit in digits)
     if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
         return [apart]
@@ -277,7 +277,7 @@ def _ordinals(number: int, language: str) -> list[str]:
     return [word]
 
 
-def _money(written: str, sign: str, language: str, tongue: _Tongue) -> list[str]:
+def _money(written: str, sign: str, language: str, tongue: _LanguageWords) -> list[str]:
     singular, many, cents = tongue.currencies[sign]
     whole, part = _parts(written)
     if len(part) != 2:
@@ -349,12 +349,12 @@ _FILES = {language: f"spoken_{language}.toml" for language in _CLOCKS}
 
 
 @cache
-def _tongue(language: str) -> _Tongue:
+def _tongue(language: str) -> _LanguageWords:
     """What a file says of a language; of one without a file only numerals are known."""
     if language not in _FILES:
-        return _Tongue()
+        return _LanguageWords()
     keys = tomllib.loads(resources.files(__package__).joinpath(_FILES[language]).read_text("utf-8"))
-    return _Tongue(**keys, clock=_CLOCKS[language])
+    return _LanguageWords(**keys, clock=_CLOCKS[language])
 
 
 _SAME_SIGNS = str.maketrans({"’": "'", "‘": "'", "`": "'", "′": "'", "″": '"', "”": '"', "“": '"', "‑": "-", "‐": "-"})
@@ -438,7 +438,7 @@ def _clean(text: str) -> str:
         return text.replace("`", "'")
     text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))
     text = _RAISED.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-    return _OTHER.sub(_seen, apart(text).translate(_SAME_SIGNS))
+    return _OTHER.sub(_seen, split_numbers(text).translate(_SAME_SIGNS))
 
 
 def _seen(match: re.Match[str]) -> str:

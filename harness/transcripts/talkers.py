@@ -14,13 +14,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.model.choices import SpeakersBy
+from harness.model.choices import SpeakerPairing
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Segment, Transcripts
 from harness.transcripts.alignment import side_by_side
 from harness.transcripts.files.timed import Segments
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 
 COLLAR_S = 5.0
 TOUCHING_S = 1e-9
@@ -80,7 +80,7 @@ class PairedTalkers:
 
 
 def pair_talkers(
-    reference: Segments, hypothesis: Segments, wording: Wording, by: SpeakersBy, collar_s: float = COLLAR_S
+    reference: Segments, hypothesis: Segments, wording: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
 ) -> PairedTalkers:
     """Pairs the speakers of each recording so that errors are fewest; InputError for unknown recordings or too many.
 
@@ -102,10 +102,10 @@ def pair_talkers(
     for name, talks in known.items():
         others = heard.get(name, [])
         recording = talks[0].segments[0].file
-        if by is SpeakersBy.ORC:
+        if by is SpeakerPairing.ORC:
             paired = _by_streams(talks, others, Place(reference.file, talks[0].segments[0].line))
         else:
-            paired, whom = _by_speakers(talks, others, collar_s if by is SpeakersBy.TCP else None)
+            paired, whom = _by_speakers(talks, others, collar_s if by is SpeakerPairing.TCP else None)
             pairs += [TalkerPair(recording, *two) for two in whom]
         for speaker, ours, theirs, path in paired:
             aligned[len(of)] = side_by_side(ours, theirs or [], path)
@@ -128,7 +128,7 @@ def pair_talkers(
     )
 
 
-def _recordings(segmentation: Segments, wording: Wording) -> dict[str, list[_Talk]]:
+def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_Talk]]:
     """The speakers of each recording, in the order of their first segments."""
     rows = [segment for segment in segmentation.segments if not segment.ignored]
     texts = wording.texts(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from harness.base.text_file import Problems
-from harness.model.choices import Marks, TextUnit
+from harness.model.choices import MarkScope, TextUnit
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
@@ -45,9 +45,9 @@ def normalise(text: str, normalisation: Normalisation, language: str = ENGLISH) 
         case Normalisation.SPOKEN:
             return first(readings(text, normalisation, language))
         case Normalisation.SNOR:
-            return snor.words(text, snor.Form.LEXICAL, with_id=False)
+            return snor.words(text, snor.SnorForm.LEXICAL, with_id=False)
         case Normalisation.EXPANDED_SNOR:
-            return snor.words(text, snor.Form.EXPANDED, with_id=False)
+            return snor.words(text, snor.SnorForm.EXPANDED, with_id=False)
 
 
 def normalise_texts(texts: Sequence[str], normalisation: Normalisation, language: str = ENGLISH) -> Sequence[str]:
@@ -90,18 +90,18 @@ def units(text: str, unit: TextUnit) -> list[str]:
 
 
 NOWHERE = Place("<text>", 1)
-_FORMS = {Normalisation.SNOR: snor.Form.LEXICAL, Normalisation.EXPANDED_SNOR: snor.Form.EXPANDED}
+_FORMS = {Normalisation.SNOR: snor.SnorForm.LEXICAL, Normalisation.EXPANDED_SNOR: snor.SnorForm.EXPANDED}
 LINE_END = ord("\n")
 _SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _ALL_SPACES = f"{_SPACES}\x85\xa0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u2028\u2029\u202f\u205f\u3000"
 _HOMOPHONE = re.compile(r"<[^<> \n]+>")
 
 
-_NAMED = {Marks.REFERENCE: "marks in the reference", Marks.NONE: "no marks"}
+_NAMED = {MarkScope.REFERENCE: "marks in the reference", MarkScope.NONE: "no marks"}
 
 
 @frozen
-class Wording:
+class WordRules:
     """A normalisation, with the named list that follows it if there is one.
 
     fold_case: the letters A–Z count without case, and no others, as in sclite. marks: without effect under the
@@ -112,7 +112,7 @@ class Wording:
     normalisation: Normalisation
     rewriting: Rewriting | None = None
     fold_case: bool = False
-    marks: Marks = Marks.BOTH
+    marks: MarkScope = MarkScope.BOTH
     language: str = ENGLISH
     unit: TextUnit = TextUnit.WORD
 
@@ -138,7 +138,10 @@ class Wording:
     @property
     def reads_marks(self) -> tuple[bool, bool]:
         """Whether the marks of networks are read in references, and in hypotheses."""
-        return not self.reads_sro and self.marks is not Marks.NONE, not self.reads_sro and self.marks is Marks.BOTH
+        return (
+            not self.reads_sro and self.marks is not MarkScope.NONE,
+            not self.reads_sro and self.marks is MarkScope.BOTH,
+        )
 
     @property
     def has_readings(self) -> bool:
@@ -222,7 +225,7 @@ def squeezed(texts: Sequence[str]) -> Sequence[str]:
     return texts if _is_squeezed("\n".join(texts), len(texts)) else [" ".join(text.split()) for text in texts]
 
 
-def sounded(texts: Sequence[str]) -> Sequence[str]:
+def with_homophones(texts: Sequence[str]) -> Sequence[str]:
     """The texts with each word of Expanded SNOR as what it sounds like."""
     return _HOMOPHONE.sub(lambda match: snor.homophone(match[0]), "\n".join(texts)).split("\n") if texts else texts
 

@@ -17,7 +17,7 @@ from harness.statistics.ratios import MetricDifference
 from harness.transcripts.alignment import count
 from harness.transcripts.scoring import Scoring as WordScoring
 from harness.transcripts.scoring import score as score_words
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from harness.understanding.comparison import DRAWS, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
@@ -28,7 +28,7 @@ MOST_LABELS = 60
 Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
 
 
-class FrameFate(StrEnum):
+class FrameChange(StrEnum):
     """How a frame changed from reference to transcript. REVALUED: kept, except slot values."""
 
     KEPT = "kept"
@@ -55,17 +55,17 @@ class CascadeUtterance:
         return self.before.id
 
     @property
-    def fate(self) -> FrameFate:
+    def fate(self) -> FrameChange:
         """By intents and lists of concepts, as far as both sides have them."""
         match _is_right(self.before.counts), _is_right(self.after.counts):
             case True, True:
                 before, after = self.before.counts.valued.edits.errors, self.after.counts.valued.edits.errors
-                return FrameFate.REVALUED if after > before else FrameFate.KEPT
+                return FrameChange.REVALUED if after > before else FrameChange.KEPT
             case True, False:
-                return FrameFate.BROKEN
+                return FrameChange.BROKEN
             case False, True:
-                return FrameFate.MENDED
-        return FrameFate.WRONG
+                return FrameChange.MENDED
+        return FrameChange.WRONG
 
 
 @frozen
@@ -97,7 +97,7 @@ class Cascade:
     too_many: tuple[tuple[str, int], ...]
     words: WordScoring
 
-    def of(self, fate: FrameFate) -> tuple[CascadeUtterance, ...]:
+    def of(self, fate: FrameChange) -> tuple[CascadeUtterance, ...]:
         """In the order of gold."""
         return tuple(utterance for utterance in self.utterances if utterance.fate is fate)
 
@@ -153,7 +153,7 @@ def cascade(
     on_reference: Corpus,
     on_transcript: Corpus,
     rule: Rule,
-    wording: Wording,
+    wording: WordRules,
     *,
     zero: ZeroDivision = ZERO,
     labels: Sequence[str] | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.model.frozen import frozen
 from harness.statistics.ratios import MetricDifference, RatioColumns
-from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
+from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, SlotCounts, pooled, total
 from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import FrameScoring
 
@@ -107,7 +107,7 @@ def _key(counts: FrameCounts) -> Iterator[object]:
 
 def _ratios(counts: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
     yield from _intent_ratios(counts.intents, on.zero)
-    none = Matched()
+    none = MatchCounts()
     yield Metric.MACRO_F1, [_f1(counts.intents.labels.get(name, none)) for name in on.labels]
     yield from zip(_SLOTS, _slot_ratios(counts.slots, by_place=on.by_place), strict=True)
     yield from zip(_VALUED, _slot_ratios(counts.valued, by_place=on.valued_by_place), strict=True)
@@ -140,7 +140,7 @@ def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[
     yield Metric.MICRO_F1, [_f1(pooled(intents.labels.values()))]
 
 
-def _f1(matched: Matched) -> Ratio:
+def _f1(matched: MatchCounts) -> Ratio:
     return 2 * matched.right, matched.gold + matched.predicted
 
 

@@ -111,7 +111,7 @@ class Rule:
 Key = TypeVar("Key")
 
 
-class Matched(NamedTuple):
+class MatchCounts(NamedTuple):
     """right: in gold and predicted. gold, predicted: all on that side."""
 
     right: int = 0
@@ -119,14 +119,14 @@ class Matched(NamedTuple):
     predicted: int = 0
 
 
-def pooled(counts: Iterable[Matched]) -> Matched:
+def pooled(counts: Iterable[MatchCounts]) -> MatchCounts:
     """The sum of all."""
     right = gold = predicted = 0
     for matched in counts:
         right += matched.right
         gold += matched.gold
         predicted += matched.predicted
-    return Matched(right, gold, predicted)
+    return MatchCounts(right, gold, predicted)
 
 
 @frozen
@@ -137,8 +137,8 @@ class IntentCounts:
     labels: intent → counts. confusions: (gold, predicted) → utterances, for those with one intent on each side.
     """
 
-    overlaps: Mapping[Matched, int] = field(default_factory=dict)
-    labels: Mapping[str, Matched] = field(default_factory=dict)
+    overlaps: Mapping[MatchCounts, int] = field(default_factory=dict)
+    labels: Mapping[str, MatchCounts] = field(default_factory=dict)
     confusions: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
@@ -159,10 +159,10 @@ class IntentCounts:
     @property
     def empty_rightly(self) -> int:
         """Those of them that have no intent in gold."""
-        return self.overlaps.get(Matched(), 0)
+        return self.overlaps.get(MatchCounts(), 0)
 
     @property
-    def parts(self) -> tuple[Mapping[Matched, int], Mapping[Matched, int]] | None:
+    def parts(self) -> tuple[Mapping[MatchCounts, int], Mapping[MatchCounts, int]] | None:
         """Scenarios and actions of intents such as alarm_set: right, gold and predicted of an utterance → utterances.
 
         None if an utterance has several intents, or none in gold. Also None unless all intents of gold have this form,
@@ -175,11 +175,11 @@ class IntentCounts:
             return None
         return self._part(0), self._part(1)
 
-    def _part(self, at: int) -> Mapping[Matched, int]:
-        counts = Counter({Matched(0, 1, 0): self.empty})
+    def _part(self, at: int) -> Mapping[MatchCounts, int]:
+        counts = Counter({MatchCounts(0, 1, 0): self.empty})
         for (gold, prediction), n in self.confusions.items():
             right = gold.partition("_")[::2][at] == prediction.partition("_")[::2][at]
-            counts[Matched(int(right), 1, 1)] += n
+            counts[MatchCounts(int(right), 1, 1)] += n
         return counts
 
     def __add__(self, other: IntentCounts) -> IntentCounts:
@@ -201,9 +201,9 @@ class SlotCounts:
 
     utterances: int = 0
     placed: int = 0
-    chunks: Mapping[str, Matched] = field(default_factory=dict)
-    concepts: Mapping[str, Matched] = field(default_factory=dict)
-    multisets: Mapping[Matched, int] = field(default_factory=dict)
+    chunks: Mapping[str, MatchCounts] = field(default_factory=dict)
+    concepts: Mapping[str, MatchCounts] = field(default_factory=dict)
+    multisets: Mapping[MatchCounts, int] = field(default_factory=dict)
     edits: WordCounts = field(default_factory=WordCounts)
     frames: Share = field(default_factory=Share)
     frames_placed: Share = field(default_factory=Share)
@@ -278,7 +278,7 @@ def _sum_counts(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
     return totals
 
 
-def _sum_matched(counts: Iterable[Mapping[str, Matched]]) -> dict[str, Matched]:
+def _sum_matched(counts: Iterable[Mapping[str, MatchCounts]]) -> dict[str, MatchCounts]:
     totals: dict[str, list[int]] = {}
     for mapping in counts:
         for key, (right, gold, predicted) in mapping.items():
@@ -289,7 +289,7 @@ def _sum_matched(counts: Iterable[Mapping[str, Matched]]) -> dict[str, Matched]:
                 held[0] += right
                 held[1] += gold
                 held[2] += predicted
-    return {key: Matched(*held) for key, held in totals.items()}
+    return {key: MatchCounts(*held) for key, held in totals.items()}
 
 
 Bare = tuple[str, str | None]
@@ -342,7 +342,7 @@ def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | Non
         predicted_tags = (OUTSIDE,) * len(of)
     if right and of != predicted_tags:
         right = [_relaxed(tag, rule) for tag in of] == [_relaxed(tag, rule) for tag in predicted_tags]
-    return _one(right, True)
+    return _frame_share(right, True)
 
 
 def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts:
@@ -354,9 +354,11 @@ def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts
 def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentCounts:
     of, guesses = set(gold), set(predicted)
     both = of & guesses
-    labels = {name: Matched(int(name in both), int(name in of), int(name in guesses)) for name in sorted(of | guesses)}
+    labels = {
+        name: MatchCounts(int(name in both), int(name in of), int(name in guesses)) for name in sorted(of | guesses)
+    }
     confusions = {(gold[0], predicted[0]): 1} if len(gold) == len(predicted) == 1 else {}
-    return IntentCounts({Matched(len(both), len(of), len(guesses)): 1}, labels, confusions)
+    return IntentCounts({MatchCounts(len(both), len(of), len(guesses)): 1}, labels, confusions)
 
 
 def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
@@ -454,10 +456,10 @@ def _count_slots(
         int(placed),
         _matched(gold, predicted) if placed else {},
         _matched(list(dict.fromkeys(of)), list(dict.fromkeys(guesses))),
-        {Matched(_in_both(of, guesses), len(of), len(guesses)): 1},
+        {MatchCounts(_in_both(of, guesses), len(of), len(guesses)): 1},
         _edits(of, guesses),
-        _one(right, of == guesses),
-        _one(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
+        _frame_share(right, of == guesses),
+        _frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
     )
 
 
@@ -466,29 +468,29 @@ def _all_right(slots: tuple[Bare, ...], placed: bool, right: bool | None) -> Slo
     """The counts of slots that are all predicted correctly."""
     once = tuple(dict.fromkeys(slots))
     concepts = _right(once)
-    share = _one(right, True)
+    share = _frame_share(right, True)
     return SlotCounts(
         1,
         int(placed),
         {} if not placed else concepts if len(once) == len(slots) else _right(slots),
         concepts,
-        {_so_often(len(slots)): 1},
+        {_all_matched(len(slots)): 1},
         _all_correct(len(slots)),
         share,
         share if placed else _NONE,
     )
 
 
-def _right(slots: Sequence[Bare]) -> dict[str, Matched]:
+def _right(slots: Sequence[Bare]) -> dict[str, MatchCounts]:
     numbers: dict[str, int] = {}
     for concept, _ in slots:
         numbers[concept] = numbers.get(concept, 0) + 1
-    return {concept: _so_often(numbers[concept]) for concept in sorted(numbers)}
+    return {concept: _all_matched(numbers[concept]) for concept in sorted(numbers)}
 
 
 @lru_cache(maxsize=256)
-def _so_often(number: int) -> Matched:
-    return Matched(number, number, number)
+def _all_matched(number: int) -> MatchCounts:
+    return MatchCounts(number, number, number)
 
 
 def _have_places(slots: Sequence[SlotItem]) -> bool:
@@ -500,7 +502,7 @@ _NO_ENTITIES: Mapping[EntityCounts, int] = {}
 _NONE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
 
 
-def _one(intents: bool | None, slots: bool) -> Share:
+def _frame_share(intents: bool | None, slots: bool) -> Share:
     return _NONE if intents is None else _RIGHT if intents and slots else _WRONG
 
 
@@ -538,7 +540,7 @@ def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], 
 
 def _matched(
     gold: Sequence[SlotItem] | Sequence[Bare], predicted: Sequence[SlotItem] | Sequence[Bare]
-) -> dict[str, Matched]:
+) -> dict[str, MatchCounts]:
     """Counts by concept. A slot that occurs twice counts twice."""
     counts: dict[str, list[int]] = {}
     for slot in gold:
@@ -554,4 +556,4 @@ def _matched(
         if slot in left:
             left.remove(slot)
             of[0] += 1
-    return {concept: Matched(*counts[concept]) for concept in sorted(counts)}
+    return {concept: MatchCounts(*counts[concept]) for concept in sorted(counts)}

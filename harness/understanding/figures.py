@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Share, wilson
-from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled
+from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, SlotCounts, pooled
 from harness.understanding.entities import EntityCounts
 
 
@@ -67,7 +67,7 @@ class IntentFigures:
     macro: Averages
     weighted: Averages
     micro: Averages
-    labels: tuple[tuple[str, Matched, Averages], ...]
+    labels: tuple[tuple[str, MatchCounts, Averages], ...]
     declared: bool
     never_predicted: tuple[str, ...]
     empty: int
@@ -89,9 +89,9 @@ class SlotFigures:
     unplaced: int
     micro: Averages
     weighted: Averages
-    per_concept: tuple[tuple[str, Matched, Averages], ...]
+    per_concept: tuple[tuple[str, MatchCounts, Averages], ...]
     concept_sets: Averages
-    per_concept_set: tuple[tuple[str, Matched, Averages], ...]
+    per_concept_set: tuple[tuple[str, MatchCounts, Averages], ...]
     cer: float | None
     frames: Share
     by_place: bool
@@ -123,7 +123,9 @@ def figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str
 def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None) -> IntentFigures:
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
     by_label = tuple(
-        (name, matched, averages(matched, zero)) for name in names for matched in [counts.labels.get(name, Matched())]
+        (name, matched, averages(matched, zero))
+        for name in names
+        for matched in [counts.labels.get(name, MatchCounts())]
     )
     overlaps = counts.overlaps
     return IntentFigures(
@@ -150,7 +152,7 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     The second counts the others of which it wrongly says so, and the third is their EMR.
     """
     if label:
-        of, single = counts.labels.get(label, Matched()), counts.confusions.get((label, label), 0)
+        of, single = counts.labels.get(label, MatchCounts()), counts.confusions.get((label, label), 0)
         outside, hits, claims = of.gold, of.right, of.predicted
     else:
         outside = sum(n for overlap, n in counts.overlaps.items() if not overlap.gold)
@@ -176,31 +178,31 @@ def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
     )
 
 
-def averages(matched: Matched, zero: ZeroDivision, *, nothing: bool = False) -> Averages:
+def averages(matched: MatchCounts, zero: ZeroDivision, *, nothing: bool = False) -> Averages:
     """Precision, recall and F1 of some counts. nothing: all are None without gold and predictions."""
     if nothing and not matched.gold and not matched.predicted:
         return Averages()
     return Averages(*(float(figure(matched, zero)) for figure in (_precision, _recall, _f1)))
 
 
-def _by_concept(counts: Mapping[str, Matched], zero: ZeroDivision) -> tuple[tuple[str, Matched, Averages], ...]:
+def _by_concept(counts: Mapping[str, MatchCounts], zero: ZeroDivision) -> tuple[tuple[str, MatchCounts, Averages], ...]:
     return tuple((name, matched, averages(matched, zero)) for name, matched in sorted(counts.items()))
 
 
-def _averaged(counts: Mapping[Matched, int] | Iterable[Matched], zero: ZeroDivision) -> Averages:
+def _averaged(counts: Mapping[MatchCounts, int] | Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
     weighed = counts if isinstance(counts, Mapping) else Counter(counts)
     return Averages(*(_mean(weighed, partial(figure, zero=zero)) for figure in (_precision, _recall, _f1)))
 
 
-def _weighted(counts: Iterable[Matched], zero: ZeroDivision) -> Averages:
+def _weighted(counts: Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
     """Averages over labels, each as heavy as it is frequent in gold."""
-    by_gold: Counter[Matched] = Counter()
+    by_gold: Counter[MatchCounts] = Counter()
     for matched in counts:
         by_gold[matched] += matched.gold
     return _averaged(+by_gold, zero)
 
 
-def _mean(counts: Mapping[Matched, int], figure: Callable[[Matched], Fraction]) -> float | None:
+def _mean(counts: Mapping[MatchCounts, int], figure: Callable[[MatchCounts], Fraction]) -> float | None:
     number = sum(counts.values())
     return float(sum((figure(matched) * n for matched, n in counts.items()), Fraction(0)) / number) if number else None
 
@@ -209,19 +211,19 @@ def _over(count: int, of: int, zero: float) -> Fraction:
     return Fraction(count, of) if of else Fraction(zero)
 
 
-def _jaccard(matched: Matched, zero: ZeroDivision) -> Fraction:
+def _jaccard(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
     return _over(matched.right, matched.gold + matched.predicted - matched.right, zero.accuracy)
 
 
-def _precision(matched: Matched, zero: ZeroDivision) -> Fraction:
+def _precision(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
     return _over(matched.right, matched.predicted, zero.precision)
 
 
-def _recall(matched: Matched, zero: ZeroDivision) -> Fraction:
+def _recall(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
     return _over(matched.right, matched.gold, zero.recall)
 
 
-def _f1(matched: Matched, zero: ZeroDivision) -> Fraction:
+def _f1(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
     return _over(2 * matched.right, matched.gold + matched.predicted, zero.f1)
 
 
@@ -240,22 +242,24 @@ Spans = tuple[Interval | None, Interval | None, Interval | None]
 """The intervals of precision, recall and F1."""
 
 
-def accuracy_interval(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Interval | None:
+def accuracy_interval(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Interval | None:
     """The interval of intent accuracy. overlaps: as in `IntentCounts`."""
     return _interval_of_mean(overlaps, partial(_jaccard, zero=zero))
 
 
-def samples_spans(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Spans:
+def samples_spans(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Spans:
     """The intervals of means over utterances. overlaps: as in `IntentCounts`."""
     precision, recall, f1 = (_interval_of_mean(overlaps, partial(of, zero=zero)) for of in (_precision, _recall, _f1))
     return precision, recall, f1
 
 
-def _interval_of_mean(overlaps: Mapping[Matched, int], figure: Callable[[Matched], Fraction]) -> Interval | None:
+def _interval_of_mean(
+    overlaps: Mapping[MatchCounts, int], figure: Callable[[MatchCounts], Fraction]
+) -> Interval | None:
     return ratio_interval(overlaps, lambda overlap: float(figure(overlap)), lambda _: 1.0)
 
 
-def pooled_spans(counts: Mapping[Matched, int]) -> Spans:
+def pooled_spans(counts: Mapping[MatchCounts, int]) -> Spans:
     """The intervals of pooled metrics. counts: right, gold and predicted per utterance → utterances."""
     return (
         ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.predicted),
@@ -264,7 +268,7 @@ def pooled_spans(counts: Mapping[Matched, int]) -> Spans:
     )
 
 
-def pooled_f1_interval(counts: Mapping[Matched, int]) -> Interval | None:
+def pooled_f1_interval(counts: Mapping[MatchCounts, int]) -> Interval | None:
     """The interval of F1 only, as in `pooled_spans`."""
     return ratio_interval(counts, lambda matched: 2 * matched.right, lambda matched: matched.gold + matched.predicted)
 
@@ -278,16 +282,16 @@ ScoredF1 = tuple[float | None, Interval | None]
 """F1 and its interval. None over nothing."""
 
 
-def concept_f1(counts: Mapping[Matched, int]) -> ScoredF1:
+def concept_f1(counts: Mapping[MatchCounts, int]) -> ScoredF1:
     """F1 of concepts without places, each as often as it occurs. counts: `SlotCounts.multisets`."""
     of = multiset(counts)
     both = of.gold + of.predicted
     return (2 * of.right / both, pooled_f1_interval(counts)) if both else (None, None)
 
 
-def multiset(counts: Mapping[Row, int]) -> Matched:
+def multiset(counts: Mapping[Row, int]) -> MatchCounts:
     """The sums over all utterances of counts that begin with right, gold and predicted."""
-    return Matched(*(sum(row[at] * n for row, n in counts.items()) for at in range(3)))
+    return MatchCounts(*(sum(row[at] * n for row, n in counts.items()) for at in range(3)))
 
 
 def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, ScoredF1]:

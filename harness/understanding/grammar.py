@@ -20,35 +20,35 @@ from harness.model.understanding import Corpus, Slot, Utterance, joined
 
 
 @frozen
-class SaidText:
+class TextPart:
     """Fixed words."""
 
     words: tuple[str, ...]
 
 
 @frozen
-class InTurn:
+class SequencePart:
     """A sequence of parts."""
 
     parts: tuple[Part, ...]
 
 
 @frozen
-class OneOf:
+class AlternativePart:
     """One of several alternatives, all equally likely."""
 
     options: tuple[Part, ...]
 
 
 @frozen
-class Maybe:
+class OptionalPart:
     """An optional part, said half of the time."""
 
     part: Part
 
 
 @frozen
-class PhraseUse:
+class PhrasePart:
     """A named part that several sentences share."""
 
     name: str
@@ -62,7 +62,7 @@ class SlotPart:
     values: str
 
 
-Part = SaidText | InTurn | OneOf | Maybe | PhraseUse | SlotPart
+Part = TextPart | SequencePart | AlternativePart | OptionalPart | PhrasePart | SlotPart
 
 
 class SpokenKind(StrEnum):
@@ -277,15 +277,15 @@ class _Source:
 
     def _said(self, random: Random, part: Part, unseen: bool) -> list[_Run]:
         match part:
-            case SaidText(words):
+            case TextPart(words):
                 return [_Run(words)]
-            case InTurn(inner):
+            case SequencePart(inner):
                 return [run for subpart in inner for run in self._said(random, subpart, unseen)]
-            case OneOf(options):
+            case AlternativePart(options):
                 return self._said(random, _any(random, options), unseen)
-            case Maybe(inner_part):
+            case OptionalPart(inner_part):
                 return self._said(random, inner_part, unseen) if random.random() < 0.5 else []
-            case PhraseUse(name):
+            case PhrasePart(name):
                 return self._said(random, self._phrases[name], unseen)
             case SlotPart(concept, values):
                 return [self._slot(random, concept, values, unseen)]

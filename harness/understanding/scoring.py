@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeVar
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
-from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, count_frame, pooled, total
+from harness.understanding.counts import FrameCounts, MatchCounts, Rule, ValueRule, count_frame, pooled, total
 from harness.understanding.figures import Edits
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def _groups(frames: Sequence[ScoredFrame], by: Sequence[str] | None) -> Groups:
 def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> dict[str, dict[str, list[T]]]:
     """Column → label of the utterance of gold → rows. by: columns; None is all of gold's groups."""
     columns = by if by is not None else dict.fromkeys(name for gold, _ in rows for name, _ in gold.groups)
-    return {column: gathered((dict(gold.groups).get(column, ""), row) for gold, row in rows) for column in columns}
+    return {column: group_by((dict(gold.groups).get(column, ""), row) for gold, row in rows) for column in columns}
 
 
 @frozen
@@ -162,8 +162,8 @@ class Samples:
     utterance → utterances. For intents, `IntentCounts.overlaps` has the same.
     """
 
-    chunks: Mapping[Matched, int] = field(default_factory=dict)
-    concepts: Mapping[Matched, int] = field(default_factory=dict)
+    chunks: Mapping[MatchCounts, int] = field(default_factory=dict)
+    concepts: Mapping[MatchCounts, int] = field(default_factory=dict)
     edits: Mapping[Edits, int] = field(default_factory=dict)
 
     def __add__(self, other: Samples) -> Samples:
@@ -236,8 +236,8 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
 
 def samples(counts: Iterable[FrameCounts]) -> Samples:
     """The utterances with annotated slots, by their counts."""
-    chunks: Counter[Matched] = Counter()
-    concepts: Counter[Matched] = Counter()
+    chunks: Counter[MatchCounts] = Counter()
+    concepts: Counter[MatchCounts] = Counter()
     edits: Counter[Edits] = Counter()
     for frame in counts:
         slots = frame.slots

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.base.refractory import is_same
+from harness.base.refractory import is_within_refractory
 from harness.model.frozen import frozen
 
 
@@ -110,7 +110,7 @@ def _merge(
     same: list[tuple[int, int]] = []
     stands, stands_s = -1, before_s
     for index, at_s in enumerate(events_s):
-        if is_same(at_s, stands_s, refractory_s[index]):
+        if is_within_refractory(at_s, stands_s, refractory_s[index]):
             opened = windows[bisect_right(starts, stands_s) : bisect_right(starts, at_s)]
             if not any(window.end_s >= at_s for window in opened):
                 same.append((index, stands))

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from harness.model.frozen import frozen
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics import text
 from harness.statistics.intervals import LatencyFigures, latency_figures
 
-_UNKNOWN = Measured(0.0, 1e9)
+_UNKNOWN = MeasuredDuration(0.0, 1e9)
 """A time that may be of any length."""
 
 
@@ -27,7 +27,7 @@ class FirstSounds:
     soundless: int = 0
 
     @classmethod
-    def of(cls, measurements: Sequence[Measured | None]) -> FirstSounds:
+    def of(cls, measurements: Sequence[MeasuredDuration | None]) -> FirstSounds:
         """None: no sound was heard."""
         times = latency_figures([_UNKNOWN if measurement is None else measurement for measurement in measurements])
         return cls(times, sum(measurement is None for measurement in measurements))

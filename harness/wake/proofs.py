@@ -98,7 +98,7 @@ PROBE_SLACK_S = 60.0
 
 
 @dataclass(slots=True)
-class Listened:
+class ListeningProofs:
     """All proofs that a device listened: its own, and with probes also the phrases that woke it.
 
     doubtful: ambient plays since the last phrase that woke it; the next one may prove them.
@@ -122,9 +122,11 @@ class Listened:
         plays, self.doubtful = self.doubtful, []
         return plays
 
-    def of_next_run(self) -> Listened:
+    def of_next_run(self) -> ListeningProofs:
         """Without proofs: in a resumed run, audio lines begin at 0, and after a restart of the host its clock, too."""
-        return Listened(Proofs(self.own.within_s), Proofs(self.woken.within_s) if self.woken is not None else None)
+        return ListeningProofs(
+            Proofs(self.own.within_s), Proofs(self.woken.within_s) if self.woken is not None else None
+        )
 
     def cut(self, at_s: float) -> bool:
         """As `Proofs.cut`."""

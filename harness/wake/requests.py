@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
@@ -29,7 +29,7 @@ are needed (6.5 %). For the coverage, see docs/explanation/wake-statistics.md.
 _SAME = 1e-9
 
 
-class RequestSeen(NamedTuple):
+class RequestResult(NamedTuple):
     """What became of one request. arrived: whole; None: unknown. by_response: judged by the expected response, because
     there is no transcript. woken: the device reported a wake event for its phrase, or reports none at all.
     """
@@ -71,11 +71,11 @@ class GapRequests:
         )
 
 
-def by_gap(requests: Counter[RequestSeen]) -> tuple[GapRequests, ...]:
+def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
     """Requests by their pause, the shortest first."""
     gaps = []
     for gap_ms, seen in sorted(
-        gathered((request.gap_ms, (request, count)) for request, count in requests.items()).items()
+        group_by((request.gap_ms, (request, count)) for request, count in requests.items()).items()
     ):
         known = [(request, count) for request, count in seen if request.arrived is not None]
         gap = GapRequests(

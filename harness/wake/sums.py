@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from harness.model.scenario import TrialKind
 from harness.statistics.intervals import Share
-from harness.wake.requests import RequestSeen
-from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.requests import RequestResult
+from harness.wake.wake_plays import CommandResult, Play
 
 Tally = dict[str, list[int]]
 """Speaker → [missed, trials]."""
@@ -24,7 +24,7 @@ class Sums:
     doubled: int = 0
     probes: int = 0
     probes_heard: int = 0
-    commands: Counter[CommandWord] = field(default_factory=Counter)
+    commands: Counter[CommandResult] = field(default_factory=Counter)
     speakers: Tally = field(default_factory=dict)
     cells: dict[str, Tally] = field(default_factory=dict)
     matched: int = 0
@@ -35,7 +35,7 @@ class Sums:
     seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
     inferred: Counter[str] = field(default_factory=Counter)
     pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
-    requests: Counter[RequestSeen] = field(default_factory=Counter)
+    requests: Counter[RequestResult] = field(default_factory=Counter)
 
     def add(self, play: Play, sign: int) -> None:
         reading = play.reading

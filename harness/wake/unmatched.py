@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from harness.model.record import Clip, ReviewWord
+from harness.model.record import Clip, ReviewVerdict
 from harness.wake.wake_progress import UnmatchedWake
 
 SHOWN = 200
@@ -21,7 +21,7 @@ class EventCounts:
     - outside: outside of exposure. pending: in the current attempt.
     """
 
-    words: Counter[ReviewWord | None] = field(default_factory=Counter)
+    words: Counter[ReviewVerdict | None] = field(default_factory=Counter)
     before: int = 0
     after: int = 0
     in_vocabulary: int = 0
@@ -40,12 +40,12 @@ class UnmatchedEvents:
         self._order: list[int] = []
         self._counts: dict[str, EventCounts] = {}
         self._clips: dict[int, Clip] = {}
-        self._reviews: dict[int, tuple[ReviewWord | None, str]] = {}
+        self._reviews: dict[int, tuple[ReviewVerdict | None, str]] = {}
 
     def put(self, event: UnmatchedWake, pending: bool = False) -> None:
         """Adds or replaces an event. pending: shown, but not counted yet."""
         self.drop(event.seq)
-        self._events[event.seq] = self._dressed(event)
+        self._events[event.seq] = self._with_review(event)
         if pending:
             self._pending.add(event.seq)
         insort(self._order, event.seq)
@@ -60,7 +60,7 @@ class UnmatchedEvents:
         self._pending.discard(seq)
         del self._order[bisect_left(self._order, seq)]
 
-    def review(self, seq: int, word: ReviewWord | None, by: str) -> str | None:
+    def review(self, seq: int, word: ReviewVerdict | None, by: str) -> str | None:
         """Sets an event's review; None removes it. Returns the device whose counts changed, or None."""
         self._reviews[seq] = (word, by)
         return self._changed(seq)
@@ -90,11 +90,11 @@ class UnmatchedEvents:
         if (event := self._events.get(seq)) is None:
             return None
         self._add(seq, -1)
-        self._events[seq] = self._dressed(event)
+        self._events[seq] = self._with_review(event)
         self._add(seq, 1)
         return event.device
 
-    def _dressed(self, event: UnmatchedWake) -> UnmatchedWake:
+    def _with_review(self, event: UnmatchedWake) -> UnmatchedWake:
         word, by = self._reviews.get(event.seq, (None, ""))
         return replace(event, word=word or event.rule, reviewed_by=by if word else "", clip=self._clips.get(event.seq))
 

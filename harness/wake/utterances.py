@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from harness.model.observation import DeviceState, Status
-from harness.model.record import ReviewWord
+from harness.model.record import ReviewVerdict
 
 SPANS_KEPT = 1000
 SPEECH_LINGERS_S = 0.5
@@ -52,18 +52,18 @@ class Utterances:
         if (opening := self.open.pop(source, None)) is not None:
             self.spans.append((*opening, at_s))
 
-    def rule(self, device: str, at_s: float) -> tuple[ReviewWord | None, str]:
+    def rule(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
         """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
         for speaker, start_s in self.open.values():
             if start_s <= at_s <= start_s + LONGEST_SPEECH_S:
-                return ReviewWord.SELF_WAKE, _why(device, speaker)
+                return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
         for speaker, start_s, end_s in reversed(self.spans):
             if start_s <= at_s <= end_s + SPEECH_LINGERS_S:
-                return ReviewWord.SELF_WAKE, _why(device, speaker)
+                return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
             if end_s < at_s - LONGEST_SPEECH_S:
                 break
         return None, ""
 
 
-def _why(device: str, speaker: str) -> str:
+def _speech_reason(device: str, speaker: str) -> str:
     return "during its own speech" if speaker == device else f"during speech of {speaker}"

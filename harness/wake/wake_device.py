@@ -8,25 +8,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.model.observation import DeviceState, HostStalled, StimulusHeard, StimulusStarted
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
-from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.first_sounds import FirstSounds
-from harness.wake.proofs import Listened, Proofs
+from harness.wake.proofs import ListeningProofs, Proofs
 from harness.wake.requests import by_gap
 from harness.wake.sums import Sums, by_axis, shares
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_plays import (
-    CommandWord,
-    Fates,
+    CommandResult,
     HeardWake,
-    Merging,
     Play,
+    PlayEvents,
     PlayReading,
     PlayState,
+    ReportMerger,
     Span,
     assign,
     proven_s,
@@ -58,7 +58,7 @@ class DeviceFigures:
 
     def __init__(self, target: Target, settings: WakeSettings, events: UnmatchedEvents, speech: Utterances) -> None:
         self.device, self._target = target.device, target
-        self._proofs_of_runs = [Listened(Proofs(settings.proof_within_s))]
+        self._proofs_of_runs = [ListeningProofs(Proofs(settings.proof_within_s))]
         self.lost: dict[str, str] = {}
         """Source → why its link is down."""
         self.clock_error_s: float | None = None
@@ -69,23 +69,23 @@ class DeviceFigures:
         self.changed = True
         self._events, self._speech = events, speech
         self._sums = Sums()
-        self._delays: dict[int, Measured] = {}
+        self._delays: dict[int, MeasuredDuration] = {}
         self._latency: LatencyFigures | None = None
         self._words: dict[int, tuple[str, WordCounts | None]] = {}
-        self._sounds: dict[int, Measured | None] = {}
+        self._sounds: dict[int, MeasuredDuration | None] = {}
         self._first_sounds: FirstSounds | None = None
         self._recent: deque[Play] = deque(maxlen=RECENT)
         self._shown: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
         self._found = DeviceWake(target.device)
-        self._merging = Merging(target.sources, target.merge_within_s)
+        self._merging = ReportMerger(target.sources, target.merge_within_s)
         self._homes: dict[int, Play | None] = {}
         self._strays: deque[HeardWake] = deque(maxlen=RECENT)
         """Events in no play."""
         self._counted = 0
 
     @property
-    def proofs(self) -> Listened:
+    def proofs(self) -> ListeningProofs:
         """Of listening, in the current run."""
         return self._proofs_of_runs[-1]
 
@@ -183,7 +183,7 @@ class DeviceFigures:
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
-            self._sort_out(play)
+            self._reorder_events(play)
         if play.started is None or not counted:
             self.leave(play)
             for event in play.events.copy():
@@ -210,7 +210,7 @@ class DeviceFigures:
             else:
                 self._strays.append(event)
 
-    def _sort_out(self, play: Play) -> None:
+    def _reorder_events(self, play: Play) -> None:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
         play.events.sort(key=play.place)
         events = play.events.copy()
@@ -240,7 +240,7 @@ class DeviceFigures:
         play.heard = seen.at
         self.changed = True
         self._gather(play)
-        self._sort_out(play)
+        self._reorder_events(play)
         if play.whole:
             self._settle(play)
 
@@ -302,7 +302,7 @@ class DeviceFigures:
             false_rejects=ratio(sums.false_rejects, self._speakers()),
             hits=sums.hits,
             double_wakes=Share(sums.doubled, sums.hits),
-            missed=sums.commands[CommandWord.MISSING],
+            missed=sums.commands[CommandResult.MISSING],
             false_accepts=rate(counts.before, hours),
             after_review=rate(counts.after, hours),
             events=tuple((word, count) for word, count in counts.words.items() if count),
@@ -314,14 +314,14 @@ class DeviceFigures:
             uncounted_events=counts.uncounted,
             pending_events=counts.pending,
             delays=self._latency,
-            commands=Share(sums.commands[CommandWord.MATCH], commands),
-            substituted=sums.commands[CommandWord.SUBSTITUTION],
+            commands=Share(sums.commands[CommandResult.MATCH], commands),
+            substituted=sums.commands[CommandResult.SUBSTITUTION],
             link_up=not self.lost,
             link_trouble=next(reversed(self.lost.values()), ""),
             clock_error_s=self.clock_error_s,
             listening_proved_s=self.proofs.last_s,
             probes=Share(sums.probes_heard, sums.probes),
-            words=WordsHeard.of(self._words.values()),
+            words=GroupTranscripts.of(self._words.values()),
             timeline=self._timeline(),
             looks=self._looks.snapshot(),
             decisions=tuple(self.decisions.items()),
@@ -426,7 +426,7 @@ class DeviceFigures:
         for other, hit in woke:
             self._prove([*self._proofs_of_runs[other.run].woke(other.target.connection, hit.at), *self._recent])
 
-    def _move(self, fates: Mapping[Play, Fates], broken: Sequence[Play]) -> list[HeardWake]:
+    def _move(self, fates: Mapping[Play, PlayEvents], broken: Sequence[Play]) -> list[HeardWake]:
         """Moves events to the plays that they belong to now; returns those that belong to none of them any more.
 
         broken: interrupted plays, which keep the events that these plays do not take.
@@ -530,7 +530,7 @@ class DeviceFigures:
             yield TimelineMark(MarkKind.AMBIENT, *whole, trial_id)
         elif subject.state is PlayState.COUNTED:
             is_command = subject.kind is TrialKind.COMMAND
-            good = subject.reading.command is CommandWord.MATCH if is_command else subject.reading.hit is not None
+            good = subject.reading.command is CommandResult.MATCH if is_command else subject.reading.hit is not None
             kind = MarkKind.HIT if good else MarkKind.FALSE_REJECT
             if subject.kind is TrialKind.PROBE:
                 kind = MarkKind.PROBE if good else MarkKind.PROBE_UNHEARD

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from harness.base.refractory import is_same
+from harness.base.refractory import is_within_refractory
 from harness.model.bench import ObservationKind
 from harness.model.frozen import frozen
 from harness.model.observation import HostStalled, Intent, Transcript, stalled_s
 from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
 from harness.wake.counting import Window, match_events, merge_sources
-from harness.wake.requests import RequestSeen, words_arrived
+from harness.wake.requests import RequestResult, words_arrived
 
 Span = tuple[float, float]
 ONSET_S = 0.1
@@ -36,7 +36,7 @@ class PlayState(StrEnum):
     OUTSIDE = "outside"
 
 
-class CommandWord(StrEnum):
+class CommandResult(StrEnum):
     """The result of a command."""
 
     MATCH = "match"
@@ -89,7 +89,7 @@ class PlayReading:
 
     hit: HeardWake | None = None
     doubled: bool = False
-    delay: Measured | None = None
+    delay: MeasuredDuration | None = None
     unmatched: tuple[HeardWake, ...] = ()
     exposed: tuple[bool, ...] = ()
     suppressed: int = 0
@@ -97,14 +97,14 @@ class PlayReading:
     exposure_s: float = 0.0
     unproven_s: float = 0.0
     spot_s: float = 0.0
-    command: CommandWord | None = None
+    command: CommandResult | None = None
     heard: str = ""
     heard_s: float | None = None
     counts: WordCounts | None = None
 
 
 @dataclass(slots=True)
-class Fates:
+class PlayEvents:
     """What became of the events of a play, which are all in one of these. doubled: further events follow the hit."""
 
     hit: HeardWake | None = None
@@ -153,7 +153,7 @@ class Play:
     words: list[Transcript | Intent] = field(default_factory=list)
     sounds: list[Stamp] = field(default_factory=list)
     reading: PlayReading = PlayReading()
-    fates: Fates = field(default_factory=Fates)
+    fates: PlayEvents = field(default_factory=PlayEvents)
     moved: dict[int, float] = field(default_factory=dict)
     run: int = 0
     stood_s: float | None = None
@@ -167,32 +167,32 @@ class Play:
         return self.kind is TrialKind.COMMAND and has_words
 
     @property
-    def request(self) -> RequestSeen | None:
+    def request(self) -> RequestResult | None:
         """What became of a command behind its wake phrase; None if there is none, or a person said it."""
         command = self.reading.command
         if command is None or self.trial.recipe.wake_phrase is None or self.trial.talker:
             return None
         counts = self.reading.counts
-        arrived = command is CommandWord.MATCH if counts is None else words_arrived(counts)
+        arrived = command is CommandResult.MATCH if counts is None else words_arrived(counts)
         woken = self.reading.hit is not None or ObservationKind.WAKE not in self.target.reports
-        return RequestSeen(self.trial.recipe.gap_ms, arrived, not self.transcribes, woken)
+        return RequestResult(self.trial.recipe.gap_ms, arrived, not self.transcribes, woken)
 
     @property
     def answers(self) -> bool:
         """Whether it is a command that the device took for one, and the microphone hears no other device."""
         alone = self.trial.listening is not None and len(self.trial.listening.targets) == 1
-        understood = self.reading.command not in (None, CommandWord.MISSING)
+        understood = self.reading.command not in (None, CommandResult.MISSING)
         return alone and understood and bool(self.trial.microphone)
 
     @property
-    def first_sound(self) -> Measured | None:
+    def first_sound(self) -> MeasuredDuration | None:
         """End of the command → first sound of the device since; None without one."""
         end_s = self.host_s(self.row.query_end_s)
         first = min((at for at in self.sounds if at.at_s >= end_s - ONSET_S), key=lambda at: at.at_s, default=None)
         if first is None:
             return None
         error_s = first.error_s + (self.origin.error_s if self.origin else 0.0)
-        return Measured(first.at_s - end_s, error_s + stalled_s(self.stalls, end_s, first.at_s))
+        return MeasuredDuration(first.at_s - end_s, error_s + stalled_s(self.stalls, end_s, first.at_s))
 
     @property
     def on_audio_line(self) -> bool:
@@ -343,13 +343,13 @@ class Play:
             return True
         if place_s < self.stood_s:  # reported late; whether it counts by itself is settled at the end
             return True
-        if is_same(place_s, self.stood_s, self.settings.refractory_s):
+        if is_within_refractory(place_s, self.stood_s, self.settings.refractory_s):
             return False
         self.stood_s = place_s
         return True
 
 
-def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float) -> dict[Play, Fates]:
+def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float) -> dict[Play, PlayEvents]:
     """What became of the events on a device's line: merged first, then matched with the windows of all plays.
 
     - plays: neighbours on one line that were heard in full, in their order.
@@ -359,7 +359,7 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     """
     # A line that begins at the plays keeps sums small.
     origin_s = plays[0].start_s
-    fates = {play: Fates(expected=_expected(play)) for play in plays}
+    fates = {play: PlayEvents(expected=_expected(play)) for play in plays}
     windows = sorted(
         ((_moved(window, origin_s), play) for play in plays if (window := play.window) is not None),
         key=lambda pair: pair[0].start_s,
@@ -409,7 +409,7 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
             continue
         index = stands[before - 1]
         play = hits.get(index, placed[index][2])
-        if is_same(at_s, stands_s[before - 1], play.refractory_s):
+        if is_within_refractory(at_s, stands_s[before - 1], play.refractory_s):
             fates[play].parts.append(event)
             fates[play].doubled |= index in hits
     return fates
@@ -462,7 +462,7 @@ def proven_s(play: Play, proven: Sequence[Span]) -> float:
     return sum(max(0.0, min(high, end_s) - max(low, start_s)) for low, high in proven)
 
 
-def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
+def _delay(play: Play, event: HeardWake, offset_s: float) -> MeasuredDuration | None:
     """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add, and the
     length of stalls between them. None for a recording whose phrase ends nobody knows where: its energy is misled by
     breath, noise and further speech."""
@@ -474,10 +474,10 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
     if not exact:
         shift_s = stalled_s(play.stalls, play.host_s(play.row.query_end_s), event.at.at_s)
         error_s = event.at.error_s + (play.origin.error_s if play.origin else 0.0) + shift_s
-    return Measured(offset_s - play.row.query_end_s, error_s)
+    return MeasuredDuration(offset_s - play.row.query_end_s, error_s)
 
 
-def later(first: Play, second: Play) -> Measured | None:
+def later(first: Play, second: Play) -> MeasuredDuration | None:
     """How much later the second device woke than the first at one stimulus; None unless both woke.
 
     Sound from one player begins at one time for both: its error, half a buffer without a microphone, is in neither.
@@ -489,10 +489,10 @@ def later(first: Play, second: Play) -> Measured | None:
         delay, after = first.reading.delay, second.reading.delay
         if delay is None or after is None:
             return None
-        return Measured(after.value_s - delay.value_s, delay.error_s + after.error_s)
+        return MeasuredDuration(after.value_s - delay.value_s, delay.error_s + after.error_s)
     from_s, to_s = sorted((hit.at.at_s, other.at.at_s))
     error_s = hit.at.error_s + other.at.error_s + stalled_s(first.stalls, from_s, to_s)
-    return Measured(other.at.at_s - hit.at.at_s, error_s)
+    return MeasuredDuration(other.at.at_s - hit.at.at_s, error_s)
 
 
 def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading:
@@ -507,10 +507,10 @@ def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading
     transcript = next((observation for observation in observations if isinstance(observation, Transcript)), None)
     first = transcript or next(iter(observations), None)
     if first is None:
-        return replace(reading, delay=None, command=CommandWord.MISSING)
+        return replace(reading, delay=None, command=CommandResult.MISSING)
     text = first.text if isinstance(first, Transcript) else first.name
     recognition = recognised(play.trial, text)
-    word = CommandWord.MATCH if recognition.recognised else CommandWord.SUBSTITUTION
+    word = CommandResult.MATCH if recognition.recognised else CommandResult.SUBSTITUTION
     at_s = play.position_s(first.at, first.audio_s) - play.start_s
     # The name of an intent does not count as a transcript.
     counts = recognition.counts if transcript is not None else None
@@ -521,7 +521,7 @@ KEPT = 64
 """Number of a device's latest reports that a later one may still be merged with."""
 
 
-class Merging:
+class ReportMerger:
     """One device's reports by source, merged into events; for devices with several sources.
 
     Reports are grouped by their times, so a source may report seconds after the others. The time of an event is that

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Literal
 
 from harness.model.frozen import frozen
-from harness.model.record import Clip, DecisionReached, ReviewWord
+from harness.model.record import Clip, DecisionReached, ReviewVerdict
 from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson, garwood
 from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.statistics.voices import over_voices, voices_verdict
-from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
 
@@ -145,9 +145,9 @@ class UnmatchedWake:
     offset_s: float | None = None
     in_vocabulary: bool = False
     exposed: bool = True
-    rule: ReviewWord | None = None
+    rule: ReviewVerdict | None = None
     why: str = ""
-    word: ReviewWord | None = None
+    word: ReviewVerdict | None = None
     reviewed_by: str = ""
     clip: Clip | None = None
     sources: tuple[SourceTime, ...] = ()
@@ -155,7 +155,7 @@ class UnmatchedWake:
 
     def false_accept(self, reviewed: bool) -> bool:
         """Whether an event within exposure counts, by the rules alone or also by the reviews."""
-        return self.word in (None, ReviewWord.FALSE_ACCEPT) if reviewed else self.rule is None
+        return self.word in (None, ReviewVerdict.FALSE_ACCEPT) if reviewed else self.rule is None
 
 
 @frozen
@@ -227,7 +227,7 @@ class DeviceWake:
     missed: int = 0
     false_accepts: Rate = field(default_factory=Rate)
     after_review: Rate = field(default_factory=Rate)
-    events: tuple[tuple[ReviewWord | None, int], ...] = ()
+    events: tuple[tuple[ReviewVerdict | None, int], ...] = ()
     in_vocabulary_events: int = 0
     suppressed: int = 0
     exposure_s: float = 0.0
@@ -247,7 +247,7 @@ class DeviceWake:
     decisions: tuple[tuple[str, bool], ...] = ()
     conditions: tuple[tuple[str, Ratio], ...] = ()
     probes: Share = field(default_factory=Share)
-    words: WordsHeard = field(default_factory=WordsHeard)
+    words: GroupTranscripts = field(default_factory=GroupTranscripts)
     source_events: int = 0
     disagreements: tuple[Disagreement, ...] = ()
     inferred: tuple[tuple[str, int], ...] = ()

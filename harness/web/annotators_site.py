@@ -14,7 +14,7 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
-from harness.base.written import composed
+from harness.base.user_text import to_nfc
 from harness.model.annotation import (
     LINE_KEYS,
     MOST_ON_A_PAGE,
@@ -25,9 +25,9 @@ from harness.model.annotation import (
     keys_of,
     label_keys,
 )
-from harness.web.entrance import SiteWords, Templates
+from harness.web.base_site import SiteWords, Templates
 from harness.web.invitations import HERE, Invitations, SiteReach
-from harness.web.seated import PostFate, Pressed, SeatedSite, Turns, content_mark, search_words
+from harness.web.seats import BaseSeat, PostResult, SeatedSite, SubmittedForm, content_mark, search_words
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class AnnotationSeat(Turns):
+class AnnotationSeat(BaseSeat):
     """An annotator's seat. own: their sitting at open utterances; it waits during a search."""
 
     room: AnnotationRoom
@@ -84,8 +84,8 @@ class AnnotationSeat(Turns):
     def present(self) -> None:
         self.desk.present()
 
-    def wrote(self, request: str) -> bool:
-        return self.own.wrote(request) or self.desk.wrote(request)
+    def is_saved(self, request: str) -> bool:
+        return self.own.is_saved(request) or self.desk.is_saved(request)
 
     def refresh(self) -> None:
         """Takes in labels given elsewhere."""
@@ -197,7 +197,7 @@ def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotationPost(Pressed):
+class AnnotationPost(SubmittedForm):
     """struck: numbers of lines. labels: ids. words: of the search.
 
     span: words of a slot, from 0, half open; (0, 0) for none.
@@ -226,7 +226,7 @@ def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
     for id_ in desk.label_set.ids:
         if (id_ in view.item.chosen) != (id_ in post.labels):
             desk.toggle(id_)
-    if post.comment is not None and composed(post.comment) != composed(view.item.comment):
+    if post.comment is not None and to_nfc(post.comment) != to_nfc(view.item.comment):
         desk.comment(post.comment)
 
 
@@ -265,7 +265,7 @@ OTHER_FIELDS = 20
 
 
 class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
-    """Answers requests; parameters as in `Entrance`."""
+    """Answers requests; parameters as in `BaseSite`."""
 
     PLACE = "/annotate"
     INSTRUCTIONS, GUIDE = "annotation_instructions.html", "annotation_guide.html"
@@ -307,18 +307,18 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
             span=_span(fields.get("from", ""), fields.get("to", "")),
         )
 
-    def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
+    def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostResult:
         fate = seat.standing(post, outlasts=post.do != "undo")
-        if fate is not PostFate.DONE:
+        if fate is not PostResult.DONE:
             return fate
         if post.draft and not seat.is_listing:
             _take_draft(seat.desk, post)
         if post.do.startswith("draft"):
-            return PostFate.DONE
+            return PostResult.DONE
         seat.desk.ids.begin(post.request)
         done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
         if done is None:
-            return PostFate.UNKNOWN
+            return PostResult.UNKNOWN
         if done:
             seat.next_turn(post.request)
-        return PostFate.DONE
+        return PostResult.DONE

@@ -29,7 +29,7 @@ class PromptConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._in_our_hands:
+        if self._is_being_answered:
             self._stop_waiting()
         elif self._deadline is None:
             self._wait()
@@ -43,7 +43,7 @@ class PromptConnection(H11Protocol):
         super().connection_lost(exc)
 
     @property
-    def _in_our_hands(self) -> bool:
+    def _is_being_answered(self) -> bool:
         """Whether a request is complete and not answered yet."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
@@ -54,7 +54,7 @@ class PromptConnection(H11Protocol):
             connection
             for connection in self.connections
             if isinstance(connection, PromptConnection)
-            and not connection._in_our_hands
+            and not connection._is_being_answered
             and not connection.transport.is_closing()
             and (connection.client and connection.client[0]) == address
         ]
@@ -71,5 +71,5 @@ class PromptConnection(H11Protocol):
 
     def _late(self) -> None:
         self._deadline = None
-        if not self._in_our_hands:
+        if not self._is_being_answered:
             self.transport.abort()

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.plain_json import plain, restored
-from harness.base.whole_file import disk_errors, write_whole
-from harness.base.written import name_key, person_name, refuse_same_names
+from harness.base.plain_json import from_plain, to_plain
+from harness.base.user_text import name_key, person_name, refuse_same_names
+from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 
@@ -65,7 +65,7 @@ class Invitation:
 
 
 @frozen
-class Invited:
+class InvitationData:
     """The content of the file. site_key: hex, signs the cookies; as secret as the file.
 
     address: where the site was served last, or where the last links lead; "" if neither is known.
@@ -86,7 +86,7 @@ class Invitations:
         self.path = path
         self._wall_s = wall_s
         self._lock = threading.Lock()
-        self._read: tuple[tuple[int, int, int], Invited] | None = None
+        self._read: tuple[tuple[int, int, int], InvitationData] | None = None
 
     @property
     def everyone(self) -> tuple[Invitation, ...]:
@@ -164,19 +164,19 @@ class Invitations:
         """Where the site was served last, or where the last links lead; "" if neither is known."""
         return self._invited().address
 
-    def lead_to(self, address: str) -> None:
+    def set_address(self, address: str) -> None:
         """Keeps where the site is, for links that follow."""
         with self._changing() as invited:
             if invited.address != address:
                 self._write(replace(invited, address=address))
 
-    def _invited(self) -> Invited:
+    def _invited(self) -> InvitationData:
         with self._lock:
             with disk_errors(f"{self.path} cannot be read"):
                 try:
                     stat = self.path.stat()
                 except FileNotFoundError:
-                    return Invited("")
+                    return InvitationData("")
                 mark = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
                 if self._read is not None and self._read[0] == mark:
                     return self._read[1]
@@ -192,7 +192,7 @@ class Invitations:
             return invited
 
     @contextmanager
-    def _changing(self) -> Iterator[Invited]:
+    def _changing(self) -> Iterator[InvitationData]:
         """One change at a time, also by another process."""
         import fcntl  # here, since few change the file
 
@@ -205,10 +205,10 @@ class Invitations:
             finally:
                 os.close(lock)
 
-    def _write(self, invited: Invited) -> None:
+    def _write(self, invited: InvitationData) -> None:
         before = os.umask(0o077)
         try:
-            write_whole(self.path, (json.dumps(plain(invited), indent=1, ensure_ascii=True) + "\n").encode())
+            write_atomically(self.path, (json.dumps(to_plain(invited), indent=1, ensure_ascii=True) + "\n").encode())
         finally:
             os.umask(before)
 
@@ -234,9 +234,9 @@ def _valid_name(rater: str) -> str:
     return name
 
 
-def _parsed(content: bytes, path: Path) -> Invited:
+def _parsed(content: bytes, path: Path) -> InvitationData:
     try:
-        invited = restored(Invited, json.loads(content))
+        invited = from_plain(InvitationData, json.loads(content))
         if len(bytes.fromhex(invited.site_key)) < 16:
             raise ValueError("its site_key is too short")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

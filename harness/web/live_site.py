@@ -22,7 +22,7 @@ from harness.model.numbers import seconds, time_left
 from harness.model.observation import LinkLost, SoundKept
 from harness.model.record import Clip, Entry, EventClipped, FaultMet, Observed, ResponseFrozen
 from harness.model.scenario import Scenario
-from harness.report.charts import drawn
+from harness.report.charts import charts_html
 from harness.report.session_page import wake_charts
 from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, running
@@ -33,9 +33,9 @@ from harness.session.summary import finished_line, limit_lines, totals_lines
 from harness.session.wording import ENDED, RowWriter
 from harness.statistics.text import share_with_interval
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
-from harness.web.entrance import Entrance, SiteWords, Templates, Visit
+from harness.web.base_site import BaseSite, SiteWords, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach
-from harness.web.sounds import SoundShelf, ranged
+from harness.web.sounds import SoundCache, ranged
 
 WORDS = SiteWords(
     name="Live sessions",
@@ -98,7 +98,7 @@ class LiveSession:
         with self._lock:
             finished = self._figures.snapshot().totals.finished
             if self._charts[0] != finished:
-                self._charts = finished, drawn(wake_charts("live", self._wake.figures, self._first_s))
+                self._charts = finished, charts_html(wake_charts("live", self._wake.figures, self._first_s))
             return self._charts[1]
 
     def _take(self, message: Message) -> None:
@@ -268,14 +268,14 @@ class LiveSessions:
             self._unreached = tuple(unreached)
 
 
-class LiveSite(Entrance):
+class LiveSite(BaseSite):
     """Pages of the running sessions, for everybody who is invited. It has no button that changes anything."""
 
     FIRST = LIVE
 
     def __init__(self, sessions: LiveSessions, invitations: Invitations, *, reached: SiteReach) -> None:
         self._sessions = sessions
-        self._shelf = SoundShelf()
+        self._shelf = SoundCache()
         routes = [
             Route(LIVE, self._overview),
             Route(LIVE + "/{key}", self._one),

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from harness.base.written import composed
+from harness.base.user_text import to_nfc
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import (
     SUB_FLAGS_OF,
@@ -36,23 +36,23 @@ from harness.rating.aid import AidState
 from harness.rating.desk import Desk, SittingPhase, SittingView
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
+from harness.rating.rater_queue import has_partial_assignment
 from harness.rating.rating_room import RatingRoom
-from harness.rating.standing import is_shared_out
-from harness.web.entrance import SiteWords, Templates, Visit
+from harness.web.base_site import SiteWords, Templates, Visit
 from harness.web.invitations import HERE, Invitations, SiteReach
-from harness.web.seated import (
+from harness.web.seats import (
     ADJUDICATE,
     NOT_YOURS,
     UNSAVED,
     WAITING_S,
-    PostFate,
-    Pressed,
+    BaseSeat,
+    PostResult,
     SeatedSite,
-    Turns,
+    SubmittedForm,
     content_mark,
     search_words,
 )
-from harness.web.sounds import SoundShelf, picture, ranged
+from harness.web.sounds import SoundCache, picture, ranged
 
 NEW_PLAYS = 50
 """At most this many plays are accepted from one report."""
@@ -73,7 +73,7 @@ class PagePlays:
 
 
 @dataclass(slots=True)
-class Seat(Turns):
+class Seat(BaseSeat):
     """A rater's seat, one for all of their windows. pages: sent pages, which may report plays."""
 
     desk: Desk
@@ -93,11 +93,11 @@ class Seat(Turns):
     def present(self) -> None:
         self.desk.present()
 
-    def wrote(self, request: str) -> bool:
-        return self.desk.wrote(request)
+    def is_saved(self, request: str) -> bool:
+        return self.desk.is_saved(request)
 
     def next_turn(self, done: str = "") -> None:
-        Turns.next_turn(self, done)  # super() does not work in a class with slots
+        BaseSeat.next_turn(self, done)  # super() does not work in a class with slots
         self.aid = None
         self.pages.clear()
 
@@ -205,7 +205,7 @@ def coordinator_page(room: RatingRoom, giving: str, invited: Iterable[str]) -> M
         "responses": len(room.items),
         "disputed": len(room.disputed),
         "known": sum(item.hidden.gold is not None for item in room.items),
-        "shared_out": is_shared_out(room.round),
+        "shared_out": has_partial_assignment(room.round),
         "giving": giver,
         "others": [progress for progress in raters if progress.rater in named and progress is not giver],
         "ago": [None if (at_s := progress.rows.last_wall_s) is None else max(0.0, now_s - at_s) for progress in raters],
@@ -253,7 +253,7 @@ MOST_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Post(Pressed):
+class Post(SubmittedForm):
     """page: the name of the page that it came from. confidence, sub_flags, claimed: of the draft."""
 
     page: str
@@ -269,9 +269,9 @@ def _take_draft(seat: Seat, post: Post) -> None:
     desk = seat.desk
     draft = desk.view.draft
     if post.comment is not None:
-        comment, page = composed(post.comment), seat.pages.get(post.page)
+        comment, page = to_nfc(post.comment), seat.pages.get(post.page)
         # A page on which nothing was typed must not undo what was typed on another page of the same response.
-        if comment != composed(draft.comment) and (page is None or comment != page.comment):
+        if comment != to_nfc(draft.comment) and (page is None or comment != page.comment):
             desk.comment(post.comment)
         if page is not None:
             page.comment = comment
@@ -334,7 +334,7 @@ COORDINATE = "/coordinate"
 
 
 class RatersSite(SeatedSite[Seat, Post]):
-    """Answers requests. rater_names: adjudicators see the raters' names. The rest as in `Entrance`."""
+    """Answers requests. rater_names: adjudicators see the raters' names. The rest as in `BaseSite`."""
 
     PLACE = "/judge"
     INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
@@ -352,7 +352,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._room = room
-        self._shelf = SoundShelf()
+        self._shelf = SoundCache()
         self._now_s = now_s
         routes = [
             Route("/earlier", self._earlier),
@@ -397,33 +397,33 @@ class RatersSite(SeatedSite[Seat, Post]):
             mark=content_mark({**fields, "sub_flags": ",".join(sub_flags)}),
         )
 
-    def _apply(self, seat: Seat, post: Post) -> PostFate:
+    def _apply(self, seat: Seat, post: Post) -> PostResult:
         action, _, detail = post.do.partition(".")
         outlasts = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
         fate = seat.standing(post, outlasts=outlasts)
-        if fate is PostFate.STALE and post.do == "go_on":
-            return PostFate.REPEATED  # the explanation was left already
-        if fate is PostFate.STALE and action == "open":
-            fate = PostFate.DONE  # from a list of any age: this judges nothing
-        if fate is not PostFate.DONE:
+        if fate is PostResult.STALE and post.do == "go_on":
+            return PostResult.REPEATED  # the explanation was left already
+        if fate is PostResult.STALE and action == "open":
+            fate = PostResult.DONE  # from a list of any age: this judges nothing
+        if fate is not PostResult.DONE:
             return fate
         seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
         if post.draft:
             _take_draft(seat, post)
         match action:
             case "draft":
-                return PostFate.DONE
+                return PostResult.DONE
             case "aid":
                 _aid(seat, detail)
-                return PostFate.DONE
+                return PostResult.DONE
             case "transcript":
                 seat.desk.show_transcript()
-                return PostFate.DONE
+                return PostResult.DONE
         seat.desk.ids.begin(post.request)
         if not _writes(seat, action, detail):
-            return PostFate.UNKNOWN
+            return PostResult.UNKNOWN
         seat.next_turn(post.request)
-        return PostFate.DONE
+        return PostResult.DONE
 
     def _earlier(self, request: Request) -> Response:
         visit = self._rater(request)
@@ -445,7 +445,7 @@ class RatersSite(SeatedSite[Seat, Post]):
 
     def _progress(self, request: Request) -> Response:
         visit = self._coordinator(request)
-        self.readings.maybe(WAITING_S)
+        self.readings.read_if_due(WAITING_S)
         return self._coordinated(visit, giving=request.query_params.get("give", ""))
 
     async def _reassign(self, request: Request) -> Response:

@@ -22,7 +22,7 @@ from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations, SiteReach
 
 if TYPE_CHECKING:
-    from harness.web.entrance import Entrance
+    from harness.web.base_site import BaseSite
 
 WAIT_FOR_REQUESTS_S = 5
 INVITATION_DAYS = 30.0
@@ -51,14 +51,14 @@ class WebOptions:
     adjudicator: bool = False
 
 
-MakeSite = Callable[[Invitations, SiteReach], "Entrance"]
+MakeSite = Callable[[Invitations, SiteReach], "BaseSite"]
 """May import the web framework."""
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
     """Serves the raters' site as `serve_site` does."""
 
-    def make(invitations: Invitations, reached: SiteReach) -> Entrance:
+    def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.raters_site import RatersSite
 
         return RatersSite(room, invitations, options.keys, reached=reached, rater_names=options.names)
@@ -69,7 +69,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
     """Serves the annotators' site as `serve_site` does; ignores `keys` and `names` of the options."""
 
-    def make(invitations: Invitations, reached: SiteReach) -> Entrance:
+    def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.annotators_site import AnnotationSite
 
         return AnnotationSite(room, invitations, reached=reached)
@@ -84,7 +84,7 @@ def serve_live(begin: Callable[[], Path | None], options: WebOptions) -> int:
     session to show, or None for all of this user on this host.
     """
 
-    def make(invitations: Invitations, reached: SiteReach) -> Entrance:
+    def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.live_site import LiveSessions, LiveSite
 
         return LiveSite(LiveSessions(begin()), invitations, reached=reached)
@@ -108,7 +108,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     try:
         import uvicorn
 
-        from harness.web import entrance  # noqa: F401 - it needs all that the extra brings
+        from harness.web import base_site  # noqa: F401 - it needs all that the extra brings
         from harness.web.connections import PromptConnection
     except ModuleNotFoundError as error:
         raise PluginError(
@@ -155,7 +155,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     before = invitations.address
     if before not in ("", address):
         print(f"Links that lead to {before} do not lead here: replace that part.", file=sys.stderr, flush=True)  # noqa: T201
-    invitations.lead_to(address)
+    invitations.set_address(address)
     _run(server.run, listening, called)
     site.close()
     return 0

@@ -72,7 +72,7 @@ def ranged(content: bytes, media_type: str, wanted: str | None) -> Response:
     return Response(content[start : end + 1], 206, media_type=media_type, headers=headers)
 
 
-class SoundShelf:
+class SoundCache:
     """A cache of recently made sounds, by name; thread-safe."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.base.child_process import python
+from harness.base.child_process import python_command
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.mqtt.options import MqttOptions
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
@@ -59,7 +59,7 @@ class Broker:
             written.write_text("\n".join((f"listener {self.port} 127.0.0.1", *self.rules, "")), encoding="utf-8")
             arguments = ["mosquitto", "-c", str(written)]
         else:
-            arguments = python(
+            arguments = python_command(
                 "harness.devices.mqtt.broker", "--outlive", str(self.folder / "port"), f"127.0.0.1:{self.port}"
             )
         with (self.folder / "broker.log").open("ab") as log:

@@ -14,7 +14,7 @@ from harness.base.clocks import HostClock
 from harness.model.bench import DeviceProfile
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.capture import Capture, Ring
+from harness.sound.capture import Capture, RingBuffer
 from harness.sound.playback import Playback
 from tests.seen import until
 
@@ -41,8 +41,8 @@ class Told:
 
 
 @contextmanager
-def recorder(device: str = "harness_mic", server: str = LAB) -> Iterator[tuple[Capture, Ring, Told]]:
-    ring, events = Ring(60.0), Told()
+def recorder(device: str = "harness_mic", server: str = LAB) -> Iterator[tuple[Capture, RingBuffer, Told]]:
+    ring, events = RingBuffer(60.0), Told()
     capture = Capture(
         device, server, on_block=ring.put, on_fault=events.fault, on_back=events.backs.append, on_overrun=events.overrun
     )

@@ -10,7 +10,7 @@ import pytest
 from harness.devices.esphome import EsphomeDevice, EsphomeLink, EsphomeOptions
 from harness.model.errors import DeviceError, InputProblems
 from harness.model.observation import LinkBack, LinkLost
-from harness.model.record import AttemptStarted, FaultMet, SettingsNoted, SettingsOf
+from harness.model.record import AttemptStarted, FaultMet, SettingsNoted, SettingsStage
 from harness.report.junit import junit
 from harness.report.session import read_session
 from harness.report.wake_json import as_json
@@ -51,10 +51,10 @@ def test_settings_are_set_for_each_cell_and_set_back_after_a_kill(runs: Runs) ->
         assert device.states[GAIN].state == pytest.approx(0.1)
         assert device.states[SENSITIVITY].state == "Slightly"
     noted = records(rows(folder), SettingsNoted)
-    originals = [row.settings for row in noted if row.of is SettingsOf.ORIGINAL]
+    originals = [row.settings for row in noted if row.of is SettingsStage.ORIGINAL]
     assert originals == [(("number.gain", "0.1"), ("select.wake_word_sensitivity", "Slightly"))]
-    assert noted[-1].of is SettingsOf.RESTORED
-    third = [row.settings for row in noted if row.of is SettingsOf.TRIAL][-1]
+    assert noted[-1].of is SettingsStage.RESTORED
+    third = [row.settings for row in noted if row.of is SettingsStage.TRIAL][-1]
     assert dict(third) == {"number.gain": "31", "select.wake_word_sensitivity": "Slightly"}
     exported_with_each_result(folder)
 

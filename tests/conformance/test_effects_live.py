@@ -11,7 +11,7 @@ from harness.cli import group
 from harness.cli.effects import effects_of
 from harness.lab.assistant.device import ODD
 from harness.model.bench import OperatorPresence
-from harness.model.effect import EffectSource, EffectWord
+from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.feed import AnswerEffect, Logged
 from harness.model.observation import ResponseText, StateTold
 from harness.model.record import EffectAnswered, Observed, OperatorAsked, Question
@@ -41,7 +41,7 @@ def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
             watcher = Watcher(start_engine(folder))
             wait_for(lambda: bool(asked(watcher)), PATIENCE_S, "the question of the effect")
             (question,) = asked(watcher)
-            answer = AnswerEffect("a1", "ann", question.trial_id, question.attempt, EffectWord.WRONG, "no timer")
+            answer = AnswerEffect("a1", "ann", question.trial_id, question.attempt, EffectOutcome.WRONG, "no timer")
             watcher.client.send(answer)
             watcher.goodbye(PATIENCE_S)
         finally:
@@ -55,19 +55,19 @@ def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
         (observation.name, observation.value) for observation in observations if isinstance(observation, StateTold)
     ] == [("shopping_list", "milk")]
     assert [row for row in log_rows if isinstance(row, EffectAnswered)] == [
-        EffectAnswered("timer.r1", 1, question.attempt, EffectWord.WRONG, "ann", "no timer")
+        EffectAnswered("timer.r1", 1, question.attempt, EffectOutcome.WRONG, "ann", "no timer")
     ]
     assert (question.trial_id, question.question) == ("timer.r1", "does it run?")
     assert len(asked(watcher)) == 1  # nobody is asked what the device has told
 
     timer, milk = (effect.evidence for effect in effects_of(folder).items)
-    assert (timer.word, timer.source) == (EffectWord.WRONG, EffectSource.OPERATOR)
+    assert (timer.word, timer.source) == (EffectOutcome.WRONG, EffectSource.OPERATOR)
     assert "the device says so too" in timer.said
-    assert (milk.word, milk.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
+    assert (milk.word, milk.source) == (EffectOutcome.RIGHT, EffectSource.DEVICE)
 
     overruled = CliRunner().invoke(
         group, ["effects", str(folder), "--answer", "timer.r1", "right", "--observer", "bob"]
     )
     assert overruled.exit_code == 0, overruled.output
     assert "It overrules wrong by ann at " in overruled.output
-    assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT
+    assert effects_of(folder).items[0].evidence.word is EffectOutcome.RIGHT

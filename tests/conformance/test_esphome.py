@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.base.foreign import as_shown
+from harness.base.foreign import strip_terminal_codes
 from harness.base.host_check import Level
 from harness.devices.esphome import EsphomeDevice, EsphomeLogLevel, EsphomeOptions
 from harness.devices.profiles.profile import load_profile
@@ -103,7 +103,7 @@ def test_states_can_be_left_out_and_the_level_chosen() -> None:
         device.state(pb.SwitchStateResponse(key=MUTE, state=True))
         device.log("[V][main:1]: the end")
         seen.wait(lambda: seen.of(LogLine), 30, "the line")
-        assert [as_shown(line.text) for line in seen.of(LogLine)] == ["[V][main:1]: the end"]
+        assert [strip_terminal_codes(line.text) for line in seen.of(LogLine)] == ["[V][main:1]: the end"]
         assert device.log_levels == [6]
 
 

@@ -30,7 +30,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.stimulus import Clip, Waveform
-from harness.session.log.clips import ClipShelf
+from harness.session.log.clips import ClipStore
 from harness.session.log.reader import read_clip
 from harness.sound.capture import Block, Capture
 from tests.conformance.esphome_far_end import API_AUDIO, KEY, VOICE, EsphomeFarEnd
@@ -51,7 +51,7 @@ class Assisted:
         self.folder, self.device, self.seen = folder, device, Seen()
         given = EsphomeOptions(address=device.address, role=EsphomeRole.ASSISTANT, **options)  # type: ignore[arg-type]
         self.driver = EsphomeDevice("pe", given, Around(folder, load_profile("esphome_assistant", beside=folder)))
-        self.driver.keep_sound(ClipShelf(folder / "clips").save)
+        self.driver.keep_sound(ClipStore(folder / "clips").save)
 
     def opened(self) -> Assisted:
         self.driver.open(self.seen)
@@ -129,7 +129,7 @@ def test_a_slow_disk_does_not_keep_a_device(device: EsphomeFarEnd, tmp_path: Pat
 
     def keep(sound: Waveform, start_s: float) -> Clip:
         assert goes_on.wait(30)
-        return ClipShelf(tmp_path / "slow").save(sound, start_s)
+        return ClipStore(tmp_path / "slow").save(sound, start_s)
 
     assistant.driver.keep_sound(keep)
     assistant.opened()

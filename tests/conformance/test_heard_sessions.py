@@ -15,7 +15,7 @@ from harness.model.record import AttemptFinished, Entry, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.figures.progress import SessionFigures
-from harness.session.figures.trials import HeardWords, by_group, heard_in, words_of
+from harness.session.figures.trials import FirstAndFinalWords, by_group, heard_in, words_of
 from tests.conformance.engine_runs import Runs, Watcher, kill, rows, wait_for
 from tests.written_sessions import progress_of
 
@@ -65,7 +65,7 @@ def _counted(attempts: list[AttemptFinished]) -> Counted:
     return wrong, words, transcripts
 
 
-def told_by(heard: HeardWords) -> tuple[Counted, Counted]:
+def told_by(heard: FirstAndFinalWords) -> tuple[Counted, Counted]:
     first, final = heard.first.counts, heard.final.counts
     assert (first.deletions, first.insertions, final.deletions, final.insertions) == (0, 0, 0, 0)
     return (first.substitutions, first.words, first.sentences), (final.substitutions, final.words, final.sentences)

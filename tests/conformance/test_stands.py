@@ -23,8 +23,8 @@ from harness.devices.orders import TakesOrders
 from harness.devices.scpi import Scpi, ScpiOptions
 from harness.devices.serial.commands import SerialCommandOptions, SerialCommands
 from harness.model.errors import DeviceError
-from harness.model.record import AttemptStarted, SettingsNoted, SettingsOf
-from harness.model.stands import BenchOrder, Stand
+from harness.model.positioners import BenchOrder, Positioner
+from harness.model.record import AttemptStarted, SettingsNoted, SettingsStage
 from harness.session.engine.launch import start_engine
 from tests.conformance.engine_runs import HARNESS, HERE, Runs, kill, play_out, rows, wait_for
 from tests.conformance.mqtt_bench import Broker
@@ -150,7 +150,9 @@ def carry_out(driver: TakesOrders, order: BenchOrder) -> float:
 
 
 def turn(angle: float, within_s: float = 20.0) -> BenchOrder:
-    stand = Stand("table", "table", "angle_deg", "ANGLE {value:.1f}", "^DONE {value:.1f}$", "^ERR", within_s=within_s)
+    stand = Positioner(
+        "table", "table", "angle_deg", "ANGLE {value:.1f}", "^DONE {value:.1f}$", "^ERR", within_s=within_s
+    )
     return stand.order(f"{angle:g}")
 
 
@@ -208,14 +210,14 @@ def test_a_session_moves_its_stand_again_after_a_kill_and_then_home(runs: Runs) 
     there, at = "", []
     for entry in entries:
         match entry.record:
-            case SettingsNoted(source="table", of=SettingsOf.TRIAL, settings=((_, there),)):
+            case SettingsNoted(source="table", of=SettingsStage.TRIAL, settings=((_, there),)):
                 pass
             case AttemptStarted(trial_id=trial_id):
                 at.append((trial_id, there))
             case _:
                 pass
     assert at == [("call.a30.r1", "30"), ("call.a-30.r1", "-30")]
-    assert [row.of for row in records(entries, SettingsNoted)][-1] is SettingsOf.RESTORED
+    assert [row.of for row in records(entries, SettingsNoted)][-1] is SettingsStage.RESTORED
     table.unplug()
 
 
@@ -276,7 +278,7 @@ def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
 
 
 def test_a_slider_at_a_broker_has_arrived_when_it_publishes_so(tmp_path: Path) -> None:
-    stand = Stand("slider", "slider", "distance_m", '{"m": {value:.2f}}', '"at": {value}}', within_s=20)
+    stand = Positioner("slider", "slider", "distance_m", '{"m": {value:.2f}}', '"at": {value}}', within_s=20)
     with Broker(tmp_path) as broker, slider(broker) as orders:
         options = MqttCommandOptions(f"127.0.0.1:{broker.port}", "slider/go/{value}", "slider/at")
         with opened(MqttCommands, options) as driver:
@@ -312,7 +314,7 @@ def test_the_doctor_asks_an_instrument_who_it_is() -> None:
 
 
 def test_an_instrument_is_asked_again_until_it_is_there() -> None:
-    stand = Stand("table", "table", "angle_deg", "POS {value:.1f}", "^{value:.1f}$", within_s=20)
+    stand = Positioner("table", "table", "angle_deg", "POS {value:.1f}", "^{value:.1f}$", within_s=20)
     with Instrument() as far, opened(Scpi, ScpiOptions(far.resource, ask="POS?")) as driver:
         assert carry_out(driver, stand.order("30")) >= TURNS_S
         assert far.values["POS"] == "30.0"

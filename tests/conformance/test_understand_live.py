@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.choices import Which
+from harness.model.choices import CountedAttempt
 from harness.model.observation import Intent
 from harness.model.record import (
     AttemptFinished,
@@ -166,7 +166,7 @@ def _check_figures(
         assert set(gold.intents or ()) == GOLD[gold.id][0]
         assert set(predicted.intents or ()) == {frame.name for frame in last if frame.name}
         assert dict(gold.groups)["device"] == "kitchen"
-    first = session_corpora([progress], Which.FIRST)
+    first = session_corpora([progress], CountedAttempt.FIRST)
     assert [utterance.intents for utterance in first.predicted.utterances][1] == tuple(
         sorted({frame.name for frame in device.told[by_trial["timer.r1"][0]] if frame.name})
     )

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.model.choices import Which
+from harness.model.choices import CountedAttempt
 from harness.model.observation import Intent, StateTold
 from harness.model.record import AttemptFinished, Observed
 from harness.model.trial import EvidenceSource, Outcome
@@ -19,7 +19,7 @@ from harness.report.junit import junit
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.progress import SessionFigures
 from harness.statistics.intervals import Share
-from harness.understanding.understood import verdict_in_words, written
+from harness.understanding.reported_frames import verdict_in_words, written
 from tests.conformance.engine_runs import rows
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own, verdicts
 from tests.known import known
@@ -79,7 +79,7 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
     assert (shares.right, shares.first_right) == (Share(1, 1), Share(0, 1))
     assert shares.first_intents == Share(int(first.intents_right or False), 1)
     assert progress.totals.to_judge == 1  # its first response is for raters, as that of any query
-    corpora = session_corpora([progress], Which.FIRST)
+    corpora = session_corpora([progress], CountedAttempt.FIRST)
     told_first, meant = (
         [len(utterance.slots or ()) for utterance in of.utterances] for of in (corpora.predicted, corpora.gold)
     )

@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from harness.base.places import lab_state
 from harness.lab.lab import SOUND, Lab
 from harness.model.observation import DeviceState, ListeningProved, Proof, Status, StimulusHeard, StimulusStarted, Wake
-from harness.model.record import AttemptStarted, Entry, Observed, ReviewWord, TrialFinished
+from harness.model.record import AttemptStarted, Entry, Observed, ReviewVerdict, TrialFinished
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
 from harness.session.log.reader import check
@@ -117,7 +117,7 @@ def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> 
         and any(low <= row.observation.at.at_s <= high + 0.5 for low, high in spoken)
     ]
     assert own, "it has heard its own wake phrase"
-    by_rule = [event for event in figures.unmatched("assistant") if event.rule is ReviewWord.SELF_WAKE]
+    by_rule = [event for event in figures.unmatched("assistant") if event.rule is ReviewVerdict.SELF_WAKE]
     assert [event.at.at_s for event in by_rule] == own
     assert "during its own speech" in {event.why for event in by_rule}
     # The assistant is here twice. Right after its speech, only its other half still counts as speaking.

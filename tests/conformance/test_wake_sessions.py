@@ -18,7 +18,7 @@ from harness.model.record import (
     EventClipped,
     EventReviewed,
     Observed,
-    ReviewWord,
+    ReviewVerdict,
     SessionStarted,
     StimulusStored,
     TrialFinished,
@@ -221,11 +221,11 @@ def test_a_review_is_a_row_and_only_of_a_wake_event(runs: Runs) -> None:
         return bool(event)
 
     wait_for(woken, 120, "a wake event")
-    assert client.ask(Review("1", "ann", event[0], ReviewWord.REAL_PERSON)).ok
-    refused = client.ask(Review("2", "ann", 1, ReviewWord.FALSE_ACCEPT))
+    assert client.ask(Review("1", "ann", event[0], ReviewVerdict.REAL_PERSON)).ok
+    refused = client.ask(Review("2", "ann", 1, ReviewVerdict.FALSE_ACCEPT))
     assert (refused.ok, refused.why) == (False, "row 1 of this session is not a wake event")
     reviews = records(folder, EventReviewed)
-    assert reviews == [EventReviewed(event[0], ReviewWord.REAL_PERSON, "ann")]
+    assert reviews == [EventReviewed(event[0], ReviewVerdict.REAL_PERSON, "ann")]
 
 
 def _is_wake(entry: Entry) -> bool:

@@ -19,7 +19,7 @@ from harness.devices.profiles.profile import load_profile
 from harness.devices.spoken_commands import Keep
 from harness.devices.wire.segments import WyomingEvents
 from harness.devices.wyoming import Wyoming, WyomingMode, WyomingOptions
-from harness.devices.wyoming_server import EVENT_BYTES, who_answers
+from harness.devices.wyoming_server import EVENT_BYTES, reported_version
 from harness.model.errors import DeviceError, InputError, LogFull
 from harness.model.observation import (
     DeviceDescribed,
@@ -35,7 +35,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.stimulus import Clip, Samples, Waveform
-from harness.session.log.clips import ClipShelf
+from harness.session.log.clips import ClipStore
 from harness.session.log.reader import read_clip
 from tests.conformance.spoken import RATE_HZ, SAID, speech
 from tests.conformance.wyoming_far_ends import WyomingProgram
@@ -54,7 +54,7 @@ class Served:
         self.satellite = WyomingProgram("satellite", free_port())
         given = WyomingOptions(address=f"127.0.0.1:{self.satellite.port}", mode=WyomingMode.SERVER, **options)  # type: ignore[arg-type]
         self.driver = Wyoming("hall", given, Around(folder, load_profile("wyoming_server", beside=folder)))
-        self.driver.keep_sound(keep or ClipShelf(folder / "clips").save)
+        self.driver.keep_sound(keep or ClipStore(folder / "clips").save)
 
     def hear(self, sound: Samples, rate_hz: int = RATE_HZ, speed: float = 10) -> None:
         """The satellite has detected its wake phrase, and sends this sound. speed: 1 is real time."""
@@ -236,7 +236,7 @@ def test_a_frozen_satellite_is_a_lost_link(serve: Serve) -> None:
 def test_who_answers_and_what_if_nobody_does(tmp_path: Path) -> None:
     server = Served(tmp_path)
     with server.satellite:
-        assert who_answers(f"127.0.0.1:{server.satellite.port}") == "kitchen 1"
+        assert reported_version(f"127.0.0.1:{server.satellite.port}") == "kitchen 1"
     with pytest.raises(DeviceError, match="cannot be reached"):
         server.driver.open(server.seen)
     with socket.create_server(("127.0.0.1", server.satellite.port)):  # as a satellite with another server: silent

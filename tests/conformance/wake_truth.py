@@ -19,7 +19,7 @@ from harness.devices.wire.adpcm import encode_adpcm
 from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted, Entry
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
-from harness.model.trial import Listening, Outcome, Trial
+from harness.model.trial import ListeningSpec, Outcome, Trial
 from harness.sound.stimuli.renderer import renderer
 from tests.conformance.boards import built
 from tests.written_sessions import plan_of, records
@@ -46,7 +46,7 @@ class Given:
         return self.start + self.count
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ListeningSpec:
         assert self.trial.listening is not None
         return self.trial.listening
 

@@ -6,25 +6,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.model.feed import StateWord
-from harness.model.record import AttemptStarted, TrialFinished, TrialStarted, Understood
+from harness.model.record import AttemptStarted, TrialFinished, TrialStarted, UnderstandingResult
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, planned
 
-TIMER = Expected(("set_timer",), (Slot("duration", "10 minutes"),))
-TWO = Expected(("add_to_list", "set_timer"), (Slot("duration", "5 minutes"), Slot("item", "eggs")))
+TIMER = ExpectedFrame(("set_timer",), (Slot("duration", "10 minutes"),))
+TWO = ExpectedFrame(("add_to_list", "set_timer"), (Slot("duration", "5 minutes"), Slot("item", "eggs")))
 
 
-def wanting(number: int, text: str, name: str, expects: Expected) -> Trial:
+def wanting(number: int, text: str, name: str, expects: ExpectedFrame) -> Trial:
     return replace(planned(number, text, name), expects=expects)
 
 
-def told(intents: str, *slots: str, right: bool, intents_right: bool | None = None) -> Understood:
+def told(intents: str, *slots: str, right: bool, intents_right: bool | None = None) -> UnderstandingResult:
     """intents: joined with `#`; slots: "concept=value"."""
     pairs = tuple(Slot(concept, value) for concept, _, value in (slot.partition("=") for slot in slots))
     names = tuple(filter(None, intents.split("#")))
-    return Understood(names, pairs, right if intents_right is None else intents_right, right, EvidenceSource.DEVICE)
+    return UnderstandingResult(
+        names, pairs, right if intents_right is None else intents_right, right, EvidenceSource.DEVICE
+    )
 
 
 def some_frames(folder: Path) -> Rows:
@@ -32,10 +34,10 @@ def some_frames(folder: Path) -> Rows:
     rows = Rows()
     rows.start(
         wanting(1, "set a timer for ten minutes", "timer", TIMER),
-        wanting(2, "what time is it", "time", Expected(("get_time",), ())),
-        wanting(3, "when is the next full moon", "full_moon", Expected((), ())),
+        wanting(2, "what time is it", "time", ExpectedFrame(("get_time",), ())),
+        wanting(3, "when is the next full moon", "full_moon", ExpectedFrame((), ())),
         wanting(4, "set a timer for five minutes and add eggs to my shopping list", "timer_and_eggs", TWO),
-        wanting(5, "what's on my shopping list", "read_list", Expected(("read_list",), None)),
+        wanting(5, "what's on my shopping list", "read_list", ExpectedFrame(("read_list",), None)),
         title="Understanding",
     )
     clip = write_clip(folder, "a.flac")

@@ -9,10 +9,10 @@ import pytest
 from rich.text import Text
 
 from harness.dashboard.widgets.run import FramePanel, TotalsPanel
-from harness.model.record import TrialStarted, Understood
-from harness.model.scenario import RepromptRule, Until
+from harness.model.record import TrialStarted, UnderstandingResult
+from harness.model.scenario import RepeatUntil, RepromptRule
 from harness.model.trial import EvidenceSource, Outcome
-from harness.model.understanding import Expected
+from harness.model.understanding import ExpectedFrame
 from harness.session.figures.progress import Progress
 from harness.wake.wake_progress import WakeProgress
 from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text
@@ -23,7 +23,7 @@ from tests.written_sessions import progress_of
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 
-def after(expects: Expected, *understood: Understood) -> Rows:
+def after(expects: ExpectedFrame, *understood: UnderstandingResult) -> Rows:
     rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", expects))
     rows.add(TrialStarted("timer", 1))
     for number, frame in enumerate(understood, start=1):
@@ -82,14 +82,14 @@ def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
          "understood|= set_timer|= duration “ten minutes”"),
         (TIMER, told("set_timer", right=False, intents_right=True),
          "intents right, slots not|= set_timer|− duration “10 minutes”"),
-        (Expected((), ()), told("", right=True), "understood: nothing, as expected"),
-        (Expected((), None), told("", "x=1", right=True), "understood|· x “1”"),
-        (TIMER, Understood(), "what it understood is unknown"),
-        (TIMER, Understood(right=True, intents_right=True, source=EvidenceSource.OPERATOR),
+        (ExpectedFrame((), ()), told("", right=True), "understood: nothing, as expected"),
+        (ExpectedFrame((), None), told("", "x=1", right=True), "understood|· x “1”"),
+        (TIMER, UnderstandingResult(), "what it understood is unknown"),
+        (TIMER, UnderstandingResult(right=True, intents_right=True, source=EvidenceSource.OPERATOR),
          "understood, by the operator"),
     ],
 )  # fmt: skip
-def test_wording(expects: Expected, understood: Understood, said: str) -> None:
+def test_wording(expects: ExpectedFrame, understood: UnderstandingResult, said: str) -> None:
     assert "|".join(lines(after(expects, understood))) == said
 
 
@@ -128,7 +128,7 @@ def test_frames_and_intents_come_first_among_the_figures(tmp_path: Path) -> None
 
 def test_figures_of_words_stay_beside_them_where_words_decide(tmp_path: Path) -> None:
     rows = Rows()
-    by_words = replace(wanting(1, "set a timer", "timer", TIMER), reprompt=RepromptRule(until=Until.RECOGNISED))
+    by_words = replace(wanting(1, "set a timer", "timer", TIMER), reprompt=RepromptRule(until=RepeatUntil.RECOGNISED))
     rows.start(by_words, planned(2))
     shown = figures(progress_of(rows))
     assert [line.split()[0] for line in shown[:6]] == ["Frames", "Intents", "Frame", "Tries", "Recognised", "First"]

@@ -23,7 +23,7 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from tests.dashboard.bench import LARGE, SMALL, opened, press_until, segments, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
@@ -74,7 +74,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
         engine.log(
             AttemptFinished(
                 bad_id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.OPERATOR, HOSTILE,
-                latency=Measured(1.0), cause=HOSTILE,
+                latency=MeasuredDuration(1.0), cause=HOSTILE,
             ),
             TrialFinished(bad_id, 1, Outcome.RESPONDED, 1, 1, HOSTILE),
             RerunAsked(bad_id, 2, HOSTILE),

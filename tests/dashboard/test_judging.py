@@ -11,8 +11,8 @@ from textual.events import Key, Paste
 
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.sitting_app import run_rating_app
-from harness.dashboard.widgets.written_line import WrittenLine
-from harness.model.effect import EffectWord
+from harness.dashboard.widgets.verbatim_input import VerbatimInput
+from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError
 from harness.model.judgment import (
     CATEGORY_LETTERS,
@@ -254,7 +254,7 @@ async def test_a_comment_is_kept_as_it_was_written(session: Path) -> None:
     async with app.run_test(size=SMALL) as pilot:
         await ready(pilot)
         await press(pilot, "c")
-        line = app.screen.query_one(WrittenLine)
+        line = app.screen.query_one(VerbatimInput)
         app.screen.post_message(Paste(KEPT))
         await until(pilot, lambda: line.value == KEPT)
         assert "first⏎⇥second" in screen_text(pilot)
@@ -267,11 +267,11 @@ async def test_a_comment_is_kept_as_it_was_written(session: Path) -> None:
         await press(pilot, "c", "enter")
         assert app.desk.view.draft.comment == "long " * 300, "opened and left as it was"
         await press(pilot, "c")
-        app.screen.query_one(WrittenLine).value = "x" * 10_001
+        app.screen.query_one(VerbatimInput).value = "x" * 10_001
         await press(pilot, "enter")
         assert "the limit is 10,000" in screen_text(pilot)
         await press(pilot, "escape", "c")
-        line = app.screen.query_one(WrittenLine)
+        line = app.screen.query_one(VerbatimInput)
         line.value = ""
         for sign in "one\r\rtwo":  # pasted, in a terminal that does not mark it
             app.post_message(Key("enter" if sign == "\r" else sign, sign))
@@ -397,7 +397,9 @@ async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_ite
         log = JudgmentLog(session)
         for item in held:
             subject = item.subject
-            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "bob", "ran"))
+            log.append(
+                EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectOutcome.RIGHT, "bob", "ran")
+            )
         log.close()
         app.room.refresh()
         app.screen.post_message(RoomRead(""))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.written import LONGEST_WRITTEN
-from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.base.user_text import LONGEST_WRITTEN
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import open_room
 from tests.dashboard.bench import screen_text, shows, until
@@ -21,7 +21,7 @@ from tests.rating_sessions import rating_session
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]) -> None:
     room = open_room([rating_session(tmp_path / "s1", 3)], RatingRound(title=HOSTILE))
-    evidence = EffectEvidence(EffectCheck(HOSTILE), EffectWord.WRONG, EffectSource.OPERATOR, HOSTILE)
+    evidence = EffectEvidence(EffectCheck(HOSTILE), EffectOutcome.WRONG, EffectSource.OPERATOR, HOSTILE)
     inputs = tuple(
         replace(judged("t", "sha", rater, Category.WRONG, comment=HOSTILE), aid_path=(HOSTILE,), sub_flags=())
         for rater in (HOSTILE, "b")

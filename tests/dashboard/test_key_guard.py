@@ -15,7 +15,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, GuardedApp, KeyGuard, KeyVerdict
-from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.questions import AskingPanel
 from harness.model.feed import AnswerOperator, Judge, Review, StateWord
 from tests.dashboard import seats
 from tests.dashboard.bench import double, opened, press_until, shows, until

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from harness.dashboard.screens.monitor import KEPT, MonitorApp
 from harness.devices.device_monitor import DeviceMonitor
-from harness.devices.device_sources import HeardQueue, now_heard
+from harness.devices.device_sources import DeviceOutputQueue, now_heard
 from tests.dashboard.bench import LARGE, SMALL, screen_text, segments, shows, until
 
 LAMP = """\
@@ -33,7 +33,7 @@ class Bench:
     trouble = ""
 
     def __init__(self) -> None:
-        self.queue = HeardQueue()
+        self.queue = DeviceOutputQueue()
 
     def open(self) -> None: ...
 

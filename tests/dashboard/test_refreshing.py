@@ -5,8 +5,8 @@ from pathlib import Path
 
 from textual.message import Message
 
-from harness.dashboard.listening import Refreshing
 from harness.dashboard.messages import RoomRead
+from harness.dashboard.rater_threads import RefreshThread
 from harness.model.judgment import Category
 from harness.rating.rating_room import open_room
 from tests.rating_sessions import rating_session
@@ -23,7 +23,7 @@ def test_rows_from_elsewhere_come_and_a_fault_is_told(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
     room, messages = open_room([session]), list[Message]()
     assert open_room([session]).desk("bob").judge(Category.WRONG)
-    refreshing = Refreshing(room, messages.append, every_s=0.02)
+    refreshing = RefreshThread(room, messages.append, every_s=0.02)
     try:
         told_within(messages, 1)
         assert [row.category for row in room.rows] == [Category.WRONG]

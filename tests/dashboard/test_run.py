@@ -8,12 +8,12 @@ from textual.app import App
 
 from harness.dashboard.app import Dashboard
 from harness.dashboard.events import EventLine, LineTone
-from harness.dashboard.screens.asking import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.panels import HelpPanel
+from harness.dashboard.screens.questions import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.widgets.bars import large, small
 from harness.dashboard.widgets.run import EventLog
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.feed import (
     Abort,
     Answered,
@@ -124,14 +124,14 @@ async def test_the_operators_answer(
 @pytest.mark.parametrize(
     ("keys", "word", "detail"),
     [
-        (["r"], EffectWord.RIGHT, ""),
-        (["c"], EffectWord.UNKNOWN, ""),
-        (["p", *"half", "enter"], EffectWord.PARTIAL, "half"),
-        (["w", "enter"], EffectWord.WRONG, ""),
+        (["r"], EffectOutcome.RIGHT, ""),
+        (["c"], EffectOutcome.UNKNOWN, ""),
+        (["p", *"half", "enter"], EffectOutcome.PARTIAL, "half"),
+        (["w", "enter"], EffectOutcome.WRONG, ""),
     ],
 )
 async def test_the_operators_word_on_an_effect(
-    tmp_path: Path, size: tuple[int, int], keys: list[str], word: EffectWord, detail: str
+    tmp_path: Path, size: tuple[int, int], keys: list[str], word: EffectOutcome, detail: str
 ) -> None:
     async with opened(double(tmp_path), size) as (engine, app, pilot):
         await ask(app, engine)

@@ -11,7 +11,7 @@ from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.wake import REVIEW_KEYS, UnmatchedList, WakeScreen
 from harness.model.feed import Goodbye, Logged, Pause, Replay, Review, StateWord
 from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof, Wake
-from harness.model.record import DecisionReached, Observed, ReviewWord, TrialStarted
+from harness.model.record import DecisionReached, Observed, ReviewVerdict, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from tests.dashboard.bench import LARGE, SMALL, double, opened, press_until, screen_text, shows, still, until
@@ -49,7 +49,7 @@ async def test_the_timeline_has_every_kind_of_mark_and_the_band_narrows(tmp_path
 
 @pytest.mark.parametrize(("key", "word"), REVIEW_KEYS)
 async def test_a_key_says_what_the_event_was_and_goes_on_to_the_next(
-    tmp_path: Path, key: str, word: ReviewWord
+    tmp_path: Path, key: str, word: ReviewVerdict
 ) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
         events = app.screen.query_one(UnmatchedList)

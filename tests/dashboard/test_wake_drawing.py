@@ -24,12 +24,12 @@ from harness.dashboard.widgets.wake import (
 )
 from harness.dashboard.wording import wer
 from harness.model.record import TrialFinished, TrialStarted
-from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.scenario import Normalisation, RecognitionRule, TrialKind
 from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress
 from harness.statistics.intervals import Share
-from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
@@ -140,17 +140,17 @@ def test_commands_of_devices_that_tell_their_words() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (WordsHeard.of([("time", None), ("time", None)]), "n/a  0/2"),
-        (WordsHeard.of([("time", WordCounts(8, 1, 1, 0, 1, 1))]), "20.0 %  1/1"),
+        (GroupTranscripts.of([("time", None), ("time", None)]), "n/a  0/2"),
+        (GroupTranscripts.of([("time", WordCounts(8, 1, 1, 0, 1, 1))]), "20.0 %  1/1"),
     ],
 )
-def test_wording(words: WordsHeard, expected: str) -> None:
+def test_wording(words: GroupTranscripts, expected: str) -> None:
     assert wer(words) == expected
     assert " by try  2/2" in wer(words + words) or words.wer is None
 
 
 def test_the_unit_of_the_interval_gives_way_before_a_figure_does() -> None:
-    words = WordsHeard.of((f"q{number}", WordCounts(8, number % 2, 0, 0, 1, number % 2)) for number in range(144))
+    words = GroupTranscripts.of((f"q{number}", WordCounts(8, number % 2, 0, 0, 1, number % 2)) for number in range(144))
     wide, narrow = wer(words, 33), wer(words, 24)
     assert wide.split()[3:] == ["by", "query", "144/144"]
     assert narrow.split() == [*wide.split()[:3], "144/144"]
@@ -159,7 +159,7 @@ def test_the_unit_of_the_interval_gives_way_before_a_figure_does() -> None:
 
 def test_the_normalisation_stands_in_the_title_harmless() -> None:
     rows = Rows.of(
-        replace(planned(1), recognised=Recognised(rewriting=Rewriting("[red]a\x1bb", Normalisation.PLAIN, ())))
+        replace(planned(1), recognised=RecognitionRule(rewriting=Rewriting("[red]a\x1bb", Normalisation.PLAIN, ())))
     )
     panel = TotalsPanel()
     panel.show(progress_of(rows), WakeProgress())

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from textual.pilot import Pilot
 
 from harness.dashboard.app import Dashboard
-from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.questions import AskingPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.wake import UnmatchedList, WakeScreen
 from harness.model.bench import OperatorPresence
@@ -33,7 +33,7 @@ from harness.model.record import (
     NoteWritten,
     Record,
     RerunAsked,
-    ReviewWord,
+    ReviewVerdict,
     SessionFinished,
     TrialFinished,
 )
@@ -245,7 +245,7 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
         await until(pilot, lambda: events.selected is not None, within_s=60)
         event = known(events.selected)
         await press_until(pilot, lambda: found(folder, EventReviewed), "h")
-        assert found(folder, EventReviewed) == [EventReviewed(event.seq, ReviewWord.REAL_PERSON, "ann")]
+        assert found(folder, EventReviewed) == [EventReviewed(event.seq, ReviewVerdict.REAL_PERSON, "ann")]
         await until(pilot, shows(pilot, f"event {event.seq}: real person: done"))
         await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 2, "u")
         assert found(folder, EventReviewed)[-1] == EventReviewed(event.seq, None, "ann")
@@ -261,7 +261,7 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
         assert progress == figures(folder).snapshot(), "the screen and the log say the same"
         assert {one.device: one.false_rejects.share.total for one in progress.devices} == {"shelf": 20, "wired": 20}
         reviewed = next(one for one in progress.unmatched if one.seq == event.seq)
-        assert reviewed.word is ReviewWord.REAL_PERSON
+        assert reviewed.word is ReviewVerdict.REAL_PERSON
         assert await leave(pilot, app) == 0
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.COMPLETED)]
     wait_for(lambda: not place.alive)

@@ -16,7 +16,7 @@ from harness.base.places import SessionFolder
 from harness.dashboard.app import Dashboard
 from harness.model.feed import StateChanged, StateWord
 from harness.model.observation import ClockFitted, ListeningProved, Proof
-from harness.model.record import AttemptStarted, EventClipped, EventReviewed, ReviewWord, TrialStarted
+from harness.model.record import AttemptStarted, EventClipped, EventReviewed, ReviewVerdict, TrialStarted
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
@@ -56,7 +56,7 @@ def some_wakes(folder: Path, devices: Sequence[str] = NAMES[:1], ambients: int =
     if seqs:
         rows.add(EventClipped(seqs[-1], write_clip(folder, "event.flac", 2.0)))
     if len(seqs) > 1:
-        rows.add(EventReviewed(seqs[-2], ReviewWord.REAL_PERSON, "ann"))
+        rows.add(EventReviewed(seqs[-2], ReviewVerdict.REAL_PERSON, "ann"))
     running = sounds[ambients]
     rows.add(TrialStarted(running.id, 1), 0.5)
     rows.add(AttemptStarted(running.id, 1, 1, "now", "sha", 0.0, 60.0, 60.0, None))

@@ -25,13 +25,13 @@ from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import Resolved, stage_of
+from harness.session.engine.assemble import ResolvedSession, stage_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
 from harness.session.simulated.bench import (
-    Character,
+    DeviceTraits,
     Phrases,
     SimulatedLoudspeaker,
     SimulatedMicrophone,
@@ -118,7 +118,7 @@ class Night:
         devices = []
         count = chance.choice((1, 1, 2, 3))
         for number in range(1, count + 1):
-            like = Character(
+            like = DeviceTraits(
                 wakes=chance.choice((0.6, 0.85, 0.95, 1.0)),
                 mishears=chance.choice((0.0, 0.1, 0.3)),
                 silent=chance.choice((0.0, 0.05, 0.2)),
@@ -220,7 +220,7 @@ class Night:
                 self._compare(figures)
             drivers: dict[str, Any] = {part.id: part for part in self._parts()}
             stage = stage_of(
-                Resolved(self.scenario, self.bench), drivers, log, clock, figures,
+                ResolvedSession(self.scenario, self.bench), drivers, log, clock, figures,
                 renders=Renders(self), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
                 short_of_room=lambda: self.short, alive=self._alive(log), stalls=self._new_stalls,
             )  # fmt: skip
@@ -228,7 +228,7 @@ class Night:
             log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0))
             self.room.truth.arrived.append([])
             for part in self._parts():
-                part.open(conductor.inbox)
+                part.open(conductor.enqueue)
             self.conductor = conductor
             return conductor.run()
         except (Death, LogFull, DeviceError):  # LogFull: the disk was full at its end. DeviceError: a device is away
@@ -335,7 +335,7 @@ class Night:
     def tell(self, command: Any) -> None:
         if self.conductor is not None:
             self.room.truth.commands[command.id] = command.kind
-            self.conductor.inbox(command)
+            self.conductor.enqueue(command)
 
     def dies(self, when: str) -> None:
         """Called at a death."""
@@ -404,7 +404,7 @@ class Night:
             case "gone":
                 device.leave(4 * lasts_s)
             case "restless":
-                device.grow_restless(10 * lasts_s)
+                device.wake_repeatedly(10 * lasts_s)
             case _:
                 raise AssertionError(kind)
         room.truth.faults[kind] += 1
@@ -446,7 +446,7 @@ class Night:
             case "short hang":
                 device.hang(chance.uniform(0.3, 5.0))
             case "deaf":
-                device.grow_deaf(lasts_s)
+                device.fail_microphone(lasts_s)
             case "speaker":
                 speaker.lose(f"plug {id}")
                 until_then(lambda: speaker.mend(f"plug {id}"))

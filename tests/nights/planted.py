@@ -191,7 +191,7 @@ FAULTS = (
         "session/test_understand_trial.py::test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before"),
     Planted("words_of_before_the_query", "75a6c5cb", Area.MATCHING, """
 @ session/attempt.py
--        return not self.before_asking(told) and not (self.missed_wake and self.before_answering(told))
+-        return not self.before_asking(observation) and not (self.missed_wake and self.before_answering(observation))
 +        return True
 """, "a late transcript is credited to an attempt whose query had not been said",
         "session/test_query_trial.py::test_a_transcript_that_cannot_be_of_the_first_attempt"),
@@ -266,12 +266,12 @@ FAULTS = (
         "wake/test_wake.py::test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake"),
     Planted("clip_by_the_last_event", "bbfecaed", Area.MERGING, """
 @ wake/wake_plays.py
--        if is_same(place_s, self.stood_s, self.settings.refractory_s):
+-        if is_within_refractory(place_s, self.stood_s, self.settings.refractory_s):
 -            return False
 -        self.stood_s = place_s
 -        return True
 +        last_s, self.stood_s = self.stood_s, place_s
-+        return not is_same(place_s, last_s, self.settings.refractory_s)
++        return not is_within_refractory(place_s, last_s, self.settings.refractory_s)
 """, "a false accept that follows a merged event has no clip",
         "wake/test_wake.py::test_every_event_that_counts_is_the_one_whose_sound_is_kept"),
     Planted("endless_wait_for_a_restless_device", "ebf665a6", Area.EVIDENCE, """
@@ -409,10 +409,10 @@ FAULTS = (
         "wake/test_wake.py::test_a_later_take_stands_in_place_of_the_earlier"),
     Planted("resume_replays_a_finished_trial", "", Area.RESUME, """
 @ session/resumption.py
-             found.add(entry)
-+        for take in list(found.finished)[-1:]:
-+            del found.finished[take]
-+            found.attempts.pop(take, None)
+             resumption.add(entry)
++        for take in list(resumption.finished)[-1:]:
++            del resumption.finished[take]
++            resumption.attempts.pop(take, None)
 """, "a resume plays the trial again that ended last",
         "session/test_any_order.py::test_a_log_cut_off_anywhere_is_completed"),
     Planted("cut_attempt_stays_open", "", Area.RESUME, """
@@ -432,11 +432,11 @@ FAULTS = (
     Planted("reports_twice_after_a_full_disk", "", Area.LOG, """
 @ session/run.py
                  full = error
-+                self.arrivals.put_back(kept)
++                self.arrivals.put_back(backlog)
 """, "what arrives while the disk is full is written once for each retry"),
     Planted("reports_lost_in_a_full_disk", "", Area.LOG, """
 @ session/run.py
--        self.arrivals.put_back(kept)
+-        self.arrivals.put_back(backlog)
 """, "what arrives while the disk is full is dropped"),
     Planted("acknowledged_row_dropped", "", Area.LOG, """
 @ session/log/database.py

@@ -21,7 +21,7 @@ from harness.model.scenario import (
     TrialTemplate,
 )
 from harness.model.stimulus import TALKER, NoiseKind, SpokenText, VoiceSpec
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.simulated.bench import SimulatedRoom
 
 TEXTS = ("what time is it", "set an alarm for one", "add milk to my list", "what is seven times eight")
@@ -105,7 +105,7 @@ def _further_templates(room: SimulatedRoom, intents: bool) -> list[TrialTemplate
         spec = MemorySpec("q1", chance.choice(((2.0, 8.0), (4.0,))), ("done",))
         further.append(TrialTemplate("memory", "q0", 2, device="box1", kind=TrialKind.MEMORY, memory=spec))
     if chance.random() < OFTEN and intents:
-        frame = Expected(("set_alarm",), (Slot("time", "one"),))
+        frame = ExpectedFrame(("set_alarm",), (Slot("time", "one"),))
         further.append(TrialTemplate("understand", "q1", 4, device="box1", kind=TrialKind.UNDERSTAND, expects=frame))
     if chance.random() < OFTEN:
         ann = VoiceSpec(engine=TALKER, name="ann")

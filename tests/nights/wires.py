@@ -24,7 +24,7 @@ from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LinkLost, Observation, Status, Unread, Wake
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.session.simulated.bench import Board, Character, SimulatedRoom
+from harness.session.simulated.bench import Board, DeviceTraits, SimulatedRoom
 from tests.nights.firmware import (
     FRAMES,
     HEARS_HZ,
@@ -61,7 +61,7 @@ SETTLED_S = 40.0
 EVERY_S = 40.0
 
 
-def board_of(name: str, room: SimulatedRoom, like: Character, happens: Callable[[], bool], *, alone: bool) -> Board:
+def board_of(name: str, room: SimulatedRoom, like: DeviceTraits, happens: Callable[[], bool], *, alone: bool) -> Board:
     """A device of the bench, drawn: most speak in observations. alone: there is no other one."""
     hearing = room.chance(f"{name}:sound over its wire")
     if alone and not hearing.randrange(TAKES_SOUND):
@@ -79,7 +79,7 @@ class Reached(Board):
     pace = InjectionPace.FASTEST
 
     def __init__(
-        self, how: str, name: str, room: SimulatedRoom, like: Character, chance: Random, happens: Callable[[], bool]
+        self, how: str, name: str, room: SimulatedRoom, like: DeviceTraits, chance: Random, happens: Callable[[], bool]
     ) -> None:
         self.how = how
         self._chance, self._happens = chance, happens
@@ -112,7 +112,7 @@ class Reached(Board):
         super().__init__(name, room, like, link=f"{name}_link")
         room.later(chance.expovariate(1 / EVERY_S), self._next_fault)
 
-    def _framed(self, world: SimulatedThreads, chance: Random, like: Character) -> FramedFirmware:
+    def _framed(self, world: SimulatedThreads, chance: Random, like: DeviceTraits) -> FramedFirmware:
         return FramedFirmware(world, chance, beats=like.beats, window=chance.choice((0, 8000)))
 
     def _way(self) -> Callable[[], float]:
@@ -405,7 +405,7 @@ class Injected(Reached):
     injection = SerialInjection.VH
 
     def __init__(
-        self, how: str, name: str, room: SimulatedRoom, like: Character, chance: Random, happens: Callable[[], bool]
+        self, how: str, name: str, room: SimulatedRoom, like: DeviceTraits, chance: Random, happens: Callable[[], bool]
     ) -> None:
         self.pace = chance.choice((InjectionPace.REALTIME, InjectionPace.REALTIME, InjectionPace.FASTEST))
         self.refuses = 0
@@ -415,7 +415,7 @@ class Injected(Reached):
         self._awaited: list[tuple[str, float, Callable[[], object]]] = []
         super().__init__(how, name, room, like, chance, happens)
 
-    def _framed(self, world: SimulatedThreads, chance: Random, like: Character) -> FramedFirmware:
+    def _framed(self, world: SimulatedThreads, chance: Random, like: DeviceTraits) -> FramedFirmware:
         window = chance.choice((480, 1000, 4000))
         return FramedFirmware(world, chance, beats=like.beats, window=window, heard=self._hears_samples)
 

@@ -18,7 +18,7 @@ from harness.model.record import EndReason
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.session.plan import plan
-from harness.session.simulated.bench import Character
+from harness.session.simulated.bench import DeviceTraits
 from harness.session.simulated.night import Lengths, PlayedNight, SimulatedNight, simulated
 from harness.sound.stimuli.renderer import renderer
 
@@ -33,7 +33,7 @@ PER_HOUR = 12.0
 pytestmark = pytest.mark.soak
 
 
-def played(folder: Path, scenario: str, like: Character, seed: int) -> PlayedNight:
+def played(folder: Path, scenario: str, like: DeviceTraits, seed: int) -> PlayedNight:
     path = folder / "night.yaml"
     path.write_text(scenario)
     night = SimulatedNight(load_scenario(path), BENCH, like, LENGTHS, seed).play()
@@ -41,9 +41,9 @@ def played(folder: Path, scenario: str, like: Character, seed: int) -> PlayedNig
     return night
 
 
-def character(**drawn: object) -> Character:
+def character(**drawn: object) -> DeviceTraits:
     plain = {"mishears": 0.0, "silent": 0.0, "doubles": 0.0, "edge": 0.0, "false_per_hour": 0.0, "very_late": 0.0}
-    return Character(**{**plain, **drawn})  # type: ignore[arg-type]
+    return DeviceTraits(**{**plain, **drawn})  # type: ignore[arg-type]
 
 
 def least(share: float, nights: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics.intervals import Share, garwood, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
 from harness.statistics.significance import Discordance, clustering, poisson_rates
@@ -19,8 +19,8 @@ def test_false_alarms_are_as_rare_as_p_says() -> None:
     random = np.random.default_rng(3)
     shown = np.zeros(4)
     for _ in range(400):
-        times = [[Measured(float(time_s)) for time_s in random.lognormal(-1, 0.4, 25)] for _ in range(2)]
-        apart = [Measured(first.value_s - other.value_s) for first, other in zip(*times, strict=True)]
+        times = [[MeasuredDuration(float(time_s)) for time_s in random.lognormal(-1, 0.4, 25)] for _ in range(2)]
+        apart = [MeasuredDuration(first.value_s - other.value_s) for first, other in zip(*times, strict=True)]
         clusters = [[Share(int(count), 4) for count in random.binomial(4, random.beta(2, 6, 15))] for _ in range(2)]
         wrong = [random.binomial(8, random.beta(1, 8, 25)) for _ in range(2)]
         words, names = [8] * 25, [str(at) for at in range(25)]
@@ -37,7 +37,7 @@ def test_interval_covers_as_often_as_it_says() -> None:
     true_median = np.log(2.0)
     covered = 0
     for _ in range(400):
-        median = known(latency_figures([Measured(float(v)) for v in random.exponential(size=40)]).p50)
+        median = known(latency_figures([MeasuredDuration(float(v)) for v in random.exponential(size=40)]).p50)
         assert median.low_s is not None
         assert median.high_s is not None
         covered += median.low_s <= true_median <= median.high_s

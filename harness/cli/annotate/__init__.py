@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.cli import Verbs
+from harness.cli import LazyGroup
 
 VERBS = {
     "new": ("harness.cli.annotate.projects:new", "Make a project from utterances and a label set."),
@@ -21,7 +21,7 @@ VERBS = {
     "export": ("harness.cli.annotate.projects:export", "Write the final labels as a corpus or a file of intents."),
 }
 
-command = Verbs(
+command = LazyGroup(
     VERBS,
     name="annotate",
     help="Label utterances with intents: proposals by tri-training, review in groups, agreement.",

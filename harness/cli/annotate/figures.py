@@ -9,21 +9,21 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
-from harness.base.written import known_name
+from harness.base.user_text import known_name
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import (
-    Printed,
+    OutputFormat,
     choose_one,
     demand_limits,
     flag,
     json_option,
-    many,
     option,
     printed_options,
+    repeatable,
     verb,
 )
 from harness.cli.streams import print_lines, standard_output
-from harness.model.annotation import WorkOrder
+from harness.model.annotation import LabellingOrder
 from harness.model.errors import InputError
 
 
@@ -48,8 +48,8 @@ def status(
     with closing(open_project(project)) as room:
         progress = outcome(room.utterances, room.shares, room.ledger)
         guessed = None
-        if room.project.order is WorkOrder.DOUBT:
-            from harness.annotation.doubts import of_project
+        if room.project.order is LabellingOrder.DOUBT:
+            from harness.annotation.uncertainty import of_project
 
             guessed = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
         about = room.project, room.label_set.id, progress, guessed
@@ -60,7 +60,7 @@ def status(
 def report(
     *,
     project: Path = project_argument,
-    printed: Printed = printed_options("Print one JSON object.", "Print rows of section, split, what, count."),
+    printed: OutputFormat = printed_options("Print one JSON object.", "Print rows of section, split, what, count."),
 ) -> None:
     """Show how utterances were labelled, the final labels by split, and the time it took.
 
@@ -90,7 +90,7 @@ def report(
 def agreement(
     *,
     project: Path = project_argument,
-    only: tuple[str, ...] = many("Compare only this annotator with the others named; repeatable.", "--annotator"),
+    only: tuple[str, ...] = repeatable("Compare only this annotator with the others named; repeatable.", "--annotator"),
     differing: bool = flag(
         "List the utterances with different labels instead.", "--disagreements", former=("--differing",)
     ),

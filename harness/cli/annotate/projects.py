@@ -11,28 +11,28 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plugins import pip_install
-from harness.base.written import person_name, refuse_same_names
+from harness.base.user_text import person_name, refuse_same_names
 from harness.cli.options import (
     A_FOLDER,
-    WordOf,
+    EnumChoice,
     argument,
     choose_one,
     flag,
-    many,
     option,
+    option_group,
     output_option,
+    repeatable,
     share,
-    together,
     verb,
 )
-from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork, WorkOrder
+from harness.model.annotation import MOST_ON_A_PAGE, LabellingOrder, LabelProposalShown, SecondAnnotatorMode
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.model.understanding import Corpus
 
 if TYPE_CHECKING:
-    from harness.annotation.making import Import
     from harness.annotation.project import AnnotationRoom
+    from harness.annotation.project_creation import LabelImport
 
 FORMATS = ("jsonl", "bio", "csv")
 SPLIT = "split"
@@ -61,28 +61,28 @@ def open_project(folder: Path) -> AnnotationRoom:
 def new(
     *,
     project: Path = argument("PROJECT"),
-    wanted: dict[str, Any] = together(
-        data=many(
+    wanted: dict[str, Any] = option_group(
+        data=repeatable(
             "Utterances: a folder with seq.in, or a .jsonl, .csv, .trn or .txt file; repeatable.",
             required=True, type=PATH, metavar="FOLDER|FILE",
         ),
         labels=option("Label set.", required=True, type=PATH, metavar="LABELS.yaml"),
-        splits=many("Only this split of the data; repeatable.", "--split"),
+        splits=repeatable("Only this split of the data; repeatable.", "--split"),
         take_labels=flag("Import the labels of the data.", "--import-labels", former=("--take-labels",)),
         intents=option("Import labels from this file, by id.", type=PATH, metavar="FILE.csv"),
         mapping=map_option,
-        annotators=many("Annotator; repeatable.", "--annotator", show_default="anyone"),
+        annotators=repeatable("Annotator; repeatable.", "--annotator", show_default="anyone"),
         double_share=option(
             "Share of the utterances that two annotators label; 1 is all.",
             "--double", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
         ),
         second=option(
             "Second annotator: labels by hand, or reviews proposals too.",
-            type=WordOf(SecondWork), default=SecondWork.HAND,
+            type=EnumChoice(SecondAnnotatorMode), default=SecondAnnotatorMode.HAND,
         ),
         proposal=option(
             "In work by hand, show the proposal after the choice is saved, or before.",
-            type=WordOf(LabelProposalShown), default=LabelProposalShown.AFTER,
+            type=EnumChoice(LabelProposalShown), default=LabelProposalShown.AFTER,
         ),
         page_size=option(
             "Utterances per page of a group.",
@@ -91,7 +91,7 @@ def new(
         seed=option("Seed of orders and shares.", type=click.IntRange(0, 2**31), default=0),
         order=option(
             "Order of work by hand: what a classifier doubts most first, or random.",
-            type=WordOf(WorkOrder), show_default="doubt, if scikit-learn is installed",
+            type=EnumChoice(LabellingOrder), show_default="doubt, if scikit-learn is installed",
         ),
         batch=option(
             "Labels after which the classifier learns again.",
@@ -109,7 +109,7 @@ def new(
 
     Exit status: 0 created · 2 wrong usage or input, nothing created · 3 it cannot be written.
     """
-    from harness.annotation.making import make_project
+    from harness.annotation.project_creation import make_project
     from harness.understanding.files.label_set_file import load_label_map
 
     wanted["order"] = _order(wanted["order"])
@@ -134,13 +134,13 @@ def new(
     click.echo(f"next: harness understand annotate review {shown}")
 
 
-def _order(order: WorkOrder | None) -> WorkOrder:
+def _order(order: LabellingOrder | None) -> LabellingOrder:
     """The order asked for; by default the one by doubt, which needs scikit-learn."""
     installed = find_spec("sklearn") is not None
-    if order is WorkOrder.DOUBT and not installed:
+    if order is LabellingOrder.DOUBT and not installed:
         remedy = f"Install it: {pip_install('understanding')}, or use --order random"
         raise InputError("--order doubt needs scikit-learn", remedy=remedy)
-    return order or (WorkOrder.DOUBT if installed else WorkOrder.RANDOM)
+    return order or (LabellingOrder.DOUBT if installed else LabellingOrder.RANDOM)
 
 
 @verb("import")
@@ -156,7 +156,7 @@ def import_intents(
 
     Exit status: 0 done · 2 wrong usage or input, nothing is imported · 3 the project cannot be read or written.
     """
-    from harness.annotation.making import import_file
+    from harness.annotation.project_creation import import_file
     from harness.understanding.files.label_set_file import load_label_map
 
     names = {} if mapping is None else load_label_map(mapping)
@@ -164,7 +164,7 @@ def import_intents(
         _say_imported(import_file(room, file, names))
 
 
-def _say_imported(import_result: Import) -> None:
+def _say_imported(import_result: LabelImport) -> None:
     """Prints what was imported, and what did not match."""
     same = f", {import_result.same} already had the same labels" if import_result.same else ""
     click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same}")
@@ -191,7 +191,7 @@ def export(
         type=click.Choice(FORMATS),
         show_default="by the suffix of FILE, else jsonl",
     ),
-    splits: tuple[str, ...] = many("Only this split of the data; repeatable.", "--split"),
+    splits: tuple[str, ...] = repeatable("Only this split of the data; repeatable.", "--split"),
     final_only: bool = flag("Leave out utterances without final labels, and report their number."),
     proposed: bool = flag("Export unreviewed proposals as labels."),
     mark: bool = flag("Write all utterances, with a group `state` each (jsonl only)."),

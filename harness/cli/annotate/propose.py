@@ -58,8 +58,14 @@ def command(
 
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
-    from harness.annotation.ledger import State, outcome
-    from harness.annotation.proposing import batch, episode_line, material, material_lines, training_lines
+    from harness.annotation.ledger import UtteranceState, outcome
+    from harness.annotation.proposal_batch import (
+        episode_line,
+        material_lines,
+        training_lines,
+        training_material,
+        vote_batch,
+    )
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     if method is ProposalMethod.CLASSIFIER:
@@ -68,10 +74,14 @@ def command(
     make = classifier_maker(classifier, [_setting(setting) for setting in given])
     with closing(open_project(project)) as room:
         now = outcome(room.utterances, room.shares, room.ledger).standing
-        used = material(
+        used = training_material(
             room.utterances,
             {id_: status.intents for id_, status in now.items() if status.intents is not None},  # also of one of two
-            frozenset(id_ for id_, status in now.items() if status.state in (State.OPEN, State.PROPOSED, State.STRUCK)),
+            frozenset(
+                id_
+                for id_, status in now.items()
+                if status.state in (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
+            ),
             room.label_set,
             seed=seed,
             share=held_out,
@@ -89,7 +99,7 @@ def command(
             refusal=room.label_set.refusal,
             tell=lambda episode: click.echo(episode_line(episode, triads)),
         )
-        row = batch(training, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
+        row = vote_batch(training, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
         _keep(room, row)
     for line in training_lines(training):
         click.echo(line)
@@ -98,8 +108,8 @@ def command(
 
 def _by_one(project: Path, seed: int) -> None:
     """Proposals of one classifier that has learnt from all labels. Other options of tri-training do not apply."""
-    from harness.annotation.doubts import of_project
-    from harness.annotation.proposing import batch_of_guesses
+    from harness.annotation.proposal_batch import guess_batch
+    from harness.annotation.uncertainty import of_project
 
     ctx = click.get_current_context()
     for name in _OF_TRI_TRAINING:
@@ -111,9 +121,7 @@ def _by_one(project: Path, seed: int) -> None:
         if not project_guesses.guesses:
             remedy = "Label some first: harness understand annotate review PROJECT"
             raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
-        _keep(
-            room, batch_of_guesses(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
-        )
+        _keep(room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time()))
         target = room.project.target_error
     click.echo(
         f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
@@ -129,7 +137,7 @@ def _by_one(project: Path, seed: int) -> None:
 def _keep(room: AnnotationRoom, row: Proposed) -> None:
     """Saves a batch, with slots if the label set has concepts."""
     from harness.annotation.ledger import outcome
-    from harness.annotation.proposing import with_slots
+    from harness.annotation.proposal_batch import with_slots
 
     if room.label_set.concepts:
         row, learnt = with_slots(row, room.utterances, outcome(room.utterances, room.shares, room.ledger).standing)

@@ -6,9 +6,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from harness.base.written import person_name
+from harness.base.user_text import person_name
 from harness.cli.annotate.projects import open_project, project_argument
-from harness.cli.options import Site, flag, many, option, site_options, verb
+from harness.cli.options import Site, flag, option, repeatable, site_options, verb
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
@@ -23,7 +23,7 @@ def command(
         show_default="your name, with --adjudicate or if nobody is invited",
     ),
     adjudicate: bool = flag("Invite the annotator as an adjudicator, who settles disagreements and sees all labels."),
-    ids: tuple[str, ...] = many("Removed.", "--utterance", metavar="ID", hidden=True),
+    ids: tuple[str, ...] = repeatable("Removed.", "--utterance", metavar="ID", hidden=True),
     words: str | None = option("Removed.", "--find", metavar="TEXT", hidden=True),
     plain: bool = flag("Removed.", hidden=True),
     site: Site = site_options(""),

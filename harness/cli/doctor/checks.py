@@ -21,7 +21,7 @@ from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
 from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.trial import Trial
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
@@ -76,7 +76,7 @@ def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[C
     trials: tuple[Trial, ...] = ()
     if scenario is not None:
         loaded = load_scenario(scenario)
-        check_together(loaded, bench)
+        check_compatibility(loaded, bench)
         trials = planned(loaded, bench).trials
     clock, actuators = clock_of(bench), {actuator.id for actuator in bench.actuators}
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch, ExitStack() as stack:

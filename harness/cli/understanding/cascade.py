@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, demand_limits, flag, option, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
-from harness.cli.understanding.options import FramesAsked, Targets, frames_options, target_options
+from harness.cli.understanding.options import FrameOptions, Targets, frames_options, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
-from harness.model.choices import Grouping, Marks, Which
+from harness.model.choices import CountedAttempt, Grouping, MarkScope
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import Normalisation
@@ -22,14 +22,14 @@ from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
-    from harness.session.figures.trials import HeardTrial
+    from harness.session.figures.trials import TranscribedTrial
     from harness.understanding.cascade import HeardCorpus
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 
 
-class Reads(StrEnum):
+class TranscriptStyle(StrEnum):
     """How transcripts are written for a model. AS_GOLD: without capitals, or punctuation, where gold has none."""
 
     AS_GOLD = "as-gold"
@@ -37,7 +37,7 @@ class Reads(StrEnum):
 
 
 @frozen
-class Sources:
+class CascadeSources:
     """What the command line names. InputError for options that exclude each other, or that are missing."""
 
     sessions: tuple[str, ...] = argument("[SESSION…]")
@@ -49,10 +49,12 @@ class Sources:
         "Predictions on the reference texts, instead of --model.", metavar="FILE|FOLDER"
     )
     pred_heard: str | None = option("Predictions on the transcripts.", metavar="FILE|FOLDER")
-    attempt: Which = option("Attempt of a session's trials that gives the transcript.", default=Which.FIRST)
-    reads: Reads = option(
+    attempt: CountedAttempt = option(
+        "Attempt of a session's trials that gives the transcript.", default=CountedAttempt.FIRST
+    )
+    reads: TranscriptStyle = option(
         "Transcripts for the model: unchanged, or without capitals and punctuation where gold has none.",
-        default=Reads.AS_GOLD,
+        default=TranscriptStyle.AS_GOLD,
     )
     missing_is_silence: bool = flag("Count a missing transcript as empty.", show_default="leave the utterance out")
 
@@ -90,9 +92,9 @@ class Sources:
 )
 def command(
     *,
-    sources: Sources,
+    sources: CascadeSources,
     normalise: Normalisation = option("Normalisation of words for the WER.", default=Normalisation.PLAIN),
-    asked: FramesAsked = frames_options(ValueRule.PLAIN, of_files=False),
+    asked: FrameOptions = frames_options(ValueRule.PLAIN, of_files=False),
     listed: int = option(
         "Changed utterances to list; 0 for all.", "--max-rows", former=("--list",), within=(0, None), default=LISTED
     ),
@@ -113,7 +115,7 @@ def command(
 
     Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.transcripts.words import Wording
+    from harness.transcripts.words import WordRules
     from harness.understanding.cascade import cascade
     from harness.understanding.comparison import Metric
     from harness.understanding.reports.cascade import cascade_json, lines
@@ -129,7 +131,7 @@ def command(
         inputs.on_reference,
         inputs.on_transcript,
         asked.rule(ordered=inputs.ordered, places=inputs.placed),
-        Wording(normalise, marks=Marks.NONE),
+        WordRules(normalise, marks=MarkScope.NONE),
         zero=asked.zero,
         labels=declared,
         by=asked.by or None,
@@ -161,7 +163,7 @@ class _Inputs:
     notes: tuple[tuple[str, str], ...]
 
 
-def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
+def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     """Reads everything and runs the model; InputError for files that do not belong together."""
     from harness.understanding.cascade import Understand, joined, understood
 
@@ -191,7 +193,7 @@ def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
     return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
 
 
-def _gold(sources: Sources, stack: ExitStack) -> Corpus:
+def _gold(sources: CascadeSources, stack: ExitStack) -> Corpus:
     from harness.cli.understanding.score import read_gold
 
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
@@ -228,9 +230,9 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
     raise InputError(problem, place=Place(heard.path), remedy=remedy)
 
 
-def _given(pairs: HeardCorpus, reads: Reads) -> tuple[Corpus, str]:
+def _given(pairs: HeardCorpus, reads: TranscriptStyle) -> tuple[Corpus, str]:
     """The transcripts as the model reads them, and a phrase for it."""
-    if reads is Reads.HEARD:
+    if reads is TranscriptStyle.HEARD:
         return pairs.heard, "transcripts as heard"
     words = [word for utterance in pairs.gold.utterances for word in utterance.words]
     lower = not any(word != word.lower() for word in words)
@@ -251,7 +253,7 @@ def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...
 
 
 def _session_texts(
-    named: Sequence[str], attempt: Which, gold: Corpus | None
+    named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None
 ) -> tuple[Corpus, Corpus, list[tuple[str, str]]]:
     """Each trial's transcript, with gold by the id of its query, or else what the trial itself expects.
 
@@ -274,7 +276,7 @@ def _session_texts(
                 continue
             groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(trial, column)))
             of.append(replace(meant, id=id_, groups=(*meant.groups, *groups)))
-            heard_attempt = trial.first if attempt is Which.FIRST else trial.final
+            heard_attempt = trial.first if attempt is CountedAttempt.FIRST else trial.final
             if heard_attempt is not None and heard_attempt.heard is not None:
                 words = without_wake_phrase(tuple(heard_attempt.heard.split()), trial.trial.wake_phrases)
                 heard.append(Utterance(id_, words))
@@ -288,7 +290,7 @@ def _session_texts(
     return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
 
 
-def _expected(trial: HeardTrial) -> Utterance | None:
+def _expected(trial: TranscribedTrial) -> Utterance | None:
     """The intents and slots that an understanding trial expects; None for other trials."""
     expected = trial.trial.expects
     if expected is None:

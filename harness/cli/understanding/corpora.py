@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_table import shown
 from harness.base.whole_file import demand_folder
 from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
@@ -128,7 +128,7 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
-    parted = gathered((dict(utterance.groups).get(by, ""), at) for at, utterance in enumerate(corpus.utterances))
+    parted = group_by((dict(utterance.groups).get(by, ""), at) for at, utterance in enumerate(corpus.utterances))
     if list(parted) == [""]:
         return {Path(file.name).stem or file.name: corpus}
     return {

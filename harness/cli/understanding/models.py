@@ -20,9 +20,9 @@ from harness.base.whole_file import WholeFile
 from harness.cli.options import (
     argument,
     flag,
-    many,
     option,
     output_option,
+    repeatable,
     seed_option,
     setting_option,
     target_option,
@@ -37,9 +37,9 @@ from harness.model.understanding import Corpus, Utterance
 from harness.statistics.text import percent_interval
 
 if TYPE_CHECKING:
-    from harness.understanding.models.training import BenchRow, Contender
+    from harness.understanding.models.training import Contender, ContenderRow
 
-    _Bench = tuple[Path, dict[str, int], str, Sequence[BenchRow]]
+    _Bench = tuple[Path, dict[str, int], str, Sequence[ContenderRow]]
     """A corpus, what was asked, the title of its table, and its rows."""
 
 Scores = Sequence[tuple[str, float]]
@@ -156,7 +156,7 @@ def predict(
 @verb("bench")
 def bench(
     *,
-    data: tuple[Path, ...] = many(
+    data: tuple[Path, ...] = repeatable(
         "Folder with the splits train, dev (or valid) and test; repeatable.", required=True, metavar="FOLDER"
     ),
     understander: str | None = option(
@@ -355,7 +355,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
     return usable
 
 
-def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
+def _yardsticks(folder: Path, named: str | None) -> Iterable[ContenderRow]:
     from harness.understanding.models.training import YARDSTICKS
 
     if named is not None:
@@ -363,7 +363,7 @@ def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
     return next((rows for name, rows in YARDSTICKS.items() if name in folder.absolute().name.lower()), ())
 
 
-def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
+def _table(rows: Sequence[ContenderRow]) -> Iterator[str]:
     """Lines of the table: each metric, with its interval below it."""
     from harness.understanding.models.training import FIGURES
 
@@ -385,7 +385,7 @@ def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
         yield "* published result on the corpus's own splits, not measured in this run"
 
 
-def _as_json(row: BenchRow) -> dict[str, object]:
+def _as_json(row: ContenderRow) -> dict[str, object]:
     figures = {
         figure.value: {"value": value, "interval_95": None if interval is None else list(interval)}
         for figure, value, interval in row.figures

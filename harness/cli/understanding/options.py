@@ -10,9 +10,9 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
-from harness.cli.options import demand_limits, flag, many, option, share, target_option, together
+from harness.cli.options import demand_limits, flag, option, option_group, repeatable, share, target_option
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
-from harness.model.choices import LimitsOn
+from harness.model.choices import LimitBasis
 from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Chunking, Corpus, Detail
@@ -22,7 +22,7 @@ from harness.understanding.figures import PRESETS, ZeroDivision
 if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
     from harness.statistics.verdict import DeclaredLimit
-    from harness.understanding.reports.score_text import Reported
+    from harness.understanding.reports.score_text import SystemReport
 
 BOTH = "both"
 _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
@@ -46,7 +46,7 @@ def separator_option() -> Any:
 
 
 @frozen
-class FramesAsked:
+class FrameOptions:
     """How frames are read and counted. detail: a `Detail`, or BOTH. labels: as written. by: () is every group."""
 
     chunking: Chunking
@@ -84,7 +84,7 @@ class FramesAsked:
 
 
 def frames_options(values: ValueRule, *, of_files: bool) -> Any:
-    """Options that become `FramesAsked`. values: the default of --values. of_files: with the options for files."""
+    """Options that become `FrameOptions`. values: the default of --values. of_files: with the options for files."""
     details = [*(detail.value for detail in Detail), *([BOTH] if of_files else [])]
     of_slots = {
         "spoken": flag("Take the words of a tagged slot as its value."),
@@ -94,7 +94,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             former=("--without-places",),
         ),
     }
-    return together(
+    return option_group(
         chunking=chunking_option(),
         detail=option(
             f"Compare full concepts, or concepts without specifiers{', or both' if of_files else ''}.",
@@ -112,7 +112,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             type=click.Choice(list(_ZEROS)), default="0", callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
         ),
         labels=option("All declared intents, for macro averages.", metavar="LABELS.yaml|A,B,…"),
-        by=many("Group results by this column.", metavar="COLUMN", show_default="all columns of gold"),
+        by=repeatable("Group results by this column.", metavar="COLUMN", show_default="all columns of gold"),
     )  # fmt: skip
 
 
@@ -148,16 +148,16 @@ class Targets:
         if as_json is not None:
             put(self.json_target or STDIN, [as_json])
         if page is not None and self.html_target is not None:
-            from harness.base.whole_file import write_whole
+            from harness.base.whole_file import write_atomically
 
-            write_whole(Path(self.html_target), page)
+            write_atomically(Path(self.html_target), page)
         if self.json_target != STDIN:
             print_lines(lines)
 
 
 def target_options(html: str) -> Any:
     """`--json` and `--html`, as `Targets`. html: the help of --html."""
-    return together(
+    return option_group(
         json_target=target_option("--json", "Print JSON and no text."),
         html_target=option(html, "--html", metavar="FILE", writes=True),
     )
@@ -171,16 +171,16 @@ class FrameLimits:
     min_sfa: float | None = option("Exit with status 1 when SFA is below X.", callback=share, metavar="X")
     min_slot_f1: float | None = option("Exit with status 1 when slot F1 is below X.", callback=share, metavar="X")
     max_cer: float | None = option("Exit with status 1 when CER is above X.", callback=share, metavar="X")
-    limits_on: LimitsOn = option(
+    limits_on: LimitBasis = option(
         "Compare limits with the estimate, or with bound, the worse end of its 95 % interval.",
-        default=LimitsOn.ESTIMATE,
+        default=LimitBasis.ESTIMATE,
     )
 
-    def demand(self, systems: Sequence[Reported]) -> None:
+    def demand(self, systems: Sequence[SystemReport]) -> None:
         """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit."""
         demand_limits(limit for system in systems for limit in self.limits(system))
 
-    def limits(self, system: Reported) -> Iterator[DeclaredLimit]:
+    def limits(self, system: SystemReport) -> Iterator[DeclaredLimit]:
         """Each limit, for every detail."""
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -201,7 +201,7 @@ class FrameLimits:
                     unit=SHARE,
                     interval=row.interval,
                     why_not=row.counts,
-                    on_bound=self.limits_on is LimitsOn.BOUND,
+                    on_bound=self.limits_on is LimitBasis.BOUND,
                 )
             if not rows:
                 yield DeclaredLimit(option, f"{key} of {name}", limit, None, unit=SHARE, least=key != "cer")

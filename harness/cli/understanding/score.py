@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, many, option, verb
-from harness.cli.streams import Readable, heading, in_colour, readable, width
-from harness.cli.understanding.options import FrameLimits, FramesAsked, Targets, frames_options, target_options
-from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
+from harness.cli.options import argument, option, repeatable, verb
+from harness.cli.streams import InputFile, heading, in_colour, readable, width
+from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
+from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, CountedAttempt
 from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus
@@ -23,7 +23,7 @@ from harness.understanding.counts import ValueRule
 if TYPE_CHECKING:
     from harness.understanding.comparison import FrameComparison
     from harness.understanding.reports.score_json import ScoreFile
-    from harness.understanding.reports.score_text import Reported
+    from harness.understanding.reports.score_text import SystemReport
     from harness.understanding.scoring import FrameScoring, SystemCounts
 
 
@@ -36,7 +36,7 @@ class ScoreSources:
 
     sessions: tuple[str, ...] = argument("[SESSION…]")
     gold: str | None = option("Correct annotations; - is standard input.", metavar="FILE|FOLDER")
-    predicted: tuple[str, ...] = many(
+    predicted: tuple[str, ...] = repeatable(
         "Predictions; - is standard input. Repeat to compare systems.", "--pred", metavar="FILE|FOLDER"
     )
     gold_format: CorpusFormat | None = option("Format of --gold.", show_default=_BY_SUFFIX)
@@ -45,8 +45,8 @@ class ScoreSources:
     groups: str | None = option(
         "More groups: a CSV file with a header, such as id,voice,level_dbfs.", metavar="FILE.csv"
     )
-    attempt: Which = option(
-        "Attempt of a session's trials: the first, or the one that decided.", default=Which.DECIDING
+    attempt: CountedAttempt = option(
+        "Attempt of a session's trials: the first, or the one that decided.", default=CountedAttempt.DECIDING
     )
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ NO_INTENT = {"none": ""}
 def score(
     *,
     wanted: ScoreSources,
-    asked: FramesAsked = frames_options(ValueRule.VERBATIM, of_files=True),
+    asked: FrameOptions = frames_options(ValueRule.VERBATIM, of_files=True),
     confusions: int = option("Confusions to list; 0 for all.", within=(0, None), default=20),
     outside: str | None = option(
         "Report how well the system recognises utterances out of scope. LABEL: their intent, or none for no intent.",
@@ -95,7 +95,7 @@ def score(
 
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.understanding.reports.score_text import Reported
+    from harness.understanding.reports.score_text import SystemReport
     from harness.understanding.scoring import counted, intent_confidences
     from harness.understanding.scoring import score as scoring_of
 
@@ -113,7 +113,7 @@ def score(
         scorings = [
             [scoring_of(gold, predicted, frame_rule, by) for frame_rule in rules] for gold, predicted in corpora
         ]
-    reported = [Reported(counted(of_one), *choices, intent_confidences(of_one[0])) for of_one in scorings]
+    reported = [SystemReport(counted(of_one), *choices, intent_confidences(of_one[0])) for of_one in scorings]
     first = [of_one[0] for of_one in scorings]
     comparisons: list[FrameComparison] = []
     if len(first) > 1:
@@ -139,7 +139,7 @@ def merge(
     Exit status: 0 added · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.understanding.reports.score_json import read_score_json
-    from harness.understanding.reports.score_text import Reported
+    from harness.understanding.reports.score_text import SystemReport
 
     targets.refuse(files)
     parts = []
@@ -147,7 +147,7 @@ def merge(
         with readable(name) as file:
             parts.append(read_score_json(file.path, file.name))
     first = parts[0]
-    systems = [Reported(counts, first.zero, first.labels, first.outside) for counts in _merged(parts)]
+    systems = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merged(parts)]
     _write(targets, systems)
     limits.demand(systems)
 
@@ -180,7 +180,7 @@ def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
 
 def _write(
     targets: Targets,
-    systems: Sequence[Reported],
+    systems: Sequence[SystemReport],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     confusions: int = MOST_CONFUSIONS,
@@ -225,7 +225,7 @@ def _corpora(wanted: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus,
     return [(gold, _read_predicted(file, wanted.pred_format, split, gold)) for file in files], []
 
 
-def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corpus, list[str]]:
+def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, list[str]]:
     """Gold, predictions, and lines on what is not scored; InputError when no trial expects an intent."""
     from harness.cli.sessions import progress_of, session_folder
     from harness.session.figures.frames_of_session import session_corpora
@@ -244,7 +244,7 @@ def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corp
     return Corpus(names, corpora.gold.utterances), Corpus(f"devices in {names}", corpora.predicted.utterances), notes
 
 
-def read_gold(file: Readable, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
+def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
     """Gold, and the name of its split as written in its ids."""
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.files.corpus_formats import SPLIT
@@ -258,7 +258,7 @@ def read_gold(file: Readable, form: CorpusFormat | None, split: str | None) -> t
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
 
-def _read_predicted(file: Readable, form: CorpusFormat | None, split: str | None, gold: Corpus) -> Corpus:
+def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | None, gold: Corpus) -> Corpus:
     """Predictions for gold; InputError when they have no id in common.
 
     split: the split of gold. A BIO folder without splits is taken as that split.
@@ -296,7 +296,7 @@ def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
         raise InputError(problem, place=Place(name), remedy=remedy)
 
 
-def _grouped(gold: Corpus, file: Readable | None) -> Corpus:
+def _grouped(gold: Corpus, file: InputFile | None) -> Corpus:
     """Gold with the groups of a list added; InputError for a list of other utterances."""
     if file is None:
         return gold

@@ -17,9 +17,9 @@ from textual.widgets import Static
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.listening import ItemSound, ItemSounds, Refreshing
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
-from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, DigitDoubt, key_name, offered
+from harness.dashboard.rater_threads import ItemSound, ItemSounds, RefreshThread
+from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, offered
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
@@ -38,8 +38,8 @@ from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
+from harness.rating.rater_queue import Given
 from harness.rating.rating_room import RatingRoom
-from harness.rating.standing import Given
 
 LOW = 20
 """Screens with fewer lines leave out the answers given so far."""
@@ -169,7 +169,7 @@ class JudgingScreen(Screen[None]):
         self._names = names
         self._auto_play = player is not None
         self._item: Item | None = None
-        self._doubt = DigitDoubt(keys.category)
+        self._doubt = AzertyDigitCheck(keys.category)
         self._said, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
@@ -192,7 +192,7 @@ class JudgingScreen(Screen[None]):
     def on_mount(self) -> None:
         self._listening = ItemSounds(self._room, self._player, self.post_message)
         self._cursor = self.set_interval(CURSOR_S, self._move_cursor, pause=True)
-        self._refreshing = Refreshing(self._room, self.post_message)
+        self._refreshing = RefreshThread(self._room, self.post_message)
         self.show()
 
     def close(self) -> None:
@@ -220,7 +220,7 @@ class JudgingScreen(Screen[None]):
             self.query_one(SittingEnd).show((view, self._waiting() if view.count.held else ()))
         self._show_message(view)
         if new:
-            self._take_up(view.item)
+            self._begin_item(view.item)
         self._offer(view)
 
     def _tell(self, message: str, colour: str = palette.YELLOW) -> None:
@@ -231,8 +231,8 @@ class JudgingScreen(Screen[None]):
         message, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
         self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
-    def _take_up(self, item: Item | None) -> None:
-        self._hush()
+    def _begin_item(self, item: Item | None) -> None:
+        self._stop_sound()
         if item is None:
             return
         self.query_one(MovingWave).clear("reading the sound …")
@@ -290,7 +290,7 @@ class JudgingScreen(Screen[None]):
             RaterAction.PLAY: lambda: self._play(ItemSound.RESPONSE),
             RaterAction.PLAY_SLOWER: lambda: self._play(ItemSound.SLOWER),
             RaterAction.PLAY_QUERY: lambda: self._play(ItemSound.QUERY),
-            RaterAction.STOP: self._hush,
+            RaterAction.STOP: self._stop_sound,
             RaterAction.TRANSCRIPT: self._transcript,
             RaterAction.UNDO: lambda: self._write(desk.undo),
             RaterAction.EARLIER: lambda: self._write(desk.earlier),
@@ -311,7 +311,7 @@ class JudgingScreen(Screen[None]):
 
     def _write(self, give: Callable[[], bool]) -> None:
         """Shows a failure; the item stays with its draft. Stops the sound first: the row says how much was heard."""
-        self._hush()
+        self._stop_sound()
         try:
             done = give()
         except HarnessError as error:
@@ -418,7 +418,7 @@ class JudgingScreen(Screen[None]):
     # Sound
 
     def _play(self, sound: ItemSound) -> None:
-        self._hush()
+        self._stop_sound()
         if self._item is None:
             return
         if not self._listening.has_player:
@@ -427,7 +427,7 @@ class JudgingScreen(Screen[None]):
         self._listening.play(self._item, sound)
         self._cursor.resume()
 
-    def _hush(self) -> None:
+    def _stop_sound(self) -> None:
         self._heard(self._listening.stop())
 
     def _heard(self, heard_ms: int | None) -> None:

@@ -17,7 +17,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.widgets.bars import RowList, TextBlock, move_keys
-from harness.dashboard.wording import told_in
+from harness.dashboard.wording import screen_text
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, heard_from
 
@@ -27,7 +27,7 @@ BYTES_A_REDRAW = 64 * 1024
 CLOCK = 13
 PICTURE_COLUMNS, PICTURE_ROWS = 36, 10
 
-HELP = told_in("monitor.txt")
+HELP = screen_text("monitor.txt")
 
 
 class MonitorRows(RowList):

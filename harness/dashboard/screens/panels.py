@@ -13,7 +13,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
-from harness.base.written import written
+from harness.base.user_text import checked_text
 from harness.dashboard import palette
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import DIGIT_ROW
@@ -28,7 +28,7 @@ from harness.dashboard.widgets.bars import (
     TitleLine,
     ViewWidget,
 )
-from harness.dashboard.widgets.written_line import WrittenLine
+from harness.dashboard.widgets.verbatim_input import VerbatimInput
 from harness.model.errors import InputError
 from harness.model.feed import Pause, Replay, Resume, StateWord
 from harness.model.numbers import counted
@@ -162,7 +162,7 @@ class LinePrompt(Panel):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(Text(self._question, style=f"bold {palette.TEXT}"), markup=False)
-            yield WrittenLine(self._line)
+            yield VerbatimInput(self._line)
             yield Static(id="said", markup=False)
 
     def on_mount(self) -> None:
@@ -174,19 +174,19 @@ class LinePrompt(Panel):
 
     def _tell(self, message: str) -> None:
         """Shows why the text was not taken, or what the keys do."""
-        ends = self.query_one(WrittenLine).value.count("\n")
+        ends = self.query_one(VerbatimInput).value.count("\n")
         keys = (f"{counted(ends + 1, 'line')}   " if ends else "") + "enter send   escape leave"
         self.query_one("#said", Static).update(
             Text(message or keys, style=palette.YELLOW if message else palette.QUIET)
         )
 
     def action_send(self) -> None:
-        line = self.query_one(WrittenLine).value
+        line = self.query_one(VerbatimInput).value
         if line and line == self._line:
             self.dismiss(None)
             return
         try:
-            line = written(line, "the text")
+            line = checked_text(line, "the text")
         except InputError as error:
             self._tell(f"Not taken: {error}.")
             return

@@ -12,11 +12,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from harness.base.foreign import plain_text
-from harness.base.written import name_key
+from harness.base.user_text import name_key
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
-from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, DigitDoubt, key_name
+from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, Painted, Showing, StateStrip, TextLine
@@ -171,7 +171,7 @@ class RatingScreen(Sheet):
         self._saved = False
         self._given: list[Judgment] = []
         self._undo_next = False
-        self._doubt = DigitDoubt(dict(KEYS).get)
+        self._doubt = AzertyDigitCheck(dict(KEYS).get)
 
     def compose(self) -> ComposeResult:
         yield StateStrip(id="strip")

@@ -18,10 +18,10 @@ from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine
 from harness.dashboard.widgets.response import LastResponse
 from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
-from harness.dashboard.wording import told_in
+from harness.dashboard.wording import screen_text
 from harness.model.feed import Abort, Misspoke, Rerun, SetMark, Skip, WriteNote
 
-HELP = told_in("run.txt")
+HELP = screen_text("run.txt")
 
 KEYS = (
     ("p", "pause"),

@@ -22,20 +22,20 @@ from harness.dashboard.screens.panels import Sheet, pause_or_go_on
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highlighted, move_keys
 from harness.dashboard.widgets.wake import DeviceBlocks
-from harness.dashboard.wording import told_in
+from harness.dashboard.wording import screen_text
 from harness.model.feed import Answered, Review
 from harness.model.numbers import fixed
-from harness.model.observation import weakness
-from harness.model.record import ReviewWord
+from harness.model.observation import weak_evidence_text
+from harness.model.record import ReviewVerdict
 from harness.session.wording import cut
 from harness.wake.reports.figures_text import REVIEW_WORDS
 from harness.wake.wake_progress import UnmatchedWake, WakeProgress
 
 COLOURS = {
-    ReviewWord.FALSE_ACCEPT: palette.RED,
-    ReviewWord.REAL_PERSON: palette.BLUE,
-    ReviewWord.SELF_WAKE: palette.CYAN,
-    ReviewWord.STIMULUS_FAULT: palette.VIOLET,
+    ReviewVerdict.FALSE_ACCEPT: palette.RED,
+    ReviewVerdict.REAL_PERSON: palette.BLUE,
+    ReviewVerdict.SELF_WAKE: palette.CYAN,
+    ReviewVerdict.STIMULUS_FAULT: palette.VIOLET,
 }
 
 
@@ -140,7 +140,7 @@ class UnmatchedList(RowList):
         word, colour = word_of(event)
         text.append(word, style=colour)
         for shown, note in (
-            (bool(event.inferred), weakness(plain_text(event.inferred, 40))),
+            (bool(event.inferred), weak_evidence_text(plain_text(event.inferred, 40))),
             (not event.exposed, "not exposed"),
             (event.in_vocabulary, "in a wake trial"),
             (wide and event.clip is None, "no sound yet"),
@@ -152,11 +152,11 @@ class UnmatchedList(RowList):
         return highlighted(text, width) if chosen else text
 
 
-REVIEW_KEYS: tuple[tuple[str, ReviewWord], ...] = (
-    ("f", ReviewWord.FALSE_ACCEPT),
-    ("h", ReviewWord.REAL_PERSON),
-    ("d", ReviewWord.SELF_WAKE),
-    ("x", ReviewWord.STIMULUS_FAULT),
+REVIEW_KEYS: tuple[tuple[str, ReviewVerdict], ...] = (
+    ("f", ReviewVerdict.FALSE_ACCEPT),
+    ("h", ReviewVerdict.REAL_PERSON),
+    ("d", ReviewVerdict.SELF_WAKE),
+    ("x", ReviewVerdict.STIMULUS_FAULT),
 )
 
 KEYS = (
@@ -174,7 +174,7 @@ KEYS = (
 LEAST_EVENTS = 5
 """Least lines of the list of events, however many devices there are."""
 
-HELP = told_in("wake.txt")
+HELP = screen_text("wake.txt")
 
 
 class WakeScreen(Sheet):
@@ -249,7 +249,7 @@ class WakeScreen(Sheet):
 
     def action_review(self, value: str) -> None:
         event = self._event()
-        word = ReviewWord(value)
+        word = ReviewVerdict(value)
         if event is not None:
             self._save(event.seq, word, REVIEW_WORDS[word])
 
@@ -269,7 +269,7 @@ class WakeScreen(Sheet):
             self.post_message(NoticeWanted("there is no event to review"))
         return event
 
-    def _save(self, seq: int, word: ReviewWord | None, label: str) -> None:
+    def _save(self, seq: int, word: ReviewVerdict | None, label: str) -> None:
         if self._saving:
             # The next event is not on screen yet, so keys are ignored.
             self.app.bell()

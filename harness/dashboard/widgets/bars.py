@@ -19,8 +19,8 @@ from textual.widgets import Static
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Notice, View
-from harness.dashboard.wording import query_text, told_in
-from harness.model.calibration import in_short
+from harness.dashboard.wording import query_text, screen_text
+from harness.model.calibration import short_calibration
 from harness.model.feed import StateChanged, StateWord
 from harness.model.numbers import NOTHING, fixed, percent, time_left
 from harness.model.scenario import TrialKind
@@ -146,7 +146,7 @@ class RowList(ScrollView, can_focus=True):
 
 HEIGHT = 5
 
-_BLOCKS = [block.splitlines() for block in told_in("letters.txt").split("\n\n")]
+_BLOCKS = [block.splitlines() for block in screen_text("letters.txt").split("\n\n")]
 _GLYPHS = {" " if name == "space" else name: rows for name, *rows in _BLOCKS}
 """Character → its rows of dots."""
 
@@ -231,7 +231,7 @@ def state_line(view: View) -> str:
         return view.gone
     if state is None:
         return "waiting for the engine"
-    parts = list(_calls(view, state))
+    parts = list(_operator_prompts(view, state))
     waits = state.word is StateWord.INTERRUPTED
     if waits and state.reason:
         parts.append(plain_text(state.reason, 120))
@@ -252,7 +252,7 @@ def state_line(view: View) -> str:
     return " · ".join(parts)
 
 
-def _calls(view: View, state: StateChanged) -> Iterator[str]:
+def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:
     """What needs the operator comes first, so that it is never cut off."""
     if state.word is StateWord.ASKING:
         yield "o shows the question"
@@ -321,7 +321,7 @@ class TitleLine(TextLine):
         server, *ways = session.sound_path.split("; ")
         facts = [
             f"on {plain_text(session.bench_id, 20)}",
-            *(plain_text(calibration, 80) for calibration in filter(None, map(in_short, ways))),
+            *(plain_text(calibration, 80) for calibration in filter(None, map(short_calibration, ways))),
             plain_text(session.session_id, 40),
             f"sound: {plain_text(server, 40)}",
         ]

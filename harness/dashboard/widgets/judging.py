@@ -17,7 +17,7 @@ from harness.dashboard.widgets.response import bars
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
 from harness.model.numbers import NOTHING, fixed, seconds
 from harness.model.trial import Recognition
-from harness.rating.desk import Explained, SittingView, effect_words, given_words
+from harness.rating.desk import ExerciseResult, SittingView, effect_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.statistics.text import measured
@@ -260,16 +260,16 @@ class MovingWave(Painted):
         return min(room - 1, int(self._at_s / self._length_s * room))
 
 
-class Explanation(Showing[Explained]):
+class Explanation(Showing[ExerciseResult]):
     """Whether the answer to an exercise is right, and why."""
 
     DEFAULT_CSS = "Explanation { height: 11; padding: 1 2; border-left: thick $primary; display: none; }"
 
-    def show(self, value: Explained | None) -> None:
+    def show(self, value: ExerciseResult | None) -> None:
         self.display = value is not None
         super().show(value)
 
-    def draw(self, explained: Explained, width: int, height: int) -> Text:
+    def draw(self, explained: ExerciseResult, width: int, height: int) -> Text:
         wanted = LABELS[explained.exercise.category]
         verdict = f"{LABELS[explained.given]} can be defended; {wanted} is better"
         if explained.given is explained.exercise.category:

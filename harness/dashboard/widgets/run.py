@@ -18,14 +18,14 @@ from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlighte
 from harness.dashboard.wording import level, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.numbers import number, percent, seconds
-from harness.model.record import Understood
+from harness.model.record import UnderstandingResult
 from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.wording import OUTCOME_WORDS, short_names
 from harness.statistics.text import number_interval, percent_interval, quantile
-from harness.understanding.understood import FramePart, PartMark, compared, parts_of, verdict_in_words
+from harness.understanding.reported_frames import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 
 KEPT = 2000
@@ -118,7 +118,7 @@ class FramePanel(Painted):
         if trial is None or take is None:
             return
         attempts = tuple(
-            attempt for attempt in take.attempts if attempt.attempt <= number and _told_frame(attempt) is not None
+            attempt for attempt in take.attempts if attempt.attempt <= number and _reported_frame(attempt) is not None
         )
         if (trial.trial, attempts) == (self._trial, self._attempts):
             return
@@ -142,7 +142,7 @@ class FramePanel(Painted):
         return Text("\n").join(lines[:height])
 
 
-def _told_frame(attempt: AttemptProgress) -> Understood | None:
+def _reported_frame(attempt: AttemptProgress) -> UnderstandingResult | None:
     return None if attempt.verdict is None else attempt.verdict.understood
 
 
@@ -157,7 +157,7 @@ def _packed(parts: Sequence[Text], width: int) -> list[Text]:
 
 
 def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
-    frame, row = _told_frame(attempt), attempt.verdict
+    frame, row = _reported_frame(attempt), attempt.verdict
     if frame is None or row is None:
         return [Text()]
     colour = palette.CYAN if frame.right is None else palette.GREEN if frame.right else palette.RED
@@ -184,7 +184,7 @@ def _part(part: FramePart) -> Text:
 
 def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
     """The errors of an earlier attempt, on one line."""
-    frame, row = _told_frame(attempt), attempt.verdict
+    frame, row = _reported_frame(attempt), attempt.verdict
     wrong = [] if row is None else [part for part in parts_of(trial, row) if part.mark is not PartMark.RIGHT]
     summary = compared(wrong) or ("" if frame is None else verdict_in_words(frame))
     return Text(f"×{attempt.attempt} {summary}", style=palette.QUIET)

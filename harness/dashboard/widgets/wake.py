@@ -53,7 +53,7 @@ _ACCEPTS = {
 
 
 @frozen
-class Wanted:
+class LimitText:
     """`≤ 5 %`, and its verdict."""
 
     text: str
@@ -67,9 +67,9 @@ def limits_of(device: DeviceWake, declared: Declared, running: bool) -> dict[str
     return {limit.name.partition("[")[0]: limit for limit in limits}
 
 
-def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[Wanted]:
+def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[LimitText]:
     return [
-        Wanted(name if limits[key].of_test else f"{name}{limits[key].wanted_text}", limits[key].verdict)
+        LimitText(name if limits[key].of_test else f"{name}{limits[key].wanted_text}", limits[key].verdict)
         for key, name in names.items()
         if key in limits
     ]
@@ -409,7 +409,7 @@ def _figure(
     points: Sequence[Point],
     top: float,
     scale: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[LimitText],
     width: int,
     lines: int,
 ) -> list[Text]:

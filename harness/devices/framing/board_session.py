@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from harness.devices.framing.board_words import Outgoing, Received, WireManner, observation
+from harness.devices.active_play import ActivePlay, quantised
+from harness.devices.framing.board_messages import Outgoing, ReceivedMessage, WireProperties, observation
 from harness.devices.framing.numbering import (
     BoardCommand,
     BoardCommands,
     Boots,
     DeliveredEvents,
+    EventDecision,
     EventNumbers,
-    Met,
-    Offered,
+    HelloResult,
     ResentEvents,
 )
 from harness.devices.outlet import DriverOutlet
-from harness.devices.playing import Playing, quantised
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
 from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
-from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingSchedule, Sync
+from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingResult, PingSchedule
 from harness.model.numbers import exact, seconds
 from harness.model.observation import (
     ClockFitted,
@@ -73,7 +73,7 @@ class BoardSession:
         self,
         source: str,
         outlet: DriverOutlet,
-        wire: WireManner,
+        wire: WireProperties,
         *,
         encoding: Encoding = Encoding.PCM16,
         realtime: bool = False,
@@ -89,7 +89,7 @@ class BoardSession:
         self.link = AudioLink(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
         self.hello: messages.BoardHello | None = None
         self._hello_at = Stamp(0.0)
-        self.playing: Playing | None = None
+        self.playing: ActivePlay | None = None
         self.known = False  # its hello on this link has arrived
         self.repeated = self.missing = self.completed = 0
         self._source, self._outlet, self._wire = source, outlet, wire
@@ -102,7 +102,7 @@ class BoardSession:
         self._pings: dict[int, float] = {}
         self._token = self._pongs = 0
         self._acks: deque[Outgoing] = deque(maxlen=_MOST_ACKS)
-        self._put_away: deque[tuple[Received, Stamp]] = deque(maxlen=_PUT_AWAY)
+        self._put_away: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_PUT_AWAY)
         self._asks_hello = self._asks_sync = self._asks_reset = False
         self._described = "", ""
         self._start_told = ""
@@ -176,7 +176,7 @@ class BoardSession:
             self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         end = self.link.end
-        self.playing = Playing(play_id, samples, rate_hz, end, end, encoded, now_s)
+        self.playing = ActivePlay(play_id, samples, rate_hz, end, end, encoded, now_s)
         self._progress_s = now_s
         self._give(now_s)
 
@@ -264,13 +264,13 @@ class BoardSession:
 
     # Messages of the board
 
-    def take(self, received: Received, at: Stamp) -> None:
+    def take(self, received: ReceivedMessage, at: Stamp) -> None:
         now_s, message, boot = at.at_s, received.message, received.boot
         if isinstance(message, messages.BoardHello):
             self._heard_s = now_s
             self._greeted(message, at)
         elif boot and (boot != self.boots.current or self.boots.rivals):
-            self._take_of_another(received, at)
+            self._take_from_other_boot(received, at)
         else:
             self._heard_s = now_s
             match message:
@@ -285,7 +285,7 @@ class BoardSession:
                     self._take_event(received, at)
         self._settle(now_s)
 
-    def _take_event(self, received: Received, at: Stamp) -> None:
+    def _take_event(self, received: ReceivedMessage, at: Stamp) -> None:
         event, seq = received.message, received.seq
         if self._wire.loses and not (self.known and self.clock.fitted):
             return  # the board resends an event that arrives before its boot is known
@@ -294,16 +294,16 @@ class BoardSession:
                 self._hear(event, at)
             return
         match self.events.offer(seq, event if isinstance(event, messages.Event | messages.Log) else None, at):
-            case Offered.TAKEN:
+            case EventDecision.TAKEN:
                 if self._wire.loses:
                     self._acks.append((messages.EventAck(seq), 0))
                 self._tell_due(at.at_s)
-            case Offered.STRANGE:
-                self._wonder()
-            case Offered.LEFT:
+            case EventDecision.STRANGE:
+                self._suspect_restart()
+            case EventDecision.LEFT:
                 pass
 
-    def _take_of_another(self, received: Received, at: Stamp) -> None:
+    def _take_from_other_boot(self, received: ReceivedMessage, at: Stamp) -> None:
         """A message of a boot that is not current: without its hello nothing changes."""
         message, boot = received.message, received.boot
         if isinstance(message, messages.Pong):
@@ -330,12 +330,12 @@ class BoardSession:
     def _greeted(self, hello: messages.BoardHello, at: Stamp) -> None:
         now_s, was_contested = at.at_s, bool(self.boots.rivals)
         met = self.boots.hello(hello.boot, now_s)
-        if met is Met.RIVALS:
+        if met is HelloResult.RIVALS:
             if not was_contested:
                 self._contest(now_s)
             return
-        if met is not Met.SAME:
-            self._changed_boot(hello.boot, at, restarted=met is Met.RESTARTED)
+        if met is not HelloResult.SAME:
+            self._switch_boot(hello.boot, at, restarted=met is HelloResult.RESTARTED)
         if hello.protocol != messages.PROTOCOL and (self.hello is None or self.hello.protocol != hello.protocol):
             self._outlet.remark(
                 f"the board speaks version {hello.protocol} of the framing, the harness version {messages.PROTOCOL}"
@@ -368,7 +368,7 @@ class BoardSession:
             self._outlet.tell(Status(self._source, Stamp(now_s), DeviceState.IDLE, "the board sends hello again"))
         self._outlet.back(BOARD)
 
-    def _changed_boot(self, boot: str, at: Stamp, *, restarted: bool) -> None:
+    def _switch_boot(self, boot: str, at: Stamp, *, restarted: bool) -> None:
         """Another boot is now current."""
         if restarted:
             # Report the restart before the sound that it cut off, so that the session knows the reason.
@@ -416,13 +416,13 @@ class BoardSession:
             return
         self._schedule.answered()
         match self.clock.ping(sent_s, pong.received_us, pong.sent_us, now_s):
-            case Sync.IMPOSSIBLE:
+            case PingResult.IMPOSSIBLE:
                 return
-            case Sync.JUMPED:
+            case PingResult.JUMPED:
                 self._outlet.remark("its clock has jumped")
                 self._schedule.burst()
                 self._asks_hello, self._clock_told_s = True, _NEVER
-            case Sync.TAKEN:
+            case PingResult.TAKEN:
                 pass
         self._pongs += 1
         first = max(self._wire.first_pings, 8)
@@ -445,7 +445,7 @@ class BoardSession:
                 elif missing := self.events.resume(ack.events):
                     self._outlet.remark(f"events missing: {missing} (the board no longer had them)")
             case AudioAnswer.FOREIGN if self._wire.loses:
-                self._wonder()
+                self._suspect_restart()
                 return
             case AudioAnswer.FOREIGN:
                 if self._last_ack is not None and ack.next >= self._last_ack.next:
@@ -467,7 +467,7 @@ class BoardSession:
         elif self.link.heard > playing.start:
             self._prove(Proof.ACKNOWLEDGED, now_s)
 
-    def _wonder(self) -> None:
+    def _suspect_restart(self) -> None:
         """Something that this boot cannot have sent: the board may have restarted."""
         self._asks_hello = self._asks_sync = True
 
@@ -552,7 +552,7 @@ class BoardSession:
             self.events.settle(playing.needed)
             self._end(now_s, complete=False, why=why)
 
-    def _begin(self, playing: Playing, now_s: float) -> None:
+    def _begin(self, playing: ActivePlay, now_s: float) -> None:
         if not playing.started:
             playing.started = True
             audio_s = self.link.line_s(playing.start)

@@ -25,7 +25,7 @@ Arrived = tuple[Event | Log | None, Stamp]
 """An event (None: its payload is invalid) and its arrival."""
 
 
-class Met(Enum):
+class HelloResult(Enum):
     """What a hello means.
 
     FIRST: no boot was known. SAME: the known one. RESTARTED: a new boot replaces the known one.
@@ -59,23 +59,23 @@ class Boots:
         """Whether its hello has arrived."""
         return boot in self._alive_s
 
-    def hello(self, boot: str, now_s: float) -> Met:
+    def hello(self, boot: str, now_s: float) -> HelloResult:
         known, before = self.known(boot), self.current
         self._alive_s[boot] = now_s
         if self.rivals:
             alive = tuple(other_boot for other_boot, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
             if len(alive) > 1 or now_s - self._contested_s < QUIET_S:
-                return Met.RIVALS
+                return HelloResult.RIVALS
             self.rivals = ()
             self.current = boot
-            return Met.RETURNED if known else Met.RESTARTED
+            return HelloResult.RETURNED if known else HelloResult.RESTARTED
         if boot == before:
-            return Met.SAME
+            return HelloResult.SAME
         if known and not self._alone:
             self._contest(boot, now_s)
-            return Met.RIVALS
+            return HelloResult.RIVALS
         self.current = boot
-        return Met.RESTARTED if before else Met.FIRST
+        return HelloResult.RESTARTED if before else HelloResult.FIRST
 
     def answered(self, boot: str, now_s: float) -> bool:
         """A boot has answered a recent question. Returns True if this first reveals a second board."""
@@ -91,7 +91,7 @@ class Boots:
         self.rivals, self._contested_s = (self.current, boot), now_s
 
 
-class Offered(Enum):
+class EventDecision(Enum):
     """What to do with an event.
 
     TAKEN: acknowledge it. LEFT: ignore it, since it will be resent. STRANGE: ask which board is speaking."""
@@ -129,23 +129,23 @@ class ResentEvents:
         self._told.clear()
         self._waited_s = 0.0
 
-    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
+    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> EventDecision:
         """Accepts an event; `due` then returns those ready to be reported."""
         if self._from_first:
             self._expected = max(1, seq - KEPT_BY_BOARD + 1)
             self._from_first, self._is_first = False, True
         if self._expected is None:
-            return Offered.LEFT
+            return EventDecision.LEFT
         if seq < self._expected:
             if seq in self._told and self._told[seq] != event:
-                return Offered.STRANGE
+                return EventDecision.STRANGE
             self.repeated += 1
-            return Offered.TAKEN
+            return EventDecision.TAKEN
         if seq >= self._expected + _AHEAD:
-            return Offered.STRANGE
+            return EventDecision.STRANGE
         self.repeated += seq in self._waiting
         self._waiting[seq] = event, at
-        return Offered.TAKEN
+        return EventDecision.TAKEN
 
     def due(self) -> list[Arrived]:
         ready: list[Arrived] = []
@@ -233,12 +233,12 @@ class DeliveredEvents:
         """Whether it exceeds every number so far."""
         return seq > self._highest >= 0
 
-    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
+    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> EventDecision:
         repeated, gap = self.count(seq)
         self._gap += gap
         if not repeated:
             self._due.append((event, at))
-        return Offered.TAKEN
+        return EventDecision.TAKEN
 
     def due(self) -> list[Arrived]:
         ready, self._due = self._due, []

@@ -14,7 +14,7 @@ from harness.model.frozen import frozen
 from harness.model.observation import Intent
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.model.understanding import Expected, joined
+from harness.model.understanding import ExpectedFrame, joined
 
 RATE_HZ = 48000
 """Sample rate of all sound in the air."""
@@ -162,7 +162,7 @@ class InProcessOptions:
             )
 
 
-class Doing(NamedTuple):
+class DeviceReaction(NamedTuple):
     """What the device does with one query. transcript None: it did not wake. answers_after_s None: no answer.
 
     frame: what it understands; None if the script gives no meaning.
@@ -171,7 +171,7 @@ class Doing(NamedTuple):
     transcript: str | None
     answers_after_s: float | None
     phrase: int
-    frame: Expected | None = None
+    frame: ExpectedFrame | None = None
 
 
 class SimpleDevice:
@@ -183,7 +183,7 @@ class SimpleDevice:
         self._spoke_s: float | None = None
         self._calls = random.Random(f"{seed}:memory")
         self._texts: dict[str, str] = {}
-        self._frames: dict[str, Expected] = {}
+        self._frames: dict[str, ExpectedFrame] = {}
         self._times: dict[str, int] = {}
 
     def remembers(self, called_s: float) -> bool:
@@ -195,19 +195,19 @@ class SimpleDevice:
         """Notes the end of its answer."""
         self._spoke_s = until_s
 
-    def answer(self, doing: Doing, remembers: bool) -> str:
+    def answer(self, doing: DeviceReaction, remembers: bool) -> str:
         """The text of its answer; a device with a memory says whether it remembered."""
         if not self._behaviour.memory_s:
             return PHRASES[doing.phrase]
         return REMEMBERS if remembers else FORGOT
 
-    def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
+    def script(self, waveform_sha: str, text: str, frame: ExpectedFrame | None = None) -> None:
         """Sets the words of a waveform and their meaning: a shortcut, since it detects only energy."""
         self._texts[waveform_sha] = text
         if frame is not None:
             self._frames[waveform_sha] = frame
 
-    def take(self, waveform_sha: str) -> Doing | None:
+    def take(self, waveform_sha: str) -> DeviceReaction | None:
         """Its reaction to a sound; None if the sound does not address it."""
         text = self._texts.get(waveform_sha)
         if text is None:
@@ -217,30 +217,30 @@ class SimpleDevice:
         draw, phrase = chance.random(), chance.randrange(4)
         latency_s = self._behaviour.latency_s * chance.uniform(0.8, 1.2)
         for share, doing in (
-            (self._behaviour.wake_miss_share, Doing(None, None, phrase)),
-            (self._behaviour.mishear_share, Doing(_mishear(text, chance), latency_s, phrase)),
-            (self._behaviour.silent_share, Doing(text, None, phrase)),
-            (self._behaviour.late_share, Doing(text, self._behaviour.late_s, phrase)),
+            (self._behaviour.wake_miss_share, DeviceReaction(None, None, phrase)),
+            (self._behaviour.mishear_share, DeviceReaction(_mishear(text, chance), latency_s, phrase)),
+            (self._behaviour.silent_share, DeviceReaction(text, None, phrase)),
+            (self._behaviour.late_share, DeviceReaction(text, self._behaviour.late_s, phrase)),
         ):
             if draw < share:
                 return self._with_frame(doing, waveform_sha, times)
             draw -= share
-        return self._with_frame(Doing(text, latency_s, phrase), waveform_sha, times)
+        return self._with_frame(DeviceReaction(text, latency_s, phrase), waveform_sha, times)
 
-    def _with_frame(self, doing: Doing, waveform_sha: str, times: int) -> Doing:
+    def _with_frame(self, doing: DeviceReaction, waveform_sha: str, times: int) -> DeviceReaction:
         """Adds what it understands: nothing from wrong words, and sometimes something else from right ones."""
         frame = self._frames.get(waveform_sha)
         if frame is None or doing.transcript is None:
             return doing
         if doing.transcript != self._texts[waveform_sha]:
-            return doing._replace(frame=Expected((), ()))
+            return doing._replace(frame=ExpectedFrame((), ()))
         chance = random.Random(f"{self._seed}:{waveform_sha}:{times}:frame")
         if chance.random() < self._behaviour.misunderstand_share:
-            frame = Expected(frame.intents, frame.slots[:-1]) if frame.slots else Expected((), ())
+            frame = ExpectedFrame(frame.intents, frame.slots[:-1]) if frame.slots else ExpectedFrame((), ())
         return doing._replace(frame=frame)
 
 
-def told(source: str, at: Stamp, frame: Expected) -> Intent:
+def reported_intent(source: str, at: Stamp, frame: ExpectedFrame) -> Intent:
     """The intent that it reports for a frame; a slot that accepts any value gets one."""
     slots = tuple((slot.concept, slot.value or "something") for slot in frame.slots or ())
     return Intent(source, at, joined(frame.intents), slots)
@@ -256,7 +256,7 @@ def _mishear(text: str, chance: random.Random) -> str:
 
 
 @lru_cache(maxsize=8)
-def babble(phrase: int) -> Waveform:
+def synthetic_speech(phrase: int) -> Waveform:
     """Something like a spoken phrase: a hummed tone with moving formants and syllables, −26 dBFS, 0.9–1.8 s."""
     duration_s = 0.9 + 0.3 * phrase
     time_s = np.arange(round(duration_s * RATE_HZ)) / RATE_HZ

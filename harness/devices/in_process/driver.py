@@ -18,14 +18,14 @@ from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.in_process.device import (
     RATE_HZ,
     WAKES_AFTER_S,
-    Doing,
+    DeviceReaction,
     InProcessOptions,
     ScriptedPhrase,
     SimpleDevice,
     WakeAt,
-    babble,
     hear,
-    told,
+    reported_intent,
+    synthetic_speech,
     wakes_in,
     waveform_sha256,
 )
@@ -52,7 +52,7 @@ from harness.model.observation import (
 from harness.model.stimulus import RenderedStimulus, Role, Samples, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.model.understanding import Expected
+from harness.model.understanding import ExpectedFrame
 
 KEPT_S = 600.0
 FLOOR_DBFS = -72.0
@@ -220,7 +220,7 @@ class InProcess:
         self._playing: tuple[str, float, float] | None = None
         self._lock = threads.rlock()
         self._lost = False
-        self._texts: dict[str, tuple[str, Expected | None]] = {}
+        self._texts: dict[str, tuple[str, ExpectedFrame | None]] = {}
         self._phrases: dict[str, ScriptedPhrase] = {}
         self._line_s = 0.0
 
@@ -367,7 +367,7 @@ class InProcess:
         if phrase is not None and phrase.sounds_s is not None and not line:
             at_s, ends_s = phrase.sounds_s
             while at_s < ends_s:
-                at_s = room.air.sound("device", starts_s + at_s, babble(0)).ends_s - starts_s
+                at_s = room.air.sound("device", starts_s + at_s, synthetic_speech(0)).ends_s - starts_s
         for step in range(int(duration_s / PROOF_EVERY_S) + 1):
             tell_at(step * PROOF_EVERY_S, proof, None)
         if not line:
@@ -408,7 +408,7 @@ class InProcess:
 
     # The device
 
-    def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
+    def script(self, waveform_sha: str, text: str, frame: ExpectedFrame | None = None) -> None:
         """Gives the device the words of a waveform (`waveform_sha256`) and their meaning, as a shortcut.
 
         A sound without a script wakes nothing. Call it at any time, on any equipment of the air.
@@ -465,19 +465,19 @@ class InProcess:
             remembers = device.remembers(called_s)
             room.air.at(query_end_s, tag, lambda: understands(doing, remembers))
 
-        def understands(doing: Doing, remembers: bool) -> None:
+        def understands(doing: DeviceReaction, remembers: bool) -> None:
             tells_s = query_end_s + REPORTS_AFTER_S
             transcript = Transcript(connection.id, Stamp(tells_s, 0.01), doing.transcript or "")
             room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
             if doing.frame is not None:
-                intent = told(connection.id, Stamp(tells_s, 0.01), doing.frame)
+                intent = reported_intent(connection.id, Stamp(tells_s, 0.01), doing.frame)
                 room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
             if doing.answers_after_s is not None:
                 room.air.at(query_end_s + doing.answers_after_s, "device", lambda: answers(doing, remembers))
 
-        def answers(doing: Doing, remembers: bool) -> None:
+        def answers(doing: DeviceReaction, remembers: bool) -> None:
             begins_s = query_end_s + (doing.answers_after_s or 0.0)
-            ends_s = room.air.sound("device", begins_s, babble(doing.phrase)).ends_s
+            ends_s = room.air.sound("device", begins_s, synthetic_speech(doing.phrase)).ends_s
             device.spoke(ends_s)
             response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(doing, remembers))
             connection._report(ObservationKind.RESPONSE, response)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from harness.base import threads
 from harness.base.ports import Clock
+from harness.devices.framing.board_messages import BROKER, ReceivedMessage
 from harness.devices.framing.board_session import BOARD, BoardSession
-from harness.devices.framing.board_words import BROKER, Received
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
@@ -50,7 +50,7 @@ def published(message: messages.ToBoard, number: int, owner: str) -> tuple[str, 
     raise ValueError(f"{message} does not go to a board over MQTT")
 
 
-def read(topic: str, payload: bytes) -> Received:
+def read(topic: str, payload: bytes) -> ReceivedMessage:
     """The message on `vh/<device>/<topic>`; Unmapped, with the reason, for anything else."""
     document = parse(payload)
     if not isinstance(document, dict):
@@ -62,12 +62,12 @@ def read(topic: str, payload: bytes) -> Received:
             rate_hz, window = number("rate_hz", 1, 384_000), number("window", 1, 1 << 32)
             phrases = fields.texts("wake_phrases")
             head = number("protocol"), boot, number("time_us"), rate_hz, window
-            return Received(messages.BoardHello(*head, text("firmware"), phrases, text("serial")))
+            return ReceivedMessage(messages.BoardHello(*head, text("firmware"), phrases, text("serial")))
         case "ack":
-            return Received(messages.AudioAck(number("next"), number("events"), number("command")), boot)
+            return ReceivedMessage(messages.AudioAck(number("next"), number("events"), number("command")), boot)
         case "pong":
             pong = messages.Pong(number("token"), number("received_us"), number("sent_us"), fields.flag("listening"))
-            return Received(pong, boot)
+            return ReceivedMessage(pong, boot)
     seq, time_us, sample = (fields.optional_number(name) for name in ("seq", "time_us", "sample"))
     event: messages.Event | messages.Log
     match topic:
@@ -88,7 +88,7 @@ def read(topic: str, payload: bytes) -> Received:
             event = messages.Log(time_us, level, f"{_LEVELS.get(level, level)}: {fields.text('text')}")
         case _:
             raise Unmapped("the topic is not in docs/reference/framing.md")
-    return Received(event, boot, seq)
+    return ReceivedMessage(event, boot, seq)
 
 
 class _Fields:
@@ -176,7 +176,7 @@ GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/res
 """The topics that change the board, and what they carry."""
 
 
-class Feeding:
+class ForeignSenderDetector:
     """Recognises what others send to the board. owner: marks the harness's commands (`by`).
 
     Sound is recognised by its bytes, each as often as the harness sent it."""
@@ -232,7 +232,7 @@ Publish = Callable[[str, bytes, int], None]
 """Topic below the board's own, payload, QoS."""
 
 
-class BoardAtBroker:
+class MqttBoard:
     """Works under the outlet's lock; its own thread sends what is due.
 
     broker_owes: for how long an answer of the broker has been due, s.
@@ -250,7 +250,7 @@ class BoardAtBroker:
         self._id, self._now_s, self._outlet, self._publish = id, clock.now_s, outlet, publish
         self._broker_owes = broker_owes
         self._owner = secrets.token_hex(4)
-        self._feeding = Feeding(self._owner)
+        self._feeding = ForeignSenderDetector(self._owner)
         self._said_unseen = self._ended = False
         self._changed = threads.condition(outlet.lock)
         self.session = BoardSession(
@@ -306,7 +306,7 @@ class BoardAtBroker:
                 )
             self._changed.notify_all()
 
-    def take_given(self, topic: str, payload: bytes) -> None:
+    def take_echo(self, topic: str, payload: bytes) -> None:
         """Takes the echo of a message on `vh/<device>/in/…`, from the harness or another program."""
         with self._changed:
             if description := self._feeding.stranger(topic, payload):

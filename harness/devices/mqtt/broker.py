@@ -18,8 +18,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.base.child_process import ChildProcess, python
-from harness.base.whole_file import write_whole
+from harness.base.child_process import ChildProcess, python_command
+from harness.base.whole_file import write_atomically
 from harness.devices import tcp
 from harness.model.errors import DeviceError
 
@@ -101,7 +101,7 @@ class EmbeddedBroker:
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._port_file.unlink(missing_ok=True)
-        arguments = python(_PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login)
+        arguments = python_command(_PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login)
         self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
     def _await(self) -> None:
@@ -160,7 +160,7 @@ async def serve(
         await broker.start()
     except (BrokerError, OSError) as error:
         raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
-    write_whole(port_file, str(port).encode())
+    write_atomically(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -15,7 +15,7 @@ from harness.devices.mqtt.options import EMBEDDED, MqttOptions, password
 from harness.devices.orders import OrderAnswers
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
-from harness.model.stands import BenchOrder, filled
+from harness.model.positioners import BenchOrder, filled
 
 _LONGEST_MESSAGE = 4096
 _TAKEN_S = 5.0

@@ -18,17 +18,17 @@ from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
-from harness.devices.device_sources import HeardBytes, HeardQueue
+from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
 from harness.devices.framing.board_session import BOARD
 from harness.devices.framing.numbering import DeliveredEvents
 from harness.devices.mqtt import lease
-from harness.devices.mqtt.board import GIVEN, BoardAtBroker
+from harness.devices.mqtt.board import GIVEN, MqttBoard
 from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
 from harness.devices.mqtt.lease import Reservation
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MessageFraming, MqttInjection, MqttOptions, password
 from harness.devices.outlet import DriverOutlet
-from harness.devices.wire.console import ProofPace
+from harness.devices.wire.console import HeartbeatThrottle
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, for_device, observations, parse, shown, topic_matches
 from harness.devices.wire.messages import Set, SetKey, TextCommand
@@ -42,7 +42,7 @@ from harness.model.time import Stamp
 
 
 @frozen
-class JudgedMessage:
+class NumberingResult:
     """What a message's numbers show: a repetition, a restart of the device, or a number of missing messages.
 
     late: it belongs to an earlier boot. beside: the boot taken for the current one, while an earlier boot continues:
@@ -72,23 +72,23 @@ class MappedNumbering:
         self._boot: str | None = None
         self._boots: dict[str, DeliveredEvents] = {}
 
-    def judge(self, document: PlainValue) -> JudgedMessage:
+    def judge(self, document: PlainValue) -> NumberingResult:
         """Judges the next message in the order of arrival."""
         if not isinstance(document, dict):
-            return JudgedMessage()
+            return NumberingResult()
         boot, seq = document.get("boot"), document.get("seq")
         if not isinstance(boot, str | int) or isinstance(boot, bool) or len(str(boot)) > _LONGEST_BOOT_ID:
-            return JudgedMessage()
+            return NumberingResult()
         if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq < _NUMBERS:
             seq = None
         return self._count(str(boot), seq)
 
-    def _count(self, boot: str, seq: int | None) -> JudgedMessage:
+    def _count(self, boot: str, seq: int | None) -> NumberingResult:
         before, beside = self._boot, ""
         if boot != before:
             known = self._boots.get(boot)
             if known is not None and (seq is None or not known.is_next(seq)):
-                return JudgedMessage(late=True)  # usually the last will of an earlier boot
+                return NumberingResult(late=True)  # usually the last will of an earlier boot
             if known is not None:
                 beside = before or ""
                 self._boots[boot] = self._boots.pop(boot)  # the last to be forgotten
@@ -100,9 +100,9 @@ class MappedNumbering:
             self._boot = boot
         rebooted = before is not None and boot != before and not beside
         if seq is None:
-            return JudgedMessage(rebooted=rebooted)
+            return NumberingResult(rebooted=rebooted)
         repeated, missing = self._boots[boot].count(seq)
-        return JudgedMessage(repeated, rebooted, missing, beside=beside)
+        return NumberingResult(repeated, rebooted, missing, beside=beside)
 
 
 _TEXT_MAX_BYTES = 900
@@ -135,11 +135,11 @@ class MqttDevice:
         self._injection = options.injection_of(profile)
         self._mappings = for_device(profile.mappings if profile is not None else (), self._device)
         self._numbering = MappedNumbering()
-        self._pace = ProofPace()
+        self._pace = HeartbeatThrottle()
         self._outlet = DriverOutlet(id, surroundings)
         self._link: BrokerLink | None = None
         self._watch: BrokerLink | None = None
-        self._board: BoardAtBroker | None = None
+        self._board: MqttBoard | None = None
         self._hermes: HermesSound | None = None
         self._lease: Reservation | None = None
         self._gone_before = False
@@ -206,7 +206,7 @@ class MqttDevice:
         if self._vh:
             topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
             topics.add(f"vh/{self._device}/+")
-            self._board = BoardAtBroker(
+            self._board = MqttBoard(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
         if self._injection in (MqttInjection.HERMES, MqttInjection.PLAY_BYTES):
@@ -255,7 +255,7 @@ class MqttDevice:
             self.close()
             raise
 
-    def _watched(self, board: BoardAtBroker) -> BrokerLink | None:
+    def _watched(self, board: MqttBoard) -> BrokerLink | None:
         """A second connection, which sees what others send to the board; None when the broker does not allow it.
 
         On the first one, the echo of the harness's messages would delay the answers to them (Nagle: 44 ms).
@@ -267,7 +267,7 @@ class MqttDevice:
         events = LinkEvents(
             lambda: None,
             lambda _: None,  # the link reports this itself
-            lambda topic, payload, _, retained: None if retained else board.take_given(topic[len(prefix) :], payload),
+            lambda topic, payload, _, retained: None if retained else board.take_echo(topic[len(prefix) :], payload),
             self._outlet.remark,
         )
         surroundings = self._surroundings
@@ -505,7 +505,7 @@ class MqttSource:
     ended = False
 
     def __init__(self, options: MqttOptions, topics: tuple[str, ...]) -> None:
-        self.queue = HeardQueue()
+        self.queue = DeviceOutputQueue()
         self.trouble = ""
         self._folder = tempfile.TemporaryDirectory(prefix="harness-monitor-")
         events = LinkEvents(self._up, self._down, self._message, lambda _: None)
@@ -521,13 +521,13 @@ class MqttSource:
         self._folder.cleanup()
 
     def _up(self) -> None:
-        self.trouble = self._link.rival
+        self.trouble = self._link.client_id_conflict
 
     def _down(self, reason: str) -> None:
         self.trouble = reason
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
-        self.queue.put(HeardBytes(at, threads.wall(), payload, topic, retained))
+        self.queue.put(DeviceOutput(at, threads.wall(), payload, topic, retained))
 
 
 def broker_check(id: str, options: MqttOptions) -> Check:

@@ -13,8 +13,8 @@ import soundfile
 
 from harness.base import threads
 from harness.base.ports import Surroundings
+from harness.devices.active_play import ActivePlay, quantised
 from harness.devices.outlet import DriverOutlet
-from harness.devices.playing import Playing, quantised
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse, pointed
 from harness.model.errors import DeviceError
@@ -59,7 +59,7 @@ class HermesSound:
         self._clock = surroundings.clock
         self._outlet = outlet
         self._publish = publish
-        self._playing: Playing | None = None
+        self._playing: ActivePlay | None = None
 
     def open(self) -> None:
         """Starts what it sends between two sounds."""
@@ -135,7 +135,7 @@ class HermesMicrophone(HermesSound):
                 raise DeviceError(f"{self._id} is already receiving {self._playing.play_id}", remedy="Stop it first")
             if self._clock.now_s() - self._foreign_s < FOREIGN_S:
                 raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch off the site's own microphone")
-            self._playing, self._given = Playing(play_id, samples, self._rate_hz, 0, len(samples)), 0
+            self._playing, self._given = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples)), 0
             self._until_s = self._clock.now_s() + QUIET_AFTER_S
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
@@ -217,7 +217,7 @@ class HermesSpeaker(HermesSound):
         with self._outlet.lock:
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is already playing {self._playing.play_id}", remedy="Stop it first")
-            self._playing = Playing(play_id, samples, self._rate_hz, 0, len(samples), started=True)
+            self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples), started=True)
             self._began_s = self._clock.now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
             late_s = self._clock.real_s(waveform.duration_s + _LATE_S)

@@ -31,7 +31,7 @@ ECHO_S = 1.5
 """If the broker has not returned a claim by then, its access list refused the claim."""
 
 
-class Holding(Enum):
+class LeaseState(Enum):
     """NONE: not claimed (no link). CLAIMED: claim sent. DISPUTED: there was another's lease, and its owner may answer.
     HELD: held by this harness. TAKEN: held by another. UNSEEN: the broker does not deliver the lease.
     """
@@ -59,7 +59,7 @@ class Lease:
 
     def __init__(self, owner: str, name: str) -> None:
         self.owner = owner
-        self.state = Holding.NONE
+        self.state = LeaseState.NONE
         self.other = ""
         """The present or last owner."""
         self._name = name
@@ -68,62 +68,62 @@ class Lease:
         self._due = False
 
     def link_up(self, now_s: float) -> None:
-        self._enter(Holding.CLAIMED, now_s, due=True)
+        self._enter(LeaseState.CLAIMED, now_s, due=True)
         self._other_until_s = None
 
     def link_down(self) -> None:
-        self.state = Holding.NONE
+        self.state = LeaseState.NONE
 
     def take(self, payload: bytes, now_s: float, wall_s: float, *, retained: bool) -> None:
         """Takes a message of the topic; an empty payload means that the lease was released."""
-        if self.state is Holding.NONE:
+        if self.state is LeaseState.NONE:
             return
         seen = _read(payload)
         if seen is None:
-            if not payload and self.state is Holding.TAKEN:
+            if not payload and self.state is LeaseState.TAKEN:
                 self._other_until_s = None
-                self._enter(Holding.CLAIMED, now_s, due=True)
-            elif not payload and self.state is Holding.HELD:
+                self._enter(LeaseState.CLAIMED, now_s, due=True)
+            elif not payload and self.state is LeaseState.HELD:
                 self._due = True  # another harness withdrew the claim that had replaced this lease
             return
         if seen.owner == self.owner:
-            if not retained and self.state in (Holding.CLAIMED, Holding.UNSEEN):
+            if not retained and self.state in (LeaseState.CLAIMED, LeaseState.UNSEEN):
                 there = self._other_until_s is not None and self._other_until_s > wall_s
-                self._enter(Holding.DISPUTED if there else Holding.HELD, now_s)
+                self._enter(LeaseState.DISPUTED if there else LeaseState.HELD, now_s)
             return
         self.other = seen.name
         if retained:
             self._other_until_s = seen.until_s
             return
-        if self.state is Holding.HELD and not (seen.held and seen.owner < self.owner):
+        if self.state is LeaseState.HELD and not (seen.held and seen.owner < self.owner):
             self._due = True  # if both hold it, since one was offline, the lower name keeps it
         else:
-            self._enter(Holding.TAKEN, now_s)
+            self._enter(LeaseState.TAKEN, now_s)
 
     def due(self, now_s: float, wall_s: float) -> bytes | None:
         """The payload to publish now (retained)."""
         gone_s = now_s - self._since_s
         match self.state:
-            case Holding.CLAIMED if not self._due and gone_s >= ECHO_S:
+            case LeaseState.CLAIMED if not self._due and gone_s >= ECHO_S:
                 there = self._other_until_s is not None and self._other_until_s > wall_s
-                self._enter(Holding.TAKEN if there else Holding.UNSEEN, now_s)
-            case Holding.DISPUTED if gone_s >= DEFENCE_S:
-                self._enter(Holding.HELD, now_s, due=True)
-            case Holding.HELD if gone_s >= REFRESH_S:
-                self._enter(Holding.HELD, now_s, due=True)
-            case Holding.TAKEN if gone_s >= EXPIRES_S:
-                self._enter(Holding.CLAIMED, now_s, due=True)
+                self._enter(LeaseState.TAKEN if there else LeaseState.UNSEEN, now_s)
+            case LeaseState.DISPUTED if gone_s >= DEFENCE_S:
+                self._enter(LeaseState.HELD, now_s, due=True)
+            case LeaseState.HELD if gone_s >= REFRESH_S:
+                self._enter(LeaseState.HELD, now_s, due=True)
+            case LeaseState.TAKEN if gone_s >= EXPIRES_S:
+                self._enter(LeaseState.CLAIMED, now_s, due=True)
                 self._other_until_s = None
-        if not self._due or self.state in (Holding.NONE, Holding.TAKEN):
+        if not self._due or self.state in (LeaseState.NONE, LeaseState.TAKEN):
             return None
         self._due = False
-        if self.state is Holding.CLAIMED:
+        if self.state is LeaseState.CLAIMED:
             self._since_s = now_s
         until = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
-        held = self.state is Holding.HELD
+        held = self.state is LeaseState.HELD
         return json.dumps({"owner": self.owner, "name": self._name, "until": until, "held": held}).encode()
 
-    def _enter(self, state: Holding, now_s: float, *, due: bool = False) -> None:
+    def _enter(self, state: LeaseState, now_s: float, *, due: bool = False) -> None:
         self.state, self._since_s, self._due = state, now_s, due
 
 
@@ -163,7 +163,7 @@ class Reservation:
         self._taken, self._free = taken, free
         self._changed = threads.condition()
         self._ended = self._waited = False
-        self._told = Holding.NONE
+        self._told = LeaseState.NONE
         self._thread = threads.thread(self._keep, name="mqtt-lease")
         self._thread.start()
 
@@ -184,22 +184,22 @@ class Reservation:
     def wait(self) -> bool:
         """Waits until the owner is known. False if the broker does not deliver the lease. DeviceError if taken."""
         with self._changed:
-            settled = (Holding.HELD, Holding.TAKEN, Holding.UNSEEN)
+            settled = (LeaseState.HELD, LeaseState.TAKEN, LeaseState.UNSEEN)
             self._changed.wait_for(lambda: self._lease.state in settled, ECHO_S + DEFENCE_S + 1.0)
             state, other = self._lease.state, self._lease.other
             self._waited = True
-        if state is Holding.TAKEN:
+        if state is LeaseState.TAKEN:
             raise DeviceError(
                 f"{self._topic}: the board is reserved by {other}",
                 remedy="End that session first; after a crash the lease expires within a few seconds",
             )
-        return state is Holding.HELD
+        return state is LeaseState.HELD
 
     def close(self) -> None:
         """Releases the lease."""
         with self._changed:
             self._ended = True
-            held = self._lease.state in (Holding.HELD, Holding.DISPUTED, Holding.CLAIMED)
+            held = self._lease.state in (LeaseState.HELD, LeaseState.DISPUTED, LeaseState.CLAIMED)
             self._lease.link_down()
             self._changed.notify_all()
         self._thread.join(1.0)
@@ -223,9 +223,9 @@ class Reservation:
             before, self._told = self._told, state
             if not self._waited or before is state:
                 continue
-            if state is Holding.TAKEN:
+            if state is LeaseState.TAKEN:
                 self._taken(f"the board is reserved by {other}")
-            elif state is Holding.HELD:
+            elif state is LeaseState.HELD:
                 self._free()
 
 

@@ -22,7 +22,7 @@ from harness.base.places import lab_state
 from harness.base.ports import Clock
 from harness.devices.mqtt.broker import EmbeddedBroker
 from harness.devices.mqtt.options import EMBEDDED, LAB, MqttOptions, encryption, password
-from harness.devices.wire.lateness import Stalls
+from harness.devices.wire.lateness import StallDetector
 from harness.model.errors import DeviceError, HarnessError, LabError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
@@ -36,7 +36,7 @@ _SPREAD = 2.0
 _EARLY_KEPT = 16
 
 
-class Pulse:
+class KeepAlive:
     """Publishes an empty message each second (QoS 1, to an unused topic) and waits for the acknowledgement.
 
     A broker that may not take the topic still acknowledges it (MQTT 3.1.1). `frozen(silent_s)` is called, once for each
@@ -58,7 +58,7 @@ class Pulse:
         self._alive = True
         self._alive_s = now_s()
         self._absent_since_s: float | None = None
-        self._stalls = Stalls(_LOOK_S, self._alive_s)
+        self._stalls = StallDetector(_LOOK_S, self._alive_s)
         self._stop = threads.event()
         self._beat_now = threads.event()
         self._thread = threads.thread(self._beat, name="mqtt-pulse")
@@ -213,7 +213,7 @@ class BrokerLink:
         self._client_id = ""
         self._made = client
         self._client: mqtt.Client | None = None
-        self._pulse: Pulse | None = None
+        self._pulse: KeepAlive | None = None
         self._embedded: EmbeddedBroker | None = None
         self._subscribed = threads.event()
         self._answered = threads.event()
@@ -224,7 +224,7 @@ class BrokerLink:
         self._closing = False
 
     @property
-    def rival(self) -> str:
+    def client_id_conflict(self) -> str:
         """The problem if another client seems to use this connection's `client_id`; "" otherwise.
 
         A broker ends the older of two connections of one id. Each client then connects again, and ends the other's.
@@ -289,7 +289,7 @@ class BrokerLink:
         client.on_subscribe = self._guarded(self._taken)
         client.on_publish = self._guarded(self._published)
         client.on_message = self._guarded(self._message)
-        self._pulse = Pulse(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
+        self._pulse = KeepAlive(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
         try:
             # Tries TLS before paho does, since paho reports less about failures and leaks its socket.
             context = encryption(self._options)
@@ -455,7 +455,7 @@ class BrokerLink:
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
         if self.up:
             self._ends_s.append(self._clock.now_s())
-        self._lose(self.rival or f"the connection to the broker is gone: {client.host}:{client.port}{why}")
+        self._lose(self.client_id_conflict or f"the connection to the broker is gone: {client.host}:{client.port}{why}")
         self._follow(client)
 
     def _frozen(self, silent_s: float) -> None:

@@ -9,7 +9,18 @@ import regex
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
+from harness.base.findings import (
+    MAX_TEXT,
+    Id,
+    Keys,
+    Language,
+    Spoken,
+    Text,
+    enum_word,
+    optional,
+    preset,
+    validation_error,
+)
 from harness.base.plugins import Group, names, replacement
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
@@ -19,21 +30,23 @@ MAX_SAMPLE = 65536
 
 def _expression(text: str) -> str:
     if not text or len(text) > MAX_TEXT:
-        raise wrong("the expression is empty or too long", f"Write 1 to {MAX_TEXT} characters")
+        raise validation_error("the expression is empty or too long", f"Write 1 to {MAX_TEXT} characters")
     try:
         regex.compile(text)
     except regex.error as error:
         position = getattr(error, "pos", None)
         where = f" at character {position + 1}" if position is not None else ""
         remedy = "In single quotes \\ is literal and '' is one '. See docs/reference/device-profiles.md"
-        raise wrong(f"not a regular expression: {str(error).partition(' at position')[0]}{where}", remedy) from error
+        raise validation_error(
+            f"not a regular expression: {str(error).partition(' at position')[0]}{where}", remedy
+        ) from error
     return text
 
 
 def _line(text: str) -> str:
     if len(text) > MAX_SAMPLE or any(letter < " " for letter in text):
         problem = f"not a single line of at most {MAX_SAMPLE} characters"
-        raise wrong(problem, "Write several lines as a list; ESC as \\e, bytes \\x00")
+        raise validation_error(problem, "Write several lines as a list; ESC as \\e, bytes \\x00")
     return text
 
 
@@ -43,20 +56,20 @@ def _bytes(text: str) -> str:
             return text
     except ValueError:
         pass
-    raise wrong(f"{text!r} is not a list of bytes", 'Write two hexadecimal digits per byte: "F4 F5 00"')
+    raise validation_error(f"{text!r} is not a list of bytes", 'Write two hexadecimal digits per byte: "F4 F5 00"')
 
 
 def _transport(written: Any) -> str:
     choices = ["none", "log", *names(Group.DRIVERS)]
     if remedy := replacement(Group.DRIVERS, str(written)):
-        raise wrong(f"the driver {written!r} was removed", remedy)
+        raise validation_error(f"the driver {written!r} was removed", remedy)
     if not isinstance(written, str) or written not in choices:
         raise PydanticCustomError("word", "unknown word", {"choices": choices})
     return written
 
 
-Kind = Annotated[ObservationKind, word(ObservationKind)]
-ClockWord = Annotated[ClockKind, word(ClockKind)]
+Kind = Annotated[ObservationKind, enum_word(ObservationKind)]
+ClockWord = Annotated[ClockKind, enum_word(ClockKind)]
 Scale = Annotated[
     float, Field(gt=0, description="The device's full score, such as 255 or 100; scores are divided by it. Default 1.")
 ]
@@ -138,19 +151,19 @@ def _topic(text: str) -> str:
     if any("#" in level for level in levels[:-1]) or any(
         len(level) > 1 and ("#" in level or "+" in level) for level in levels
     ):
-        raise wrong(
+        raise validation_error(
             f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all further levels"
         )
     for name in _PLACEHOLDER.findall(text):
         if name != "device":
-            raise wrong(f"{text!r} contains {{{name}}}", "Use only {device}, the device's id on the bench")
+            raise validation_error(f"{text!r} contains {{{name}}}", "Use only {device}, the device's id on the bench")
     return text
 
 
 class ConsoleKeys(Keys):
     """How the harness reads a device's console."""
 
-    framing: Annotated[Framing, word(Framing)] = preset(
+    framing: Annotated[Framing, enum_word(Framing)] = preset(
         Framing.LINES, "lines (default), vh (the harness's framing and log lines), wyoming (JSON headers with data)."
     )
     baud: int = preset(115200, "Baud rate. Default 115200.", ge=300, le=12_000_000)
@@ -174,7 +187,7 @@ class FramesKeys(Keys):
     length_plus: int = preset(0, "Added to the length field, gives the bytes of the whole frame.", ge=0, le=255)
     body_from: int = Field(ge=1, le=64, description="Offset of the first byte of the body.")
     tail: Bytes | None = optional("Last bytes of a frame. Default: none.")
-    checksum: Annotated[Checksum, word(Checksum)] = preset(
+    checksum: Annotated[Checksum, enum_word(Checksum)] = preset(
         Checksum.NONE, "Checksum before the tail: none (default), sum8, sum16 (low byte first) or xor8."
     )
     checksum_from: int = preset(0, "Offset of the first byte in the checksum. Default 0.", ge=0, le=64)
@@ -184,7 +197,7 @@ class FramesKeys(Keys):
 class AudioKeys(Keys):
     """How the device accepts sound over its connection."""
 
-    dialogue: Annotated[AudioDialogue, word(AudioDialogue)] = Field(
+    dialogue: Annotated[AudioDialogue, enum_word(AudioDialogue)] = Field(
         description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
     rate_hz: int = preset(16000, "Sample rate of that sound. Default 16000.", ge=8000, le=48000)
@@ -272,7 +285,7 @@ def is_pointer(text: str) -> bool:
 
 def _pointer(text: str) -> str:
     if not is_pointer(text):
-        raise wrong(f"{text!r} is not a JSON pointer", POINTER_REMEDY)
+        raise validation_error(f"{text!r} is not a JSON pointer", POINTER_REMEDY)
     return text
 
 
@@ -333,7 +346,7 @@ class ProfileKeys(Keys):
     heartbeat: HeartbeatKeys | None = optional(
         "How the harness notices that the device is gone. Default: by its connection."
     )
-    listening_states: list[Annotated[DeviceState, word(DeviceState)]] = preset(
+    listening_states: list[Annotated[DeviceState, enum_word(DeviceState)]] = preset(
         [], "States that the device reports only while it listens for its wake phrase. Default: none."
     )
     responds: bool = preset(True, "Whether the device speaks. If false, the harness does not wait for a response.")

@@ -11,7 +11,7 @@ import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, attempt, written_in
+from harness.base.findings import Findings, read_content, try_validate
 from harness.base.findings import KeyPath as At
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
@@ -58,16 +58,16 @@ _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 def check_rules(written: Plain, findings: Findings) -> None:
     """Adds the problems of each mapping, line rule and sample whose keys are valid."""
     for number, entry in enumerate(_entries(written, "mappings")):
-        if mapping := attempt(MappingKeys, entry):
+        if mapping := try_validate(MappingKeys, entry):
             _check_mapping(mapping, ("mappings", number), findings)
     for number, entry in enumerate(_entries(written, "lines")):
-        if line := attempt(LineKeys, entry):
+        if line := try_validate(LineKeys, entry):
             _check_line(line, ("lines", number), findings)
     for number, entry in enumerate(_entries(written, "thresholds")):
-        if threshold := attempt(ThresholdKeys, entry):
+        if threshold := try_validate(ThresholdKeys, entry):
             _check_threshold(threshold, ("thresholds", number), findings)
     for number, entry in enumerate(_entries(written, "samples")):
-        if sample := attempt(SampleKeys, entry):
+        if sample := try_validate(SampleKeys, entry):
             _check_sample(sample, ("samples", number), findings)
 
 
@@ -269,7 +269,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     A relative path starts at `beside`. named_by: the profile that takes this one's lines.
     """
     path = find_profile(path_or_id, beside=beside)
-    sha256, written, findings = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
+    sha256, written, findings = read_content(path, FileKind.DEVICE, ProfileKeys, _of_payload)
     check_rules(written, findings)
     findings.refuse()
     keys = ProfileKeys.model_validate(written)

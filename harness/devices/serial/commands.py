@@ -17,7 +17,7 @@ from harness.devices.serial.port import LineGone, SerialLine, find
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.model.stands import BenchOrder
+from harness.model.positioners import BenchOrder
 
 _LONGEST_LINE = 4096
 _DECIMAL = regex.compile(r"\d+[.,]\d+")

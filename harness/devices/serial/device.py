@@ -14,9 +14,9 @@ from harness.base import threads
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
-from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue, now_heard
+from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, DeviceOutputQueue, now_heard
+from harness.devices.framing.board_messages import LINE
 from harness.devices.framing.board_session import BoardSession
-from harness.devices.framing.board_words import LINE
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
 from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer
@@ -163,7 +163,7 @@ class SerialDevice:
         """Ends the thread and releases the port, in any state."""
         self._closing = True
         self._outlet.close()
-        self._poke()
+        self._wake_thread()
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(CLOSE_LIMIT_S)
@@ -187,13 +187,13 @@ class SerialDevice:
             raise DeviceError(f"the board {self.id} reports that it does not accept sound", remedy="Use a loudspeaker")
         with self._lock:
             self.peer.play(play_id, sound, self._clock.now_s())
-        self._poke()
+        self._wake_thread()
 
     def stop(self) -> None:
         """Ends the sound being sent; StimulusEnded(complete=False) follows."""
         with self._lock:
             self.peer.stop(self._clock.now_s())
-        self._poke()
+        self._wake_thread()
 
     def level_dbfs(self) -> float | None:
         """RMS of the last 100 ms sent; None when no sound is being sent."""
@@ -214,7 +214,7 @@ class SerialDevice:
         """Asks the board to reset itself; Status(STARTED) follows."""
         with self._lock:
             self._session().reset()
-        self._poke()
+        self._wake_thread()
 
     def _new_peer(self, path: str) -> Peer:
         options = self._options
@@ -258,7 +258,7 @@ class SerialDevice:
             if self._thread is None or not self._outlet.linked:
                 raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until its link is back")
             command = session.command(message)
-        self._poke()
+        self._wake_thread()
         if not command.done.wait(COMMAND_LIMIT_S):
             with self._lock:
                 session.drop(command)
@@ -267,7 +267,7 @@ class SerialDevice:
                 f"{self.id} has not acknowledged {message}", remedy="Check whether the board restarted or was lost"
             )
 
-    def _poke(self) -> None:
+    def _wake_thread(self) -> None:
         """Wakes the thread."""
         if (bell := self._bell) is not None:
             bell.ring()
@@ -367,7 +367,7 @@ class SerialSource:
 
     def __init__(self, options: SerialOptions, baud: int) -> None:
         self.baud = baud
-        self.queue = HeardQueue()
+        self.queue = DeviceOutputQueue()
         self.trouble = ""
         self._options = options
         self._path = find(options).path

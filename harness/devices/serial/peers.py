@@ -7,12 +7,12 @@ import dataclasses
 import re
 from enum import Enum, auto
 
+from harness.devices.active_play import ActivePlay, quantised
+from harness.devices.framing.board_messages import ReceivedMessage
 from harness.devices.framing.board_session import BoardSession
-from harness.devices.framing.board_words import Received
 from harness.devices.outlet import DriverOutlet
-from harness.devices.playing import Playing, quantised
 from harness.devices.wire.adpcm import EncodedSound, Pcm
-from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
+from harness.devices.wire.console import PROOF_EVERY_S, Console, HeartbeatThrottle
 from harness.devices.wire.frames import Decoder
 from harness.devices.wire.messages import EVENTS, PayloadError, decode, to_frame
 from harness.model.numbers import exact
@@ -73,10 +73,10 @@ class FramedPeer:
                 continue
             seq = piece.seq if piece.kind in EVENTS else None
             try:
-                self.session.take(Received(decode(piece), seq=seq), at)
+                self.session.take(ReceivedMessage(decode(piece), seq=seq), at)
             except PayloadError:
                 if seq is not None:
-                    self.session.take(Received(None, seq=seq), at)  # otherwise it would be resent forever
+                    self.session.take(ReceivedMessage(None, seq=seq), at)  # otherwise it would be resent forever
 
     def output(self, now_s: float) -> bytes:
         return b"".join(to_frame(message, number) for message, number in self.session.due(now_s))
@@ -227,11 +227,11 @@ class ConsolePeer:
         self._rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()
-        self._pace = ProofPace()
+        self._pace = HeartbeatThrottle()
         self._linked = False
         self._held = b""  # start of a line that may belong to the dialogue
         self._at_line_start = True
-        self._playing: Playing | None = None
+        self._playing: ActivePlay | None = None
         self._began_s = 0.0
         self._ends_s: float | None = None
         self._given = 0  # samples of all earlier sounds
@@ -297,7 +297,7 @@ class ConsolePeer:
         if not self._linked:
             self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
-        self._playing = Playing(play_id, sound, RATE_HZ, 0, len(sound))
+        self._playing = ActivePlay(play_id, sound, RATE_HZ, 0, len(sound))
         self._ends_s = None
 
     def stop(self, now_s: float) -> None:

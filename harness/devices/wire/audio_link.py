@@ -57,7 +57,7 @@ class _Piece:
 
 
 @frozen
-class _Flying:
+class _InFlightFrame:
     """A frame that may still be answered. turn: how often the link had gone back when it left."""
 
     start: int
@@ -90,7 +90,7 @@ class AudioLink:
         self._shrink = 0
         self._good = 0
         self._timeouts = 0
-        self._flying: deque[_Flying] = deque()  # in the order of leaving, which is that of their answers
+        self._flying: deque[_InFlightFrame] = deque()  # in the order of leaving, which is that of their answers
         self._timed_again = False
         self._last_s = float("-inf")  # time of the last progress, or of the first sending since
         self._timing: tuple[int, float] | None = None  # end of a chunk sent once, and when
@@ -227,7 +227,7 @@ class AudioLink:
             self.resent += 1
         if self._timing is None and (again or start >= self.sent):
             self._timing = end, now_s
-        self._flying.append(_Flying(start, end, self.went_back))
+        self._flying.append(_InFlightFrame(start, end, self.went_back))
         self._next, self.sent = end, max(self.sent, end)
         data = piece.sound.cut(start - piece.start, end - piece.start)
         return AudioChunk(piece.sound.encoding, start - self._shift, end - start, data)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.base.foreign import as_shown
+from harness.base.foreign import strip_terminal_codes
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
 from harness.devices.wire.lines import LineReading, LineRules
 from harness.devices.wire.mappings import by_type, message_of
@@ -21,7 +21,7 @@ EARLY_S = 0.5
 """A heartbeat of exactly that period is reported each time, even if it arrives slightly early or late."""
 
 
-class ProofPace:
+class HeartbeatThrottle:
     """Selects the heartbeats to report: about one every 5 s, and always the first after a loss.
 
     No clock: it uses the times of the observations.
@@ -216,7 +216,7 @@ class Console:
             self._apart = (earliest_s, latest_s) if latest_s - earliest_s > _BEHIND_S else None
             earliest_s -= 2 * first.error_s + way_s
             at = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
-        text = as_shown(raw)
+        text = strip_terminal_codes(raw)
         message = message_of(text) if self._messages else None
         if message is None:
             return self._mapped.take(text, raw, at)
@@ -276,5 +276,5 @@ class Console:
 
 
 def _is_garbage(raw: bytes) -> bool:
-    text = as_shown(raw.decode("utf-8", errors="replace"))
+    text = strip_terminal_codes(raw.decode("utf-8", errors="replace"))
     return _CONTROL.search(text) is not None

@@ -30,7 +30,7 @@ _GROWTH = 1.25
 _UNANSWERED_S = 0.2
 
 
-class Sync(Enum):
+class PingResult(Enum):
     """Result of a ping: accepted, first of a new fit (the clock has jumped), or rejected as impossible."""
 
     TAKEN = auto()
@@ -85,12 +85,12 @@ class DeviceClock:
         self.boot = boot
         self._forget()
 
-    def ping(self, sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> Sync:
+    def ping(self, sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> PingResult:
         """Adds a ping and its answer; host times in s, just before sending and at arrival."""
         held_s = (answered_us - received_us) * 1e-6
         way_s = arrived_s - sent_s - held_s
         if arrived_s < sent_s or held_s < 0 or way_s < -MOST_DRIFT * held_s - _STEP_S:
-            return Sync.IMPOSSIBLE
+            return PingResult.IMPOSSIBLE
         half_s = max(way_s, 0.0) / 2 + _STEP_S
         bar = _Bar((received_us + answered_us) * 0.5e-6, (sent_s + arrived_s) / 2, half_s)
         jumped = self._origin is not None and self._contradicts(bar)
@@ -100,7 +100,7 @@ class DeviceClock:
         if self._origin is None:
             self._origin = bar
         self._fit()
-        return Sync.JUMPED if jumped else Sync.TAKEN
+        return PingResult.JUMPED if jumped else PingResult.TAKEN
 
     def host_time(self, device_us: int) -> Stamp:
         """Converts a device time to the host's; ValueError before the boot's first answered ping."""

@@ -25,7 +25,7 @@ class Lateness:
         return waited_s if waited_s - wanted_s > _LEAST_S else self.seconds
 
 
-class Stalls:
+class StallDetector:
     """Notices that the host stood still, for threads that cannot: another one looks every so often."""
 
     def __init__(self, every_s: float, now_s: float) -> None:

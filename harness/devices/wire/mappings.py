@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import regex
 
-from harness.base.foreign import as_shown
+from harness.base.foreign import strip_terminal_codes
 from harness.devices.wire.lines import LOST, SLOT, LineFields, Unmapped, lines_lost, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
@@ -252,7 +252,7 @@ def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -
     """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
-    text = as_shown(payload.decode("utf-8", errors="backslashreplace"))
+    text = strip_terminal_codes(payload.decode("utf-8", errors="backslashreplace"))
     try:
         match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
     except TimeoutError as error:

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from harness.base.child_process import python
+from harness.base.child_process import python_command
 from harness.base.plugins import Group, load
-from harness.base.whole_file import whole_stream
+from harness.base.whole_file import atomic_stream
 from harness.lab.assistant.device import AssistantDevice
 from harness.lab.assistant.ears import RATE_HZ, Ears
 from harness.lab.assistant.faults import Faults
@@ -50,7 +50,7 @@ class StateFile:
 
     def write(self) -> None:
         status = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
-        with self._writing, whole_stream(self._path, safe=False) as stream:
+        with self._writing, atomic_stream(self._path, safe=False) as stream:
             stream.write(json.dumps(status).encode())
 
     def keep_fresh(self, stop: threading.Event) -> None:
@@ -160,7 +160,7 @@ def main(arguments: list[str]) -> None:
         _log.info("restarting (fault: restart)")
         rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in again)]
         # Closes the connection to the broker without a goodbye, as at a power failure: the last will is sent.
-        os.execv(sys.executable, python("harness.lab.assistant", *rest))
+        os.execv(sys.executable, python_command("harness.lab.assistant", *rest))
 
 
 def _without_used(arguments: list[str]) -> list[str]:

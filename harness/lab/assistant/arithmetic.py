@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
+from harness.lab.assistant.frame import Memory, Moment, ReportedFrame, SkillAnswer, frame
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
@@ -26,7 +26,7 @@ class Result:
     value: float
 
 
-class Arithmetic:
+class ArithmeticSkill:
     """ "What is seven times eight", "15 percent of 80"; "add five to that" after it."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
@@ -36,7 +36,9 @@ class Arithmetic:
         if match := re.search(rf"\b{_N} percent of {_N}\b", query):
             share, whole = float(match[1]), float(match[2])
             request = _asked(share, "percent of", whole)
-            return _told(f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, request)
+            return _spoken_result(
+                f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, request
+            )
         if match := _SUM.search(query):
             left, word, right = float(match[1]), _operator(match[2]), float(match[3])
             return _calculated(left, word, right, _asked(left, word, right))
@@ -47,11 +49,11 @@ class Arithmetic:
         if last is None:
             return None
         if match := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", query):
-            return _gone_on(last, "plus" if match[1] == "add" else "minus", float(match[2]))
+            return _continued_sum(last, "plus" if match[1] == "add" else "minus", float(match[2]))
         if match := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", query):
-            return _gone_on(last, "times" if match[1] == "multiply" else "divided by", float(match[2]))
+            return _continued_sum(last, "times" if match[1] == "multiply" else "divided by", float(match[2]))
         if match := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", query):
-            return _gone_on(last, match[1], float(match[2]))
+            return _continued_sum(last, match[1], float(match[2]))
         return None
 
 
@@ -59,17 +61,17 @@ def _operator(word: str) -> str:
     return next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
 
 
-def _asked(left: float | None, operator: str, right: float) -> ToldFrame:
+def _asked(left: float | None, operator: str, right: float) -> ReportedFrame:
     first = [] if left is None else [("number", say_number(left))]
     return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
 
 
-def _gone_on(last: Result, name: str, right: float) -> SkillAnswer:
+def _continued_sum(last: Result, name: str, right: float) -> SkillAnswer:
     """Continues with the previous result, which is not part of the new request."""
     return _calculated(last.value, name, right, _asked(None, name, right))
 
 
-def _calculated(left: float, name: str, right: float, request: ToldFrame) -> SkillAnswer:
+def _calculated(left: float, name: str, right: float, request: ReportedFrame) -> SkillAnswer:
     match name:
         case "plus":
             value = left + right
@@ -81,10 +83,10 @@ def _calculated(left: float, name: str, right: float, request: ToldFrame) -> Ski
             if right == 0:
                 return SkillAnswer("Nothing can be divided by zero.", request)
             value = left / right
-    return _told(f"{say_number(left)} {name} {say_number(right)} is", value, request)
+    return _spoken_result(f"{say_number(left)} {name} {say_number(right)} is", value, request)
 
 
-def _told(sentence: str, value: float, request: ToldFrame) -> SkillAnswer:
+def _spoken_result(sentence: str, value: float, request: ReportedFrame) -> SkillAnswer:
     if not math.isfinite(value) or abs(value) >= 1e15:
         return SkillAnswer("That number is too large for me.", request)
     return SkillAnswer(f"{sentence} {say_number(value)}.", request, Result(value))

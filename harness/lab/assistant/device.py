@@ -20,11 +20,11 @@ import soxr
 from harness.base.ports import Recogniser
 from harness.lab.assistant.dialogue import Dialogue, Reply
 from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
-from harness.lab.assistant.faults import Faults, Worse
-from harness.lab.assistant.frame import Moment, acted_out, frame, misunderstood
-from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, in_a_row
+from harness.lab.assistant.faults import FaultEffect, Faults
+from harness.lab.assistant.frame import Moment, frame, misunderstood, wrong_reply
+from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, concatenate
 from harness.lab.assistant.report import Reporter
-from harness.lab.assistant.settings import AssistantSettings, Deed, ReportKind
+from harness.lab.assistant.settings import AssistantSettings, FaultAction, ReportKind
 from harness.lab.assistant.skills import PLAY_MUSIC
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
@@ -96,7 +96,7 @@ class AssistantDevice:
         self._said: _Utterance | None = None
         self._ringing: _Ringing | None = None
         self._called_s = 0.0
-        self._pending: tuple[float, Reply, Worse] | None = None
+        self._pending: tuple[float, Reply, FaultEffect] | None = None
         self._end_of_query_s = 0.0
         self._beat_s = -HEARTBEAT_S
 
@@ -202,35 +202,35 @@ class AssistantDevice:
         if self._ringing is not None:
             self._understood_while_ringing(text, self._ringing)
             return
-        worse = self._faults.worsen(self.wakes, text)
+        worse = self._faults.degrade(self.wakes, text)
         _log.info("heard %r%s", text, "" if worse.text == text else f", replaced by {worse.text!r} (fault: mishear)")
         if worse.text:
             self._reporter.say(ReportKind.TRANSCRIPT, text=worse.text, final=True)
-        if Deed.RESTART in worse.deeds:
+        if FaultAction.RESTART in worse.deeds:
             self.restart = True
             return
         reply = self._answered(worse)
         self._reporter.say(ReportKind.INTENT, **reply.frame.told())
-        if Deed.ODD_WORDS in worse.deeds and reply.text:
+        if FaultAction.ODD_WORDS in worse.deeds and reply.text:
             reply = replace(reply, text=ODD)
-        if not reply.text or Deed.SILENT in worse.deeds:
+        if not reply.text or FaultAction.SILENT in worse.deeds:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
             return
         self._pending = (time.monotonic() + worse.late_s, reply, worse)
 
-    def _answered(self, worse: Worse) -> Reply:
+    def _answered(self, worse: FaultEffect) -> Reply:
         """The reply with the faults of this query applied."""
         before = self._dialogue.kept
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         heard_frame = misunderstood(reply.frame, worse.slips)
-        if Deed.NO_EFFECT in worse.deeds or heard_frame != reply.frame:
+        if FaultAction.NO_EFFECT in worse.deeds or heard_frame != reply.frame:
             self._dialogue.put_back(before)
         if heard_frame == reply.frame:
             return reply
         _log.info("understood %s (fault)", heard_frame.told())
         self._dialogue.close()
-        return Reply(acted_out(heard_frame), frame=heard_frame)
+        return Reply(wrong_reply(heard_frame), frame=heard_frame)
 
     def _understood_while_ringing(self, text: str, ringing: _Ringing) -> None:
         """Speech without the wake phrase is ignored, except for words that end the ringing."""
@@ -264,11 +264,11 @@ class AssistantDevice:
         self._reporter.say(ReportKind.RESPONSE, text=ringing.text, alert=True)
         self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
 
-    def _answer(self, reply: Reply, worse: Worse) -> None:
+    def _answer(self, reply: Reply, worse: FaultEffect) -> None:
         self._reporter.say(ReportKind.RESPONSE, text=reply.text)
-        if Deed.KEEP_TALKING in worse.deeds:
+        if FaultAction.KEEP_TALKING in worse.deeds:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
-        elif Deed.TWO_PART_ANSWER in worse.deeds:
+        elif FaultAction.TWO_PART_ANSWER in worse.deeds:
             self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             music = self._mouth.music() if PLAY_MUSIC in reply.frame.intents else None
@@ -288,11 +288,11 @@ class AssistantDevice:
         try:
             sound = self._mouth.spoken(text)
             if times > 1:
-                sound = in_a_row(*[sound] * times, gap_s=_BREATH_S)
+                sound = concatenate(*[sound] * times, gap_s=_BREATH_S)
             if then is not None:
-                sound = in_a_row(_at_48k(sound), then, gap_s=_BREATH_S)
+                sound = concatenate(_at_48k(sound), then, gap_s=_BREATH_S)
             if first is not None:
-                sound = in_a_row(_at_48k(first), _at_48k(sound), gap_s=gap_s)
+                sound = concatenate(_at_48k(first), _at_48k(sound), gap_s=gap_s)
             self._ears.cover()
             self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1

@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from harness.lab.assistant.arithmetic import Arithmetic, plain
-from harness.lab.assistant.frame import NOTHING, Memory, Moment, SkillAnswer, ToldFrame, frame
+from harness.lab.assistant.arithmetic import ArithmeticSkill, plain
+from harness.lab.assistant.frame import NOTHING, Memory, Moment, ReportedFrame, SkillAnswer, frame
 from harness.lab.assistant.settings import AssistantSettings
-from harness.lab.assistant.skills import Alarm, ClockSkill, Facts, Music, Shopping, Skill, Timer, Timers, Weather
+from harness.lab.assistant.skills import (
+    Alarm,
+    ClockSkill,
+    FactsSkill,
+    MusicSkill,
+    ShoppingSkill,
+    Skill,
+    Timer,
+    TimerSkill,
+    WeatherSkill,
+)
 from harness.model.frozen import frozen
 
 UNKNOWN = "Sorry, I don't know that one."
@@ -29,7 +39,7 @@ class Reply:
 
     text: str
     open: bool = False
-    frame: ToldFrame = NOTHING
+    frame: ReportedFrame = NOTHING
 
 
 @frozen
@@ -49,22 +59,22 @@ class Dialogue:
         self._memory = Memory(max(settings.memory_s, 0.0))
         self._awaits_s: float | None = None
         self._slot = ""
-        self.timers = Timers()
-        self.shopping = Shopping()
+        self.timers = TimerSkill()
+        self.shopping = ShoppingSkill()
         self._skills: tuple[Skill, ...] = (
             self.timers,
             self.shopping,
-            Weather(),
+            WeatherSkill(),
             ClockSkill(),
-            Facts(),
-            Music(),
-            Arithmetic(),
+            FactsSkill(),
+            MusicSkill(),
+            ArithmeticSkill(),
         )
 
     def hear(self, text: str, moment: Moment) -> Reply:
         """The reply to a recognised text. "" means that nothing was understood, which closes an open dialogue."""
         query = plain(text, self._settings.wake_phrase)
-        self._memory.attend(moment)
+        self._memory.begin_query(moment)
         was_open = self.is_open(moment)
         slot, self._slot, self._awaits_s = self._slot, "", None
         if not query:
@@ -132,7 +142,7 @@ class Dialogue:
         return self.timers.due(moment)
 
     def _asked(self, query: str, moment: Moment) -> Reply | None:
-        answer = self._two_wishes(query, moment) or self._one_wish(query, moment)
+        answer = self._two_requests(query, moment) or self._one_request(query, moment)
         if answer is None:
             return None
         wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
@@ -143,22 +153,22 @@ class Dialogue:
             self._slot = query if _SLOTS.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
-    def _one_wish(self, query: str, moment: Moment) -> SkillAnswer | None:
+    def _one_request(self, query: str, moment: Moment) -> SkillAnswer | None:
         for skill in self._skills:
             answer = skill.answer(query, self._memory, moment)
             if answer is not None:
                 return answer
         return None
 
-    def _two_wishes(self, query: str, moment: Moment) -> SkillAnswer | None:
+    def _two_requests(self, query: str, moment: Moment) -> SkillAnswer | None:
         """Two requests joined by "and", if each is complete and the first is not answered by a question."""
         where = _ONE_MORE.search(query)
         if where is None:
             return None
         before = self.kept
-        first = self._one_wish(query[: where.start()], moment)
+        first = self._one_request(query[: where.start()], moment)
         if first is not None and not first.asks:
-            second = self._two_wishes(query[where.end() :], moment) or self._one_wish(query[where.end() :], moment)
+            second = self._two_requests(query[where.end() :], moment) or self._one_request(query[where.end() :], moment)
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
         self.put_back(before)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from harness.lab.assistant.settings import SLIPS, Deed, FaultRule
+from harness.lab.assistant.settings import SLIPS, FaultAction, FaultRule
 from harness.model.frozen import frozen
 
 
 @frozen
-class Worse:
+class FaultEffect:
     """The effect of the faults on one query: the words it understands, and how it answers.
 
     deeds: of all faults that apply. slips: the faults of understanding that apply, for `frame.misunderstood`.
@@ -18,7 +18,7 @@ class Worse:
 
     text: str
     late_s: float = 0.0
-    deeds: frozenset[Deed] = frozenset()
+    deeds: frozenset[FaultAction] = frozenset()
     slips: tuple[FaultRule, ...] = ()
 
 
@@ -42,7 +42,7 @@ class Faults:
         """Whether the wake event with that number (from 1) is to be ignored."""
         return bool([number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)])
 
-    def worsen(self, wake: int, text: str) -> Worse:
+    def degrade(self, wake: int, text: str) -> FaultEffect:
         """The effect on the text recognised after that wake event. `when` matches the text as recognised."""
         heard, late_s, deeds = text, 0.0, set()
         slips: list[FaultRule] = []
@@ -51,16 +51,16 @@ class Faults:
             if not self._strikes(number, wake, text):
                 continue
             deeds.add(rule.deed)
-            if rule.deed is Deed.MISHEAR:
+            if rule.deed is FaultAction.MISHEAR:
                 heard = rule.heard_as
-            elif rule.deed is Deed.LATE:
+            elif rule.deed is FaultAction.LATE:
                 late_s = max(late_s, rule.late_s)
             elif rule.deed in SLIPS:
                 slips.append(rule)
-        return Worse(heard, late_s, frozenset(deeds), tuple(slips))
+        return FaultEffect(heard, late_s, frozenset(deeds), tuple(slips))
 
     def _numbers(self, *, missing_wake: bool) -> list[int]:
-        return [n for n, rule in enumerate(self._rules) if (rule.deed is Deed.MISS_WAKE) == missing_wake]
+        return [n for n, rule in enumerate(self._rules) if (rule.deed is FaultAction.MISS_WAKE) == missing_wake]
 
     def _strikes(self, number: int, wake: int, text: str | None) -> bool:
         rule = self._rules[number]

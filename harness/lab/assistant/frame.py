@@ -7,21 +7,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from harness.lab.assistant.settings import Deed, FaultRule
+from harness.lab.assistant.settings import FaultAction, FaultRule
 from harness.model.bench import PlainValue
 from harness.model.frozen import frozen
 from harness.model.understanding import Slot, joined
 
 
 @frozen
-class ToldFrame:
+class ReportedFrame:
     """intents: sorted, without repetition; () if nothing was understood. slots: in the order of the words."""
 
     intents: tuple[str, ...] = ()
     slots: tuple[Slot, ...] = ()
 
-    def __add__(self, other: ToldFrame) -> ToldFrame:
-        return ToldFrame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
+    def __add__(self, other: ReportedFrame) -> ReportedFrame:
+        return ReportedFrame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
 
     def told(self) -> dict[str, PlainValue]:
         """As it is sent: intents joined with `#` ("" for none), and slots as a list, which may repeat a name."""
@@ -29,26 +29,26 @@ class ToldFrame:
         return {"name": joined(self.intents), "slots": slots}
 
 
-NOTHING = ToldFrame()
+NOTHING = ReportedFrame()
 """Words were recognised, but nothing was understood."""
 
 
-def frame(intent: str, *slots: tuple[str, str]) -> ToldFrame:
+def frame(intent: str, *slots: tuple[str, str]) -> ReportedFrame:
     """One intent with its slots: (concept, value)."""
-    return ToldFrame((intent,), tuple(Slot(concept, value) for concept, value in slots))
+    return ReportedFrame((intent,), tuple(Slot(concept, value) for concept, value in slots))
 
 
-def misunderstood(right: ToldFrame, slips: Sequence[FaultRule]) -> ToldFrame:
+def misunderstood(right: ReportedFrame, slips: Sequence[FaultRule]) -> ReportedFrame:
     """The frame after faults of understanding, in their order. A fault without anything to change has no effect."""
     wrong = right
     for rule in slips:
         at = next((n for n, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)), None)
         match rule.deed:
-            case Deed.OTHER_INTENT if wrong.intents:
+            case FaultAction.OTHER_INTENT if wrong.intents:
                 wrong = replace(wrong, intents=(rule.heard_as,))
-            case Deed.LOSE_SLOT if at is not None:
+            case FaultAction.LOSE_SLOT if at is not None:
                 wrong = replace(wrong, slots=(*wrong.slots[:at], *wrong.slots[at + 1 :]))
-            case Deed.WRONG_VALUE if at is not None:
+            case FaultAction.WRONG_VALUE if at is not None:
                 spoilt = replace(wrong.slots[at], value=rule.heard_as)
                 wrong = replace(wrong, slots=(*wrong.slots[:at], spoilt, *wrong.slots[at + 1 :]))
             case _:
@@ -56,7 +56,7 @@ def misunderstood(right: ToldFrame, slips: Sequence[FaultRule]) -> ToldFrame:
     return wrong
 
 
-def acted_out(wrong: ToldFrame) -> str:
+def wrong_reply(wrong: ReportedFrame) -> str:
     """The reply to a query that it misunderstood on purpose, and on which it does not act."""
     wanted = [intent.replace("_", " ") for intent in wrong.intents]
     return f"Okay, {', '.join([*wanted, *(slot.value or '' for slot in wrong.slots)])}."
@@ -89,7 +89,7 @@ class SkillAnswer:
     """
 
     text: str
-    frame: ToldFrame
+    frame: ReportedFrame
     subject: object = None
     asks: bool = False
 
@@ -109,7 +109,7 @@ class Memory:
         self._wait_s = self._memory_s if wait_s is None else wait_s
         self._until_s = now_s + self._wait_s
 
-    def attend(self, moment: Moment) -> None:
+    def begin_query(self, moment: Moment) -> None:
         """A user speaks: what has expired by then is dropped, and the rest is kept while the user speaks."""
         if moment.began_s > self._until_s:
             self.forget()

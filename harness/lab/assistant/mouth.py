@@ -54,7 +54,7 @@ class AssistantMouth:
         return Waveform(np.tile(once, math.ceil(MUSIC_S * RATE_HZ / len(once)))[: round(MUSIC_S * RATE_HZ)], RATE_HZ)
 
 
-def in_a_row(*waveforms: Waveform, gap_s: float) -> Waveform:
+def concatenate(*waveforms: Waveform, gap_s: float) -> Waveform:
     """The sounds with silence between them; SoundError if their rates differ."""
     rates = {waveform.rate_hz for waveform in waveforms}
     if len(rates) != 1:

@@ -34,7 +34,7 @@ class ReportKind(StrEnum):
     STATE = "state"
 
 
-class Deed(StrEnum):
+class FaultAction(StrEnum):
     """The effect of a fault.
 
     - MISHEAR: understands other words
@@ -63,9 +63,9 @@ class Deed(StrEnum):
     WRONG_VALUE = "wrong_value"
 
 
-SLIPS = frozenset((Deed.OTHER_INTENT, Deed.LOSE_SLOT, Deed.WRONG_VALUE))
+SLIPS = frozenset((FaultAction.OTHER_INTENT, FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE))
 """Faults of understanding: the words are right, but their meaning is wrong."""
-_IN_OTHER_WORDS = (Deed.MISHEAR, Deed.OTHER_INTENT, Deed.WRONG_VALUE)
+_IN_OTHER_WORDS = (FaultAction.MISHEAR, FaultAction.OTHER_INTENT, FaultAction.WRONG_VALUE)
 
 
 @frozen
@@ -81,7 +81,7 @@ class FaultRule:
     - late_s: of LATE
     """
 
-    deed: Deed
+    deed: FaultAction
     when: re.Pattern[str] | None = None
     wakes: frozenset[int] | None = None
     probability: float = 1.0
@@ -206,23 +206,23 @@ def _installed(findings: Findings, path: list[str | int], group: Group, name: st
 
 
 def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
-    if fault.do not in {str(deed) for deed in Deed}:
-        findings.add(["faults", number, "do"], f"{fault.do!r} is not a fault", f"Use one of: {', '.join(Deed)}")
+    if fault.do not in {str(deed) for deed in FaultAction}:
+        findings.add(["faults", number, "do"], f"{fault.do!r} is not a fault", f"Use one of: {', '.join(FaultAction)}")
         return None
-    deed = Deed(fault.do)
+    deed = FaultAction(fault.do)
     if (deed in _IN_OTHER_WORDS) != (fault.heard_as is not None):
         if fault.heard_as is None:
             problem, remedy = f"{deed} needs `as`", "Add, for example, as: other words"
         else:
             problem, remedy = f"`as` is not allowed with {deed}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
         findings.add(["faults", number], problem, remedy)
-    if fault.slot is not None and deed not in (Deed.LOSE_SLOT, Deed.WRONG_VALUE):
+    if fault.slot is not None and deed not in (FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE):
         findings.add(
             ["faults", number], f"`slot` is not allowed with {deed}", "Remove it, or use lose_slot or wrong_value"
         )
-    if fault.late_s is not None and deed is not Deed.LATE:
+    if fault.late_s is not None and deed is not FaultAction.LATE:
         findings.add(["faults", number], f"`late_s` is not allowed with {deed}", "Remove it, or use late")
-    if deed is Deed.MISS_WAKE and fault.when is not None:
+    if deed is FaultAction.MISS_WAKE and fault.when is not None:
         findings.add(
             ["faults", number],
             "`when` cannot be used with miss_wake: there is no text to match",

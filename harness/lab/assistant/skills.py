@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Protocol
 
 from harness.lab.assistant.arithmetic import say_list, say_number
-from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
+from harness.lab.assistant.frame import Memory, Moment, ReportedFrame, SkillAnswer, frame
 from harness.model.frozen import frozen
 
 
@@ -20,7 +20,7 @@ class Skill(Protocol):
 
 
 @frozen
-class DateAsked:
+class DateContext:
     """The last subject was a date."""
 
     days_ahead: int
@@ -43,7 +43,7 @@ class ClockSkill:
             day = re.search(r"\b(yesterday|today|tomorrow)", query)
             return self._date(_DAYS[day[1]] if day else 0, day[1] if day else "", moment)
         follow_up = _FOLLOW_UP.match(query)
-        last_date = memory.recall(DateAsked, moment.now_s)
+        last_date = memory.recall(DateContext, moment.now_s)
         if follow_up and last_date is not None:
             word = follow_up[3]
             days = last_date.days_ahead if word == "that" else _DAYS[word]
@@ -54,7 +54,7 @@ class ClockSkill:
         day = moment.wall + timedelta(days=days_ahead)
         word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
         request = frame("get_date", *([("day", said_day)] if said_day else []))
-        return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", request, DateAsked(days_ahead))
+        return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", request, DateContext(days_ahead))
 
 
 def spoken_time(at: datetime) -> str:
@@ -65,7 +65,7 @@ def spoken_time(at: datetime) -> str:
     return f"{hour}{minutes} {half}"
 
 
-class Music:
+class MusicSkill:
     """ "Play some music". The device plays a tune behind the answer."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
@@ -75,7 +75,7 @@ class Music:
 _KNOWN = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text("utf-8"))
 
 
-class Facts:
+class FactsSkill:
     """ "What are the names of the moons of Mars", "what color is my shirt"."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
@@ -91,7 +91,7 @@ class Facts:
 _LIST = r"(?:my |the |our )?(?:shopping )?list"
 
 
-class Shopping:
+class ShoppingSkill:
     """ "Add milk to my shopping list", "what's on my shopping list", "clear my shopping list"."""
 
     def __init__(self) -> None:
@@ -132,14 +132,14 @@ class Alarm:
 
 
 @frozen
-class HalfAsked:
+class PendingAlarm:
     """An alarm was requested at a time without a.m. or p.m."""
 
     hour: int
     minute: int
 
 
-class Timers:
+class TimerSkill:
     """Counts down and rings. `due` returns what has ended since its last call."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Timers:
         self.alarms: list[Alarm] = []
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        question = memory.recall(HalfAsked, moment.now_s)
+        question = memory.recall(PendingAlarm, moment.now_s)
         if question is not None and (half := _half(query)):
             return self._set_alarm(question.hour, question.minute, half, moment)
         if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", query):
@@ -201,7 +201,7 @@ class Timers:
         if hour > 23 or minute > 59:
             return SkillAnswer("There is no such time.", wanted)
         if half is None and 1 <= hour <= 12:
-            return SkillAnswer("Is that a.m. or p.m.?", wanted, HalfAsked(hour, minute), asks=True)
+            return SkillAnswer("Is that a.m. or p.m.?", wanted, PendingAlarm(hour, minute), asks=True)
         return self._set_alarm(hour, minute, half, moment)
 
     def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> SkillAnswer:
@@ -249,24 +249,24 @@ _PLACE = re.compile(r"\b(?:in|at|for|of) (?!the )([a-z' ]+?)(?: (?:today|tomorro
 
 
 @frozen
-class PlaceAsked:
+class PlaceChoice:
     """The assistant asked which of these places is meant."""
 
     places: tuple[str, ...]
 
 
 @frozen
-class PlaceSpokenOf:
+class PlaceContext:
     """The last subject was the weather of that place."""
 
     place: str
 
 
-class Weather:
+class WeatherSkill:
     """ "What's the weather in Lincoln?" — "Do you mean …?" — "I have no weather for …"."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        question = memory.recall(PlaceAsked, moment.now_s)
+        question = memory.recall(PlaceChoice, moment.now_s)
         if question is not None:
             for number, place in enumerate(question.places):
                 region = place.partition(", ")[2].lower()
@@ -277,7 +277,7 @@ class Weather:
             if match is None:
                 return _none("here", _asked_for("", query))
             return self._about(match[1].strip(), query)
-        spoken_of = memory.recall(PlaceSpokenOf, moment.now_s)
+        spoken_of = memory.recall(PlaceContext, moment.now_s)
         match = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", query)
         if spoken_of is not None and match:
             if match[1] in _FORECAST_DAYS:
@@ -291,15 +291,15 @@ class Weather:
         if not places:
             return _none(name.title(), _asked_for(name, query))
         question = f"Do you mean {places[0]}, or {places[1]}?"
-        return SkillAnswer(question, _asked_for(name, query), PlaceAsked(places), asks=True)
+        return SkillAnswer(question, _asked_for(name, query), PlaceChoice(places), asks=True)
 
 
-def _none(place: str, request: ToldFrame) -> SkillAnswer:
+def _none(place: str, request: ReportedFrame) -> SkillAnswer:
     where = "here" if place == "here" else f"for {place}"
-    return SkillAnswer(f"Sorry, I have no weather {where}.", request, PlaceSpokenOf(place))
+    return SkillAnswer(f"Sorry, I have no weather {where}.", request, PlaceContext(place))
 
 
-def _asked_for(place: str, query: str) -> ToldFrame:
+def _asked_for(place: str, query: str) -> ReportedFrame:
     """The place in lower case, without commas, and the day if one was named."""
     day = re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", query)
     named = [("place", place.lower().replace(",", ""))] if place else []

@@ -11,7 +11,7 @@ from pathlib import PurePath
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.told_later import ToldLater
+from harness.base.lazy_sequence import LazySequence
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.statistics.comparison import ComparedColumns, Counted, difference_of
@@ -333,7 +333,7 @@ def _same_files(first: Evaluated, second: Evaluated, first_keys: FileKeys, other
 
 
 def _only(side: Evaluated, rows: Rows) -> Sequence[str]:
-    return ToldLater(len(rows), lambda at: side.spoken.told(int(rows[at]))[0])
+    return LazySequence(len(rows), lambda at: side.spoken.told(int(rows[at]))[0])
 
 
 def _differing(
@@ -342,7 +342,7 @@ def _differing(
     def differing_file(at: int) -> tuple[str, SpokenFile, SpokenFile]:
         return *first.spoken.told(int(left[at])), second.spoken.told(int(right[at]))[1]
 
-    return ToldLater(len(left), differing_file)
+    return LazySequence(len(left), differing_file)
 
 
 def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys, FileKeys] | None) -> FalseAccepts:

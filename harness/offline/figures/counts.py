@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from harness.model.frozen import frozen
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     FileOutcome,
     LabelledPhrase,
     LeadInRef,
@@ -22,7 +22,7 @@ from harness.model.offline import (
 )
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
-from harness.offline.figures.labelled import counting_labels, match_labels, silent_labels
+from harness.offline.figures.phrase_matching import counting_labels, match_labels, silent_labels
 
 
 class Key(StrEnum):
@@ -80,7 +80,7 @@ class FileVerdict:
     accepted: OfflineSpot | None = None
 
 
-def judged(outcome: FileOutcome, counting: Counting) -> FileVerdict:
+def judged(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """Counts the outcome of a file. An in-vocabulary file shorter than the lead-in is rejected here, since the
     lead-in belongs to counting."""
     errors = (Fact(Key.ERROR, text=outcome.error),) if outcome.error else ()
@@ -99,7 +99,7 @@ def judged(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     return FileVerdict((*errors, *verdict.facts), accepted=verdict.accepted) if errors else verdict
 
 
-def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
+def _rejected(outcome: FileOutcome, counting: CountingRules) -> RejectReason | None:
     if outcome.rejected is not None:
         return outcome.rejected
     if outcome.rate_hz <= 0 or outcome.samples <= 0:
@@ -113,14 +113,14 @@ def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
     return None
 
 
-def as_compared(text: str, counting: Counting) -> tuple[str, ...]:
+def as_compared(text: str, counting: CountingRules) -> tuple[str, ...]:
     """The words of a text as compared: with -n in lower case and without punctuation."""
     from harness.transcripts.words import normalise  # imported here, since it takes long and wake words need no texts
 
     return normalise(text, Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM)
 
 
-def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
+def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """The first spot after the lead-in is the true accept; every other spot is a false accept."""
     commands = outcome.kind is ListKind.REFERENCED
     spots = _in_time(outcome.spots)
@@ -147,7 +147,7 @@ def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     return FileVerdict(tuple(facts), accepted=accepted)
 
 
-def _labelled(outcome: FileOutcome, counting: Counting) -> tuple[Fact, ...]:
+def _labelled(outcome: FileOutcome, counting: CountingRules) -> tuple[Fact, ...]:
     """True accepts, misses and false accepts of a long recording, in order of time."""
     labels, spots = counting_labels(outcome, counting), _in_time(outcome.spots)
     pairs = match_labels([*labels.values()], spots, outcome.engine_rate_hz, counting.tolerance_s)
@@ -164,13 +164,13 @@ def _labelled(outcome: FileOutcome, counting: Counting) -> tuple[Fact, ...]:
     return tuple(fact for _, fact in sorted(facts, key=lambda timed_fact: timed_fact[0]))
 
 
-def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
+def _command(spot: OfflineSpot, reference: str, counting: CountingRules) -> Fact:
     wanted, words = as_compared(reference, counting), as_compared(spot.phrase, counting)
     compared = OfflineSpot(" ".join(words), spot.start, spot.end, spot.score)
     return Fact(Key.CMDTA if wanted == words else Key.CMDSB, compared, " ".join(wanted))
 
 
-def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
+def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """A transcript against its reference. Without a transcript every word is a deletion."""
     from harness.transcripts.words import word_counts
 
@@ -196,7 +196,7 @@ def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
     return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
-def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: Counting) -> bool:
+def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: CountingRules) -> bool:
     """Whether the spot lies before the end of the lead-in. A spot exactly at its end does not."""
     at = spot.end if counting.lead_in_ref is LeadInRef.END else spot.start
     return at * 1000 < counting.lead_in_ms * rate_hz
@@ -276,7 +276,7 @@ class OfflineCounts:
     def has_words(self) -> bool:
         return self.count(Key.STTTA, Key.STTSB, Key.STTFR) > 0
 
-    def false_accepts(self, counting: Counting) -> int:
+    def false_accepts(self, counting: CountingRules) -> int:
         """False accepts in the rate's numerator; in-vocabulary ones with -u only."""
         return self.count(Key.OOVFA, Key.INVFA) if counting.count_in_vocabulary else self.count(Key.OOVFA)
 
@@ -293,7 +293,7 @@ class OfflineCounts:
     def inv_oov_ms(self) -> int:
         return rounded_ms(exact_seconds(self.inv) - exact_seconds(self.accepted))
 
-    def exposure_hours(self, counting: Counting) -> float:
+    def exposure_hours(self, counting: CountingRules) -> float:
         """The false-accept rate's hours: of out-of-vocabulary sound, with -u also of in-vocabulary sound outside
         true accepts."""
         return (self.oov_ms + (self.inv_oov_ms if counting.count_in_vocabulary else 0)) / 3_600_000
@@ -311,7 +311,7 @@ class Tally:
     unknown ones say.
     """
 
-    def __init__(self, counting: Counting, conditions: int = 0, talker_of: TalkerOf | None = None) -> None:
+    def __init__(self, counting: CountingRules, conditions: int = 0, talker_of: TalkerOf | None = None) -> None:
         self._counting, self._conditions, self._talker_of = counting, conditions, talker_of
         self._last: dict[str, tuple[ListKind, int]] = {}
         self.counts = OfflineCounts()

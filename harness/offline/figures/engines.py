@@ -12,7 +12,7 @@ import numpy as np
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OperatingPoint
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.offline.figures.counts import ACCEPTED, FileVerdict
 from harness.offline.figures.det import Det, at_most_false_accepts
 from harness.offline.figures.figures import Figures
@@ -25,7 +25,7 @@ from harness.statistics.significance import Difference
 
 SpokenKey = tuple[str, int, int]
 """A recording with the phrase, by kind and number, and -1; or a labelled phrase in it, by its place as in `Fact`."""
-Ends = Mapping[SpokenKey, Measured]
+Ends = Mapping[SpokenKey, MeasuredDuration]
 """Where phrases, or speech, end in their recordings, in seconds."""
 
 
@@ -189,7 +189,7 @@ def engines_table(
         played_s = heard_s - used.cached_s
         errors = engine.counted.totals.get("WER")
         delays = [
-            Measured(phrase.known_s - ends[key].value_s, ends[key].error_s)
+            MeasuredDuration(phrase.known_s - ends[key].value_s, ends[key].error_s)
             for key, phrase in engine.phrases.items()
             if key in ends and phrase.known_s
         ]
@@ -212,15 +212,17 @@ def engines_table(
 def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, str]) -> Interval | None:
     if not clusters:
         return equal.false_reject_interval
-    return _lost(missed, missed, clusters).share_interval
+    return _missed_columns(missed, missed, clusters).share_interval
 
 
 def _apart(missed: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
     both = [key for key in first if key in missed]
-    return difference_of(Counted.SHARE, *(_lost(side, both, clusters) for side in (missed, first)), paired=True)
+    return difference_of(
+        Counted.SHARE, *(_missed_columns(side, both, clusters) for side in (missed, first)), paired=True
+    )
 
 
-def _lost(missed: Missed, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]) -> ComparedColumns:
+def _missed_columns(missed: Missed, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]) -> ComparedColumns:
     """What an engine missed of some phrases; a phrase of no cluster is one by itself."""
     names = [clusters.get(key, f"\0{key}") for key in keys] if clusters else None
     return ComparedColumns([missed[key] for key in keys], clusters=names)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.model.choices import LimitsOn
+from harness.model.choices import LimitBasis
 from harness.model.frozen import frozen
-from harness.model.offline import Counting
-from harness.offline.asked import DeclaredLimits
+from harness.model.offline import CountingRules
 from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.request import DeclaredLimits
 from harness.offline.wake_log import StatedWords, wake_totals
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
@@ -30,7 +30,7 @@ class Figures:
     with the bytes of an earlier one; 0 where no file was hashed."""
 
     counts: OfflineCounts
-    counting: Counting
+    counting: CountingRules
     totals: dict[str, float]
     false_accepts: Interval | None = None
     false_rejects: Interval | None = None
@@ -50,7 +50,7 @@ class Figures:
         return self.clustering is not None and self.clustering.index > 1 and self.clustering.p < CLUSTERED_P
 
 
-def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
+def totals(counts: OfflineCounts, counting: CountingRules) -> dict[str, float]:
     """The log's totals. Rates use the hours as the log has them; those without data are left out."""
     lines = {key.value: count for key, count in counts.lines.items()}
     word_counts = counts.words
@@ -59,7 +59,7 @@ def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
     return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=words)
 
 
-def figures(tally: Tally, counting: Counting) -> Figures:
+def figures(tally: Tally, counting: CountingRules) -> Figures:
     """The results of what was counted."""
     counts = tally.counts
     hours = counts.exposure_hours(counting)
@@ -121,8 +121,8 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
             value,
             unit=RATE if option == "--max-fa-per-hour" else SHARE,
             interval=interval,
-            of=f"compared: the {'upper end' if limits.on is LimitsOn.BOUND else 'estimate'}",
-            on_bound=limits.on is LimitsOn.BOUND,
+            of=f"compared: the {'upper end' if limits.on is LimitBasis.BOUND else 'estimate'}",
+            on_bound=limits.on is LimitBasis.BOUND,
         )
         for option, words, wanted, value, interval in declared
         if wanted is not None

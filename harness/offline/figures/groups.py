@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.frozen import frozen
-from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
+from harness.model.offline import CountingRules, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
-from harness.offline.figures.labelled import compared
+from harness.offline.figures.phrase_matching import compared
 from harness.statistics.comparison import ComparedColumns, Counted, difference_of
 from harness.statistics.intervals import Interval, Share, garwood
 from harness.statistics.significance import Difference, holm
@@ -72,7 +72,7 @@ class FileBreakdown:
 
 def breakdown(
     outcomes: Iterable[FileOutcome],
-    counting: Counting,
+    counting: CountingRules,
     columns: Mapping[str, Labels],
     by: Sequence[str],
     clustered_by: str,
@@ -95,7 +95,7 @@ def breakdown(
             _add_labelled(tallies, outcome, counting, columns, by, clustered_by, conditions)
         else:
             tallies[", ".join(value(name) or NO_LABEL for name in by), of].add(outcome)
-    parts = gathered((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
+    parts = group_by((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
     rejects = {label: [share for counts in of if (share := _rejects(counts)).total] for label, of in parts.items()}
     accepts = {label: sum(counts.false_accepts(counting) for counts in of) for label, of in parts.items()}
     hours = {label: sum(counts.exposure_hours(counting) for counts in of) for label, of in parts.items()}
@@ -156,7 +156,7 @@ def talker_of(columns: Mapping[str, Labels], clustered_by: str) -> TalkerOf | No
 def _add_labelled(
     tallies: defaultdict[tuple[str, str], Tally],
     outcome: FileOutcome,
-    counting: Counting,
+    counting: CountingRules,
     columns: Mapping[str, Labels],
     by: Sequence[str],
     clustered_by: str,

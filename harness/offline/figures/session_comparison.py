@@ -12,9 +12,9 @@ from dataclasses import field, replace
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed, signed
 from harness.model.offline import OfflineSpot
-from harness.model.record import ReviewWord
+from harness.model.record import ReviewVerdict
 from harness.model.scenario import TrialKind
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.statistics.intervals import LatencyFigures, exact_enough, latency_figures
 from harness.statistics.significance import Discordance
 from harness.wake.counting import Window, match_events
@@ -45,7 +45,7 @@ class Side:
     """One side of a trial. score: of its event, or without one the engine's highest. extra: further events."""
 
     woke: bool
-    delay: Measured | None = None
+    delay: MeasuredDuration | None = None
     score: float | None = None
     extra: int = 0
 
@@ -143,7 +143,7 @@ def compare_device(
         for trial in trials
         if trial.live.delay is not None and trial.offline.delay is not None and exact_enough(trial.live.delay)
     ]
-    differences = [Measured(live.value_s - offline.value_s, live.error_s) for live, offline in delays]
+    differences = [MeasuredDuration(live.value_s - offline.value_s, live.error_s) for live, offline in delays]
     return DeviceComparison(
         device=device,
         trials=tuple(trials),
@@ -235,7 +235,7 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
             continue
         if figures.false_accept(event, True):
             of_trial.setdefault(event.trial_id, []).append((event.offset_s, event.score))
-        elif event.word is ReviewWord.STIMULUS_FAULT:
+        elif event.word is ReviewVerdict.STIMULUS_FAULT:
             faults.setdefault(event.trial_id, []).append(event.offset_s)
     events: list[AmbientEvent] = []
     for play, offline in segments:

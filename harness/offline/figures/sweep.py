@@ -10,11 +10,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from harness.model.choices import ChosenBy
+from harness.model.choices import TargetBasis
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
-from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
-from harness.offline.asked import Aim, SweepTarget
+from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
 from harness.offline.figures.counts import exact_seconds, judged, rounded_ms
 from harness.offline.figures.det import (
     TWV_BETA,
@@ -25,7 +24,8 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.offline.figures.labelled import by_phrase, compared, counting_labels, window
+from harness.offline.figures.phrase_matching import by_phrase, compared, counting_labels, window
+from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.intervals import Interval, clopper_pearson, garwood
 from harness.wake.counting import Window, match_events
 
@@ -185,7 +185,7 @@ class Sweep:
 
     def __init__(
         self,
-        counting: Counting,
+        counting: CountingRules,
         rule: SpotRule,
         points: Iterable[OperatingPoint] = (),
         most: int = MOST_VALUES,
@@ -344,15 +344,15 @@ class PointFigures:
     def keeps(self, target: SweepTarget) -> bool | None:
         """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
         match target.aim:
-            case Aim.FALSE_ACCEPTS:
+            case SweepCriterion.FALSE_ACCEPTS:
                 estimate, interval = self.per_hour, self.per_hour_interval
-            case Aim.FALSE_REJECTS:
+            case SweepCriterion.FALSE_REJECTS:
                 estimate, interval = self.false_rejects, self.false_reject_interval
-            case Aim.COST:
+            case SweepCriterion.COST:
                 return None
         if estimate is None or interval is None:
             return None
-        return (estimate if target.by is ChosenBy.ESTIMATE else interval[1]) <= target.value
+        return (estimate if target.by is TargetBasis.ESTIMATE else interval[1]) <= target.value
 
 
 @frozen
@@ -381,11 +381,11 @@ def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], repor
     """Chooses on one list's curve and counts the other list at that threshold. None if no threshold meets the
     target."""
     match target.aim:
-        case Aim.FALSE_ACCEPTS:
+        case SweepCriterion.FALSE_ACCEPTS:
             index = at_most_false_accepts(on, target.value, target.by)
-        case Aim.FALSE_REJECTS:
+        case SweepCriterion.FALSE_REJECTS:
             index = at_most_false_rejects(on, target.value, target.by)
-        case Aim.COST:
+        case SweepCriterion.COST:
             index = least_cost(on, target.miss_cost, target.accept_cost, target.uses_per_hour)
     if index is None:
         return None

@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.model.errors import InputError
 from harness.model.numbers import counted, exact, exposure, number, p_is, percent
-from harness.model.offline import Counting, ListKind
+from harness.model.offline import CountingRules, ListKind
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
     AmbientFiles,
@@ -29,7 +29,7 @@ from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
 from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
-from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
+from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_events
 from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Difference
@@ -143,7 +143,7 @@ def phrase_name(file: str, label_ms: str) -> str:
     return f"{file} at {label_ms} ms"
 
 
-def _of_journal_again(path: Path, counting: Counting, place: int) -> tuple[str, SpokenFile]:
+def _of_journal_again(path: Path, counting: CountingRules, place: int) -> tuple[str, SpokenFile]:
     """Reads an outcome of a journal again, by the byte at which its line begins, and the number of the phrase."""
     begins, number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
     try:
@@ -205,7 +205,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
         if (spoken_file := _spoken_line(happening)) is not None:
             spoken.add(*spoken_file, begins)
 
-    log = without_happenings(entries(path, called, escaped=escaped), take)
+    log = without_events(entries(path, called, escaped=escaped), take)
     demand_numbers(log, called)
     totals = computed(log, sums)
     rejected = sums.lines["REJECT"]

@@ -14,13 +14,13 @@ from scipy.special import ndtri
 
 from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
-from harness.model.choices import ChosenBy
+from harness.model.choices import TargetBasis
 from harness.model.errors import LogError, PluginError
 from harness.model.numbers import NOTHING, exact, exposure, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
-from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.det import Det, so_far, term_weighted_value
 from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, figures, figures_at, point_of
+from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.text import number_interval, percent_interval
 
 if TYPE_CHECKING:
@@ -106,13 +106,13 @@ FLATTERS = (
 
 
 def target_text(target: SweepTarget) -> str:
-    by = "the estimate" if target.by is ChosenBy.ESTIMATE else "the upper end of its 95 % interval"
+    by = "the estimate" if target.by is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
     match target.aim:
-        case Aim.FALSE_ACCEPTS:
+        case SweepCriterion.FALSE_ACCEPTS:
             return f"at most {exact(target.value)} false accepts per hour ({by})"
-        case Aim.FALSE_REJECTS:
+        case SweepCriterion.FALSE_REJECTS:
             return f"at most {exact(100 * target.value)} % false rejects ({by})"
-        case Aim.COST:
+        case SweepCriterion.COST:
             return (
                 f"the lowest cost per hour, with {exact(target.miss_cost)} a false reject, "
                 f"{exact(target.accept_cost)} a false accept, {exact(target.uses_per_hour)} uses per hour"
@@ -177,7 +177,7 @@ def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: f
 def chosen_json(target: SweepTarget, choice: ChosenPoint | None) -> dict[str, Any]:
     """The same as plain JSON values; shares are 0–1."""
     target_json: dict[str, Any] = {"aim": target.aim.value, "by": target.by.value}
-    if target.aim is Aim.COST:
+    if target.aim is SweepCriterion.COST:
         target_json |= {
             "miss": target.miss_cost,
             "false_accept": target.accept_cost,

@@ -12,31 +12,31 @@ from typing import Any, TextIO
 
 from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.processor import by_name
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
-from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, Key, OfflineCounts, TalkerOf, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.figures.groups import FileBreakdown
-from harness.offline.figures.labelled import silent_labels
+from harness.offline.figures.phrase_matching import silent_labels
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, WorkerUse
+from harness.offline.request import DeclaredLimits
 from harness.statistics.intervals import Interval
 from harness.statistics.text import TOO_FEW_VOICES, basis
 
 
-def happenings(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.Happening]:
+def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.Happening]:
     """The lines of one file, in their order; file: its name in the list."""
     for fact in verdict.facts:
-        yield _happening(fact, outcome, verdict, file)
+        yield _file_event(fact, outcome, verdict, file)
 
 
-def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.Happening:
+def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.Happening:
     spot = fact.spot or OfflineSpot("", 0, 0)
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
@@ -135,8 +135,8 @@ def write_log(
         if entry.outcome.rejected is None and entry.outcome.detail:
             length = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
             stream.write(wake_log.info_line("x-length", length) + "\n")
-        for happening in happenings(entry.outcome, verdict, entry.listed):
-            stream.write(wake_log.line_of(happening) + "\n")
+        for happening in file_events(entry.outcome, verdict, entry.listed):
+            stream.write(wake_log.event_line(happening) + "\n")
         for label in silent_labels(entry.outcome, counting):
             silent = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
             stream.write(wake_log.info_line("x-no-sound", silent) + "\n")
@@ -414,11 +414,11 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         "command_line": list(header.command_line),
         "versions": dict(header.versions),
         "host": by_name(run.used.host),
-        "task": plain(header.evaluation.task, sparse=True),
-        "evaluation": plain(header.evaluation, sparse=True),
-        "counting": plain(header.counting),
-        "engine": plain(header.facts, sparse=True),
-        "lists": [plain(list_facts, sparse=True) for list_facts in header.lists],
+        "task": to_plain(header.evaluation.task, sparse=True),
+        "evaluation": to_plain(header.evaluation, sparse=True),
+        "counting": to_plain(header.counting),
+        "engine": to_plain(header.facts, sparse=True),
+        "lists": [to_plain(list_facts, sparse=True) for list_facts in header.lists],
         "shard": None if header.shard is None else str(header.shard),
         "totals": {key: figures.totals.get(key) for key in wake_log.TOTALS},
         "lines": dict(sorted(counts.lines.items())),
@@ -442,8 +442,8 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         },
         "warnings": list(clip_warnings(figures)),
         "talkers": figures.talkers or None,
-        "limits": plain(run.limits, sparse=True),
-        "groups": [plain(breakdown) for breakdown in run.breakdowns],
+        "limits": to_plain(run.limits, sparse=True),
+        "groups": [to_plain(breakdown) for breakdown in run.breakdowns],
         "clustering": None
         if clustering is None
         else {

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.frozen import frozen
 from harness.model.judgment import (
     EXERCISE,
@@ -23,7 +23,7 @@ from harness.model.judgment import (
     SubFlag,
     in_force,
 )
-from harness.rating.figures.judged import JudgedResponse, RatedSession
+from harness.rating.figures.judged_responses import JudgedResponse, RatedSession
 from harness.statistics.agreement import (
     DOUBTFUL,
     MISSING,
@@ -32,9 +32,9 @@ from harness.statistics.agreement import (
     PairAgreement,
     agreement,
     dawid_skene,
+    leave_one_out,
     majority,
     pairs,
-    without_each,
 )
 from harness.statistics.intervals import Share
 
@@ -325,9 +325,9 @@ def agreement_figures(
     model = dawid_skene(labels[:, drawn], len(CATEGORIES))
     items = _items(judged, labels, drawn, model, known)
     of_others = np.full(labels.shape, MISSING, np.int64)
-    of_others[:, drawn] = without_each(labels[:, drawn])
+    of_others[:, drawn] = leave_one_out(labels[:, drawn])
     drawn_ones = [response for response, of_table in zip(judged, drawn, strict=True) if of_table]
-    pairs_beside, as_people_say = _beside(drawn_ones, names, programs, labels[:, drawn])
+    pairs_beside, as_people_say = _program_agreement(drawn_ones, names, programs, labels[:, drawn])
     return AgreementFigures(
         tuple(session.session_id for session in sessions),
         rater_figures(sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}),
@@ -344,7 +344,7 @@ def agreement_figures(
     )
 
 
-def _beside(
+def _program_agreement(
     judged: Sequence[JudgedResponse], people: Sequence[str], programs: Sequence[str], labels: NDArray[np.int64]
 ) -> tuple[list[PairAgreement], dict[str, list[bool]]]:
     """Programs beside people: pairs, and for each program whether a label equals the consensus of the people.
@@ -357,7 +357,7 @@ def _beside(
     for number, program in enumerate(programs):
         own = _table(of_programs, [program])
         table = np.concatenate([labels, own])
-        as_people_say |= _agreed(of_programs, [program], own, without_each(table)[-1:])
+        as_people_say |= _agreed(of_programs, [program], own, leave_one_out(table)[-1:])
         agreements += [
             replace(pair, second=len(people) + number)
             for pair in pairs(table, len(CATEGORIES))
@@ -431,8 +431,8 @@ def _items(
 def _by_votes(
     items: Iterable[AgreedItem], judged: Iterable[JudgedResponse], gold: Mapping[tuple[str, str], GoldItem]
 ) -> dict[Votes, VotesFigures]:
-    drawn = gathered((item.votes, item) for item in items if item.consensus is not None)
-    known = gathered(
+    drawn = group_by((item.votes, item) for item in items if item.consensus is not None)
+    known = group_by(
         ((response.consensus[1], len(response.submitted)), gold[_key(response)].is_right(response.consensus[0]))
         for response in judged
         if response.consensus is not None and _key(response) in gold

@@ -11,30 +11,32 @@ from statistics import median
 
 import numpy as np
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CONDITIONS as CONDITIONS
 from harness.model.choices import PARTINGS as PARTINGS
 from harness.model.choices import By as By
-from harness.model.choices import Derived, Parting, Reading
+from harness.model.choices import CategoryGroup, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, SubFlag
-from harness.rating.figures.judged import Basis, Fate, RatedTrial
+from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.session.figures.trials import DECIDED, label_of
 from harness.statistics.intervals import CONFIDENCE, Interval, clustered_interval, design_effect, wilson
-from harness.statistics.significance import Swapping, swapped_together
+from harness.statistics.significance import SwapTestResult, swapped_together
 from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference, wer_interval
 
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
 """Confidence of each interval if all eleven must hold at once (Bonferroni)."""
 
 
-MEMBERS: dict[Derived, frozenset[Category]] = {
-    Derived.SATISFIED: frozenset({Category.CORRECT}),
-    Derived.HELPFUL: frozenset({Category.CORRECT, Category.PARTIALLY_CORRECT, Category.INFERRABLE, Category.FINDABLE}),
-    Derived.ASKS_BACK: frozenset({Category.CLARIFICATION, Category.SLOT_REQUEST}),
+MEMBERS: dict[CategoryGroup, frozenset[Category]] = {
+    CategoryGroup.SATISFIED: frozenset({Category.CORRECT}),
+    CategoryGroup.HELPFUL: frozenset(
+        {Category.CORRECT, Category.PARTIALLY_CORRECT, Category.INFERRABLE, Category.FINDABLE}
+    ),
+    CategoryGroup.ASKS_BACK: frozenset({Category.CLARIFICATION, Category.SLOT_REQUEST}),
 }
-Figure = Category | Derived
+Figure = Category | CategoryGroup
 
 
 class Method(StrEnum):
@@ -87,14 +89,14 @@ class CoreLack:
 
 @frozen
 class CategoryFigures:
-    """Category counts of some queries. `fates`: the count of every `Fate`; they add up to the planned queries.
+    """Category counts of some queries. `fates`: the count of every `QueryOutcome`; they add up to the planned queries.
 
     `unassessed`: queries that count as recognised without assessment. `shares`: by reading, for the eleven categories
     and the derived groups. `queries`: distinct queries with a category. `flagged_too`: responses with a category that a
     rater put aside. `voices`: number of raters.
     """
 
-    fates: tuple[tuple[Fate, int], ...]
+    fates: tuple[tuple[QueryOutcome, int], ...]
     unassessed: int
     bases: tuple[tuple[Basis, int], ...]
     shares: tuple[tuple[Reading, tuple[tuple[Figure, CountedShare], ...]], ...]
@@ -105,7 +107,7 @@ class CategoryFigures:
     flagged_too: int = 0
     voices: int = 0
 
-    def count(self, *fates: Fate) -> int:
+    def count(self, *fates: QueryOutcome) -> int:
         return sum(n for fate, n in self.fates if fate in fates)
 
     @property
@@ -115,27 +117,27 @@ class CategoryFigures:
     @property
     def asked(self) -> int:
         """Queries that were played to a result."""
-        return self.planned - self.count(Fate.NOT_PLAYED, Fate.NOT_TESTED)
+        return self.planned - self.count(QueryOutcome.NOT_PLAYED, QueryOutcome.NOT_TESTED)
 
     @property
     def recognised(self) -> int:
         """Queries recognised by evidence, or not assessed."""
-        return self.asked - self.count(Fate.NOT_RECOGNISED, Fate.INCONCLUSIVE)
+        return self.asked - self.count(QueryOutcome.NOT_RECOGNISED, QueryOutcome.INCONCLUSIVE)
 
     @property
     def answered(self) -> int:
         """Queries with a first response to judge."""
-        return self.recognised - self.count(Fate.SILENT, Fate.NO_RECORDING)
+        return self.recognised - self.count(QueryOutcome.SILENT, QueryOutcome.NO_RECORDING)
 
     @property
     def judged(self) -> int:
         """Queries with a category from a rater, disputed ones included."""
-        return self.count(Fate.CATEGORY, Fate.DISPUTED)
+        return self.count(QueryOutcome.CATEGORY, QueryOutcome.DISPUTED)
 
     @property
     def total(self) -> int:
         """Responses with a final category, the denominator of the shares."""
-        return self.count(Fate.CATEGORY)
+        return self.count(QueryOutcome.CATEGORY)
 
     def share(self, of: Figure, reading: Reading = Reading.ADMITTED) -> CountedShare:
         return dict(dict(self.shares)[reading])[of]
@@ -160,8 +162,8 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     """Category counts over `trials`, of one or more sessions."""
     held = tuple(trials)
     fates = Counter(trial.fate for trial in held)
-    with_category = [trial for trial in held if trial.fate is Fate.CATEGORY]
-    by_query = gathered((trial.query, trial) for trial in with_category)
+    with_category = [trial for trial in held if trial.fate is QueryOutcome.CATEGORY]
+    by_query = group_by((trial.query, trial) for trial in with_category)
     method = Method.of(len(by_query), len(with_category))
     queries = list(by_query.values())
     totals = [len(of) for of in queries]
@@ -169,7 +171,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
         of_query = [Counter(category_under(trial, reading) for trial in of) for of in queries]
         counts: dict[Figure, list[int]] = {category: [held[category] for held in of_query] for category in Category}
-        for derived in Derived:
+        for derived in CategoryGroup:
             members = [counts[category] for category in Category if category in MEMBERS[derived]]
             counts[derived] = [sum(of) for of in zip(*members, strict=True)]
         # Rare categories say too little about how alike repetitions are, so all eleven are pooled.
@@ -182,7 +184,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     lacks = Counter(map(lacks_core, with_category))
     of_judged = [trial.judged for trial in held if trial.judged is not None]
     return CategoryFigures(
-        fates=tuple((fate, fates[fate]) for fate in Fate),
+        fates=tuple((fate, fates[fate]) for fate in QueryOutcome),
         unassessed=sum(not trial.assessed for trial in held if _is_recognised(trial.fate)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
@@ -211,7 +213,7 @@ def category_under(trial: RatedTrial, reading: Reading) -> Category | None:
 
 def counts_as(trial: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITTED) -> bool:
     category = category_under(trial, reading)
-    return category in MEMBERS[figure] if isinstance(figure, Derived) else category is figure
+    return category in MEMBERS[figure] if isinstance(figure, CategoryGroup) else category is figure
 
 
 def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
@@ -223,8 +225,13 @@ def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | 
     return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))
 
 
-def _is_recognised(fate: Fate) -> bool:
-    return fate not in (Fate.NOT_PLAYED, Fate.NOT_TESTED, Fate.NOT_RECOGNISED, Fate.INCONCLUSIVE)
+def _is_recognised(fate: QueryOutcome) -> bool:
+    return fate not in (
+        QueryOutcome.NOT_PLAYED,
+        QueryOutcome.NOT_TESTED,
+        QueryOutcome.NOT_RECOGNISED,
+        QueryOutcome.INCONCLUSIVE,
+    )
 
 
 MANY_ATTEMPTS = "3 or more"
@@ -234,15 +241,15 @@ NEVER = ""
 def label_by(trial: RatedTrial, by: By) -> str:
     """The label of a query; "" where it has none."""
     match by:
-        case Parting.DEVICE:
+        case ResultGrouping.DEVICE:
             return trial.trial.device
-        case Parting.CLASS:
+        case ResultGrouping.CLASS:
             return trial.trial.query_class
-        case Parting.QUERY:
+        case ResultGrouping.QUERY:
             return trial.trial.query_id
-        case Parting.SESSION:
+        case ResultGrouping.SESSION:
             return trial.session_id
-        case Parting.ATTEMPTS:
+        case ResultGrouping.ATTEMPTS:
             needed = trial.attempts
             return NEVER if needed is None else str(needed) if needed < 3 else MANY_ATTEMPTS
         case _:
@@ -251,7 +258,7 @@ def label_by(trial: RatedTrial, by: By) -> str:
 
 def grouped(trials: Iterable[RatedTrial], by: By) -> tuple[tuple[str, tuple[RatedTrial, ...]], ...]:
     """Label → queries; labels sorted, numbers by size, "" last."""
-    groups = gathered((label_by(trial, by), trial) for trial in trials)
+    groups = group_by((label_by(trial, by), trial) for trial in trials)
     return tuple((name, tuple(groups[name])) for name in sorted_labels(list(groups)))
 
 
@@ -269,7 +276,7 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
     """Category counts for each pair of labels."""
     rows = [label for label, _ in grouped(trials, first)]
     columns = [label for label, _ in grouped(trials, second)]
-    pairs = gathered(((label_by(trial, first), label_by(trial, second)), trial) for trial in trials)
+    pairs = group_by(((label_by(trial, first), label_by(trial, second)), trial) for trial in trials)
     cells = tuple(
         tuple(figures_of(pairs[row, column]) if (row, column) in pairs else None for column in columns) for row in rows
     )
@@ -318,7 +325,7 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     """Attempts over `trials`; repetitions of a query count as far as they differ."""
     decided = [trial for trial in trials if trial.progress.outcome in DECIDED]
     held = [trial for trial in decided if trial.assessed]
-    by_query = gathered((trial.query, trial.attempts) for trial in held)
+    by_query = group_by((trial.query, trial.attempts) for trial in held)
     needed = [attempts for of in by_query.values() for attempts in of if attempts is not None]
     of = list(by_query.values())
     totals = [len(each) for each in of]
@@ -395,7 +402,7 @@ class CategoryComparison:
     first_unpaired: int = 0
     second_unpaired: int = 0
     difference: StratifiedDifference | None = None
-    all_swap: Swapping | None = None
+    all_swap: SwapTestResult | None = None
     apart: tuple[DifferingQuery, ...] = ()
     why_not: str = ""
 
@@ -413,7 +420,7 @@ def compare_categories(
     if not shared:
         return _nothing(head, of_first, of_second)
     strata = {place: _stratum(mine[place], theirs[place], on, reading) for place in shared}
-    by_query = gathered((place[0], place) for place in shared)
+    by_query = group_by((place[0], place) for place in shared)
     return CategoryComparison(
         first,
         second,
@@ -443,12 +450,12 @@ def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
 
 
 def _by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
-    return gathered(((trial.query, trial.conditions), trial) for trial in trials if trial.fate is Fate.CATEGORY)
+    return group_by(((trial.query, trial.conditions), trial) for trial in trials if trial.fate is QueryOutcome.CATEGORY)
 
 
 def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]) -> CategoryComparison:
     for name, side in ((head.first, first), (head.second, second)):
-        if all(trial.fate is not Fate.CATEGORY for trial in side):
+        if all(trial.fate is not QueryOutcome.CATEGORY for trial in side):
             return replace(head, why_not=f"no response of {name} has a category")
     common_queries = {trial.query for trial in first} & {trial.query for trial in second}
     why = "both have no query in common under the same conditions" if common_queries else "both have no query in common"
@@ -465,7 +472,7 @@ def _over_the_eleven(
     theirs: dict[_Place, list[RatedTrial]],
     queries: Sequence[Sequence[_Place]],
     reading: Reading,
-) -> Swapping | None:
+) -> SwapTestResult | None:
     rows = np.zeros((len(queries), len(Category)))
     for row, places in zip(rows, queries, strict=True):
         for place in places:

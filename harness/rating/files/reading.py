@@ -12,9 +12,9 @@ from pathlib import Path
 
 from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
-from harness.base.written import person_name, written
+from harness.base.user_text import checked_text, person_name
 from harness.model.choices import JudgmentFormat as Format
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, InputProblems, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
@@ -24,7 +24,7 @@ MOST_COLUMNS = 1000
 
 
 @frozen
-class WrittenRows:
+class RawRows:
     """The rows of a file, not yet checked.
 
     `header`: distinct column names. `line`: line of the header, 0 for none. `rows`: line number and cells. `bad_lines`:
@@ -39,7 +39,7 @@ class WrittenRows:
     number: Callable[[str], str] = str
 
 
-def csv_table(path: Path, encoding: str | None) -> WrittenRows:
+def csv_table(path: Path, encoding: str | None) -> RawRows:
     """Reads CSV with a header; InputProblems if the file is not text or not CSV."""
     text, faults = read_text_and_faults(path, encoding, as_written=True)
     broken = Problems(str(path))
@@ -64,7 +64,7 @@ def csv_table(path: Path, encoding: str | None) -> WrittenRows:
     problems.refuse()
     errors: list[InputError] = []
     rows = zip(written[1:], wrong[1:], strict=True)
-    return WrittenRows(str(path), names, line, _csv_rows(rows, len(names), str(path), errors), errors, table.number)
+    return RawRows(str(path), names, line, _csv_rows(rows, len(names), str(path), errors), errors, table.number)
 
 
 def _csv_rows(
@@ -82,7 +82,7 @@ def _csv_rows(
         yield line, list(row)
 
 
-def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
+def jsonl_table(path: Path, encoding: str | None) -> RawRows:
     """Reads JSON lines; the header holds every key, in order of first occurrence."""
     errors: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
@@ -114,12 +114,10 @@ def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
     if not objects and errors:
         raise InputProblems(errors[:50])
     header = list(names)
-    return WrittenRows(
-        str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), errors
-    )
+    return RawRows(str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), errors)
 
 
-def parquet_table(path: Path) -> WrittenRows:
+def parquet_table(path: Path) -> RawRows:
     """Lines are rows, from 1. HarnessError when the library for it is not installed."""
     demand_parquet(Place(str(path)))
     import pyarrow
@@ -137,7 +135,7 @@ def parquet_table(path: Path) -> WrittenRows:
     if len(set(names)) < len(names):
         raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one")
     rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
-    return WrittenRows(str(path), names, 0, rows, [])
+    return RawRows(str(path), names, 0, rows, [])
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -282,14 +280,14 @@ _READERS: dict[ColumnContent, Callable[[object], Value | None]] = {
 
 _AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
 _WORDS: dict[str, type[StrEnum]] = {
-    "status": JudgmentStatus, "effect": EffectWord, "proposed": Category, "proposal_shown": ProposalShown,
+    "status": JudgmentStatus, "effect": EffectOutcome, "proposed": Category, "proposal_shown": ProposalShown,
     "unaided": Category
 }  # fmt: skip
 _LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 
 
 @frozen
-class WrittenJudgment:
+class ParsedJudgment:
     """A row with valid values; its response is not looked up yet.
 
     line: line of the file, from 1; row of a Parquet file. values: by column, without empty ones. category: None unless
@@ -310,7 +308,7 @@ class WrittenJudgment:
         return number if isinstance(number, int) else None
 
 
-def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> WrittenJudgment:
+def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> ParsedJudgment:
     """Checks a row; WrongCell.
 
     values: by column. categories: by every accepted word, in lower case.
@@ -320,7 +318,7 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
         raise WrongCell("the row names no rater", "Write the rater's pseudonym")
     try:
         person_name(rater, "rater name")
-        written(str(values.get("comment", "")))
+        checked_text(str(values.get("comment", "")))
     except InputError as error:
         raise WrongCell(error.what, error.remedy) from error
     values["rater"] = rater
@@ -352,7 +350,7 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
     category = _category(str(values.pop("category", "")), categories)
     status = _status(values.pop("status", None), category)
     _check_sub_flags(values.get("sub_flags", ()), category)
-    return WrittenJudgment(line, values, status, category)
+    return ParsedJudgment(line, values, status, category)
 
 
 def _word(written: str, kind: type[StrEnum], column: str) -> str:
@@ -410,13 +408,13 @@ NEEDED = ("rater", "category")
 
 
 @frozen
-class ReadJudgments:
+class JudgmentFile:
     """A file of judgments. rows: valid rows, in order. problems: errors of the others. bad: number of the others.
 
     left_out: unknown columns.
     """
 
-    rows: tuple[WrittenJudgment, ...]
+    rows: tuple[ParsedJudgment, ...]
     problems: tuple[InputError, ...]
     bad: int
     left_out: tuple[str, ...]
@@ -438,7 +436,7 @@ def read_judgments(
     categories: Mapping[str, Category],
     names: Mapping[str, str] | None = None,
     encoding: str | None = None,
-) -> ReadJudgments:
+) -> JudgmentFile:
     """Reads all rows of a file; InputError, InputProblems if it is not a table of judgments.
 
     categories: by every accepted word, in lower case. names: column → field, for columns with other names.
@@ -452,7 +450,7 @@ def read_judgments(
             table = parquet_table(path)
     fields = _fields(table, names or {})
     problems = Problems(str(path))
-    rows: list[WrittenJudgment] = []
+    rows: list[ParsedJudgment] = []
     bad = seen = 0
     contents = [(at, field, COLUMNS[field]) for at, field in enumerate(fields) if field]
     for line, cells in table.rows:
@@ -471,7 +469,7 @@ def read_judgments(
         for name, field in zip(table.header, fields, strict=True)
         if not field and name not in CONTEXT and not name.startswith(CONDITION)
     )
-    return ReadJudgments(tuple(rows), (*table.bad_lines, *problems.told), bad, left_out)
+    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.told), bad, left_out)
 
 
 def _values(
@@ -494,7 +492,7 @@ def _values(
     return values
 
 
-def _fields(table: WrittenRows, names: Mapping[str, str]) -> list[str]:
+def _fields(table: RawRows, names: Mapping[str, str]) -> list[str]:
     """The field of each column, "" for none; InputProblems."""
     problems = Problems(table.file)
     fields: list[str] = []

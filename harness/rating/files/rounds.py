@@ -11,8 +11,8 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, Field, create_model
 
 from harness.base import plugins
-from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
-from harness.base.written import name_key
+from harness.base.findings import Findings, Id, Keys, Text, enum_word, optional, preset, read_keys, validation_error
+from harness.base.user_text import name_key
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import (
@@ -44,17 +44,19 @@ def _key(written: object) -> object:
         return written
     if key in NAMED_KEYS or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
-    raise wrong(f"{key!r} is not a key", f"Write one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12")
+    raise validation_error(
+        f"{key!r} is not a key", f"Write one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12"
+    )
 
 
 def _setting(written: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
     if isinstance(written, str | int | float) and not isinstance(written, bool):
         return str(written)
-    raise wrong("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
+    raise validation_error("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
 
 
-Word = Annotated[Category, word(Category)]
+Word = Annotated[Category, enum_word(Category)]
 KeyName = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
 SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number"]})]
 
@@ -84,7 +86,7 @@ class ProposalsKeys(Keys):
     settings: dict[Text, SettingValue] = preset(
         {}, "Settings of the classifier, name: value, as after -s of `harness understand annotate propose`."
     )
-    show: Annotated[ProposalShown, word(ProposalShown)] = preset(
+    show: Annotated[ProposalShown, enum_word(ProposalShown)] = preset(
         ProposalShown.AFTER,
         "When raters see a proposal: after their choice if it differs (the default), before it, or never.",
     )
@@ -107,7 +109,7 @@ class RoundKeys(Keys):
     )
     seed: int = preset(0, "Seed of orders, shares and the draw. Default 0.", ge=0, le=2**31)
     items: ItemsKeys = preset(ItemsKeys(), "Which first responses are judged. Default: all.")
-    transcript: Annotated[TranscriptPolicy, word(TranscriptPolicy)] = preset(
+    transcript: Annotated[TranscriptPolicy, enum_word(TranscriptPolicy)] = preset(
         TranscriptPolicy.ON_REQUEST,
         "When raters see the transcript: shown, on_request (the default; requests are stored) or never.",
     )
@@ -194,7 +196,10 @@ T = TypeVar("T")
 def read_round(path: Path) -> RatingRound:
     """Reads a round with its training and gold files; InputProblems with all errors, InputError."""
     keys, findings = read_keys(path, FileKind.ROUND, RoundKeys)
-    meant = [_meant(path, pattern, ("sessions", number), findings) for number, pattern in enumerate(keys.sessions)]
+    meant = [
+        _matching_sessions(path, pattern, ("sessions", number), findings)
+        for number, pattern in enumerate(keys.sessions)
+    ]
     sessions = tuple(dict.fromkeys(folder for of_pattern in meant for folder in of_pattern))
     proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, findings)
     _check_raters(keys, findings)
@@ -205,8 +210,8 @@ def read_round(path: Path) -> RatingRound:
             )
     exercises = BUILT_IN_EXERCISES if keys.training == BUILT_IN else ()
     if keys.training not in (BUILT_IN, NO_TRAINING):
-        exercises = _beside(path, keys.training, "training", load_training, findings) or ()
-    gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, findings) or ()
+        exercises = _load_relative(path, keys.training, "training", load_training, findings) or ()
+    gold = () if keys.gold is None else _load_relative(path, keys.gold, "gold", load_gold, findings) or ()
     if keys.stop is not None and keys.gold is None:
         findings.add(("stop",), "there are no known answers to check against", "Name a gold file: `gold: known.yaml`")
     elif keys.stop is not None and gold and keys.stop.after > len(gold):
@@ -244,7 +249,7 @@ def read_round(path: Path) -> RatingRound:
 def load_training(path: Path) -> tuple[Exercise, ...]:
     """The exercises of a training file; InputProblems, InputError."""
     keys, findings = read_keys(path, FileKind.TRAINING, TrainingKeys)
-    _refuse_twins([exercise.id for exercise in keys.exercises], ("exercises",), "id", findings)
+    _refuse_duplicates([exercise.id for exercise in keys.exercises], ("exercises",), "id", findings)
     findings.refuse()
     return tuple(Exercise(**{**dict(exercise), "accept": tuple(exercise.accept)}) for exercise in keys.exercises)
 
@@ -252,7 +257,7 @@ def load_training(path: Path) -> tuple[Exercise, ...]:
 def load_gold(path: Path) -> tuple[GoldItem, ...]:
     """The known answers of a gold file; InputProblems, InputError."""
     keys, findings = read_keys(path, FileKind.GOLD, GoldFileKeys)
-    _refuse_twins([f"{row.trial} of {row.session}" for row in keys.responses], ("responses",), "trial", findings)
+    _refuse_duplicates([f"{row.trial} of {row.session}" for row in keys.responses], ("responses",), "trial", findings)
     findings.refuse()
     return tuple(GoldItem(row.session, row.trial, row.category, tuple(row.accept), row.why) for row in keys.responses)
 
@@ -285,7 +290,7 @@ def load_rater_keys(path: Path) -> RaterKeys:
     )
 
 
-def _meant(path: Path, pattern: str, at: tuple[str | int, ...], findings: Findings) -> tuple[str, ...]:
+def _matching_sessions(path: Path, pattern: str, at: tuple[str | int, ...], findings: Findings) -> tuple[str, ...]:
     """Absolute paths of the session folders that match a pattern; an error when none does."""
     folder = path.absolute().parent
     sessions = [
@@ -302,7 +307,7 @@ def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], findings: 
     sources: dict[str, None] = {}
     for number, pattern in enumerate(keys.from_):
         at = ("proposals", "from", number)
-        meant = _meant(path, pattern, at, findings)
+        meant = _matching_sessions(path, pattern, at, findings)
         twin = next((Path(folder).name for folder in meant if folder in own), None)
         if twin is not None:
             problem = (
@@ -331,7 +336,7 @@ def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], findin
 
 
 def _check_raters(keys: RoundKeys, findings: Findings) -> None:
-    _refuse_twins(keys.raters, ("raters",), "", findings, alike=name_key)
+    _refuse_duplicates(keys.raters, ("raters",), "", findings, alike=name_key)
     if keys.raters_per_item is None:
         return
     if not keys.raters:
@@ -341,7 +346,7 @@ def _check_raters(keys: RoundKeys, findings: Findings) -> None:
         findings.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
 
 
-def _refuse_twins(
+def _refuse_duplicates(
     ids: Sequence[str], at: tuple[str, ...], key: str, findings: Findings, *, alike: Callable[[str], str] = str
 ) -> None:
     """alike: equal for ids that count as one."""
@@ -355,7 +360,7 @@ def _refuse_twins(
             findings.add(where, f"{name!r} occurs already in line {line}{other}", "Remove one of the two")
 
 
-def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
+def _load_relative(path: Path, named: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
     """Loads another file, named relative to this one; its errors keep their own places."""
     other = path.parent / named
     if not other.is_file():

@@ -8,8 +8,8 @@ from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from harness.base.gathering import gathered
-from harness.base.plain_json import picked, plain
+from harness.base.grouping import group_by
+from harness.base.plain_json import picked, to_plain
 from harness.base.table import Field, Notes, Occurrences, Part, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.judgment import Category, SubFlag
@@ -80,7 +80,7 @@ def as_json(figures: AgreementFigures) -> Json:
             },
         },
         "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
-        "sub_flags": {flag.value: plain(entry) for flag, entry in figures.sub_flags},
+        "sub_flags": {flag.value: to_plain(entry) for flag, entry in figures.sub_flags},
         "items": [
             {
                 "session": agreed_item.session_id,
@@ -242,11 +242,11 @@ def disputed(figures: AgreementFigures) -> Iterator[str]:
     for item in items:
         several = f"{shown(item.session_id, 30)} " if len(figures.sessions) > 1 else ""
         yield shown(f"{several}{shown(item.trial_id, 60)}", WIDTH)
-        for line in said_of(item, figures):
+        for line in vote_lines(item, figures):
             yield shown(f"    {line}", WIDTH)
 
 
-def said_of(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
+def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
     """Who gave each category, the most frequent first, and what the raters say together."""
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
@@ -298,7 +298,7 @@ def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
 def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
     """How to read the coefficients: why one is missing, and what they are over."""
     table = figures.agreement
-    reasons = gathered(
+    reasons = group_by(
         (figure.why_not, name if figure.value is None else f"{name}'s interval")
         for name, figure in (("raw", table.raw), ("alpha", table.alpha), ("AC1", table.ac1))
         if figure.why_not

@@ -10,9 +10,9 @@ from typing import Any
 
 from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.plain_json import picked, plain
+from harness.base.plain_json import picked, to_plain
 from harness.base.text_table import shown
-from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
+from harness.model.choices import CategoryGroup, Grouping, LimitBound, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import fixed
@@ -31,9 +31,9 @@ from harness.rating.figures.categories import (
     label_by,
     reprompts_of,
 )
-from harness.rating.figures.judged import Fate, RatedTrial
+from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.rating.guide import LABELS
-from harness.statistics.significance import Swapping
+from harness.statistics.significance import SwapTestResult
 from harness.statistics.verdict import SHARE, DeclaredLimit
 
 DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
@@ -78,13 +78,14 @@ class CategoryReport:
     crossed: tuple[CrossedFigures, ...]
     comparisons: tuple[CategoryComparison, ...] = ()
 
-    def of(self, fate: Fate) -> tuple[RatedTrial, ...]:
+    def of(self, fate: QueryOutcome) -> tuple[RatedTrial, ...]:
         return tuple(trial for trial in self.trials if trial.fate is fate)
 
     def devices(self) -> tuple[QueryGroup, ...]:
         """The groups by device, also if that grouping is not selected."""
         return next(
-            (groups for by, groups in self.groups if by is Parting.DEVICE), _groups(self.trials, Parting.DEVICE)
+            (groups for by, groups in self.groups if by is ResultGrouping.DEVICE),
+            _groups(self.trials, ResultGrouping.DEVICE),
         )
 
 
@@ -96,7 +97,11 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
     crosses = selection.crosses
     if crosses is None:
         parts = {by for by, of in groups if len(of) > 1}
-        crosses = ((Parting.DEVICE, Parting.CLASS),) if {Parting.DEVICE, Parting.CLASS} <= parts else ()
+        crosses = (
+            ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
+            if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= parts
+            else ()
+        )
     return CategoryReport(
         tuple(sessions),
         selection,
@@ -116,7 +121,7 @@ def name_of(figure: Figure) -> str:
 
 def label_in_words(label: str, by: By) -> str:
     """A label for people, not yet escaped."""
-    return label or (NEVER_RECOGNISED if by is Parting.ATTEMPTS else NO_LABEL)
+    return label or (NEVER_RECOGNISED if by is ResultGrouping.ATTEMPTS else NO_LABEL)
 
 
 def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[QueryGroup, ...]:
@@ -125,7 +130,9 @@ def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[QueryGroup, ...]:
 
 def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:
     """By default: groupings with several groups, but not by query, and not a single axis twice."""
-    if by is Parting.QUERY or (by is Grouping.CONDITION and all(len(trial.trial.conditions) < 2 for trial in trials)):
+    if by is ResultGrouping.QUERY or (
+        by is Grouping.CONDITION and all(len(trial.trial.conditions) < 2 for trial in trials)
+    ):
         return False
     return len({label_by(trial, by) for trial in trials}) > 1
 
@@ -139,7 +146,7 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
 
 
 def limits_of(
-    report: CategoryReport, option: str, category: Category, wanted: float, reading: Reading, bound: Bound
+    report: CategoryReport, option: str, category: Category, wanted: float, reading: Reading, bound: LimitBound
 ) -> Iterator[DeclaredLimit]:
     """A limit on the share of a category, for each device: the least of correct responses, the most of others."""
     least, name = category is Category.CORRECT, name_of(category)
@@ -150,9 +157,9 @@ def limits_of(
     for group in groups:
         share = group.figures.share(category, reading)
         figure, end = share.value, ""
-        if bound in (Bound.LOWER, Bound.UPPER):
+        if bound in (LimitBound.LOWER, LimitBound.UPPER):
             end = f", {bound} end of the 95 % interval,"
-            figure = None if share.interval is None else share.interval[bound is Bound.UPPER]
+            figure = None if share.interval is None else share.interval[bound is LimitBound.UPPER]
         yield DeclaredLimit(
             option,
             f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
@@ -162,7 +169,7 @@ def limits_of(
             unit=SHARE,
             interval=None if end else share.interval,
             why_not=group.figures.why_not or ("too few queries for an interval" if end else ""),
-            on_bound=bound is Bound.SAFE,
+            on_bound=bound is LimitBound.SAFE,
         )
 
 
@@ -198,8 +205,8 @@ def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, s
 
 def _csv_rows(group: tuple[str, str, str, str], of: CategoryFigures) -> Iterator[list[object]]:
     funnel = (of.planned, of.asked, of.recognised, of.answered, of.judged)
-    aside = (of.count(Fate.DISPUTED), of.count(Fate.HELD), of.count(Fate.FLAGGED))
-    for figure in (*Category, *Derived):
+    aside = (of.count(QueryOutcome.DISPUTED), of.count(QueryOutcome.HELD), of.count(QueryOutcome.FLAGGED))
+    for figure in (*Category, *CategoryGroup):
         for reading in Reading:
             share = of.share(figure, reading)
             ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
@@ -246,7 +253,7 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
             for of in report.crossed
         ],
         "comparisons": [_comparison(comparison) for comparison in report.comparisons],
-        "disputed": [_response(trial) for trial in report.of(Fate.DISPUTED)],
+        "disputed": [_response(trial) for trial in report.of(QueryOutcome.DISPUTED)],
     }
 
 
@@ -262,8 +269,8 @@ def _figures(of: CategoryFigures) -> dict[str, Any]:
         "interval_method": of.method.value,
         "basis": {basis.value: count for basis, count in of.bases},
         "categories": {category.value: _shares(of, category) for category in Category},
-        "derived": {derived.value: _shares(of, derived) for derived in Derived},
-        "core_capability": plain(of.core),
+        "derived": {derived.value: _shares(of, derived) for derived in CategoryGroup},
+        "core_capability": to_plain(of.core),
         "sub_flags": {flag.value: count for flag, count in of.sub_flags},
         "flagged_too": of.flagged_too,
     }
@@ -291,7 +298,7 @@ def _reprompts(of: RepromptFigures) -> dict[str, Any]:
         "first_attempt": {"count": of.first.count, "share": of.first.value, "interval": of.first.interval},
         **picked(of, "mean", "mean_interval"),
         "interval_over": "queries",
-        "waits": plain(of.waits),
+        "waits": to_plain(of.waits),
     }
 
 
@@ -322,7 +329,7 @@ def _comparison(of: CategoryComparison) -> dict[str, Any]:
     }
 
 
-def _swap(of: Swapping | None) -> dict[str, Any] | None:
+def _swap(of: SwapTestResult | None) -> dict[str, Any] | None:
     return None if of is None else {"p": of.p, "exact": of.exact, "queries": of.clusters}
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from harness.base.foreign import ON_A_PAGE, plain_text
 from harness.base.pages import filled_page
 from harness.base.table import Section
-from harness.base.whole_file import write_whole
-from harness.model.choices import Derived, Reading
+from harness.base.whole_file import write_atomically
+from harness.model.choices import CategoryGroup, Reading
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.numbers import percent
 from harness.rating.figures.categories import CategoryFigures, CountedShare, category_under
-from harness.rating.figures.judged import Fate, RatedTrial
+from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, name_of
 from harness.rating.reports.category_text import all_in_words, given, notes, p_in_words, sections, share_span, stages
@@ -29,13 +29,15 @@ WIDE_ENOUGH = 0.045
 
 def write_html(report: CategoryReport, path: Path) -> None:
     """Writes the page, whole or not at all; LogError when it cannot be written."""
-    write_whole(path, page(report).encode("utf-8"))
+    write_atomically(path, page(report).encode("utf-8"))
 
 
 def page(report: CategoryReport) -> str:
     """The page as text, with all foreign text escaped."""
-    wrong = [trial for trial in report.of(Fate.CATEGORY) if category_under(trial, Reading.WRONG) is Category.WRONG]
-    disputed = report.of(Fate.DISPUTED)
+    wrong = [
+        trial for trial in report.of(QueryOutcome.CATEGORY) if category_under(trial, Reading.WRONG) is Category.WRONG
+    ]
+    disputed = report.of(QueryOutcome.DISPUTED)
     return filled_page(
         "harness.rating.reports",
         "categories.html",
@@ -47,7 +49,7 @@ def page(report: CategoryReport) -> str:
         round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
         stages=list(stages(report.figures)),
         keys=[(key, category, name_of(category)) for key, category in KEYS],
-        derived=[(derived, name_of(derived)) for derived in Derived],
+        derived=[(derived, name_of(derived)) for derived in CategoryGroup],
         readings=list(Reading),
         stacks=[(_label(group.label), group.figures, _stacks(group.figures)) for group in report.devices()],
         notes=Section("notes", "", (notes(report.figures),)),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
 from harness.base.text_table import Column, separated, shortened, shown
-from harness.model.choices import Derived, Parting, Reading
+from harness.model.choices import CategoryGroup, Reading, ResultGrouping
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
@@ -24,10 +24,10 @@ from harness.rating.figures.categories import (
     RepromptFigures,
     Waits,
 )
-from harness.rating.figures.judged import Basis, Fate, RatedTrial
+from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.rating.guide import KEYS, TO_JUDGE
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
-from harness.statistics.significance import DRAWS, Swapping
+from harness.statistics.significance import DRAWS, SwapTestResult
 from harness.statistics.text import hundredths_interval, number_interval, points_interval, seconds_interval
 from harness.statistics.word_intervals import StratifiedDifference
 
@@ -43,22 +43,22 @@ def share_span(of: CountedShare) -> str:
 
 MOST_LISTED = 20
 NOTES = 13
-FUNNEL: tuple[tuple[str, tuple[Fate, ...], str], ...] = (
+FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("planned", (), ""),
-    ("  not played", (Fate.NOT_PLAYED,), "still to come"),
-    ("  not tested", (Fate.NOT_TESTED,), "skipped, aborted or interrupted"),
+    ("  not played", (QueryOutcome.NOT_PLAYED,), "still to come"),
+    ("  not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
     ("asked", (), ""),
-    ("  not recognised", (Fate.NOT_RECOGNISED,), "misheard, not woken, or silent to the last attempt"),
-    ("  inconclusive", (Fate.INCONCLUSIVE,), "answered, and nobody knows what it had heard"),
+    ("  not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent to the last attempt"),
+    ("  inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, and nobody knows what it had heard"),
     ("recognised", (), ""),
-    ("  no answer", (Fate.SILENT,), ""),
-    ("  no recording", (Fate.NO_RECORDING,), "of the answer"),
+    ("  no answer", (QueryOutcome.SILENT,), ""),
+    ("  no recording", (QueryOutcome.NO_RECORDING,), "of the answer"),
     ("answered", (), ""),
-    ("  not judged", (Fate.UNJUDGED,), ""),
-    ("  skipped", (Fate.SKIPPED,), "by their raters"),
-    ("  put aside", (Fate.FLAGGED,), "flagged by a rater"),
-    ("  held", (Fate.HELD,), "until the effect is known"),
-    ("  disputed", (Fate.DISPUTED,), "raters differ, and nothing settles it"),
+    ("  not judged", (QueryOutcome.UNJUDGED,), ""),
+    ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
+    ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
+    ("  held", (QueryOutcome.HELD,), "until the effect is known"),
+    ("  disputed", (QueryOutcome.DISPUTED,), "raters differ, and nothing settles it"),
     ("with a category", (), ""),
 )
 READINGS = {
@@ -77,7 +77,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         funnel(figures),
         eleven(figures).lines(width),
         notes(figures).lines(width),
-        _disputed(report.of(Fate.DISPUTED), width),
+        _disputed(report.of(QueryOutcome.DISPUTED), width),
         *(section.lines(width, MOST_ROWS) for section in sections(report)),
         *(_comparison(comparison, width) for comparison in report.comparisons),
     )
@@ -111,13 +111,13 @@ def funnel(figures: CategoryFigures) -> Iterator[str]:
 def eleven(figures: CategoryFigures) -> Part:
     """The categories with counts and shares under both readings; under the rule the derived groups."""
     if figures.why_not:
-        remedy = f". {TO_JUDGE}" if figures.count(Fate.UNJUDGED) else ""
+        remedy = f". {TO_JUDGE}" if figures.count(QueryOutcome.UNJUDGED) else ""
         return Notes([("categories", f"{NOTHING}: {figures.why_not}{remedy}")], NOTES)
     return Table.of(
         [Column(title) for title in ("category", "A: n", "%", "95 %", "B: n", "%")],
         [(f"{key} {name_of(category)}", *_cells(figures, category)) for key, category in KEYS],
-        [(f"  {name_of(derived)}", *_cells(figures, derived)) for derived in Derived],
-        [(figures.share(figure).value, None) for figure in (*Category, *Derived)],
+        [(f"  {name_of(derived)}", *_cells(figures, derived)) for derived in CategoryGroup],
+        [(figures.share(figure).value, None) for figure in (*Category, *CategoryGroup)],
         bars=True,
     )
 
@@ -219,7 +219,7 @@ def _counts(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
 def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
     counts = (figures.share(category).count for category in Category)
     wrong = figures.share(Category.WRONG, Reading.WRONG).count
-    return tuple(map(str, (figures.total, *counts, wrong, figures.count(Fate.DISPUTED))))
+    return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.DISPUTED))))
 
 
 def _shares(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
@@ -261,7 +261,7 @@ def _reprompts(report: CategoryReport) -> Iterator[Part]:
     figures = report.reprompts
     yield _reprompt_table("said until recognised", [("all", figures)])
     for by, groups in report.groups:
-        if by is not Parting.ATTEMPTS:
+        if by is not ResultGrouping.ATTEMPTS:
             rows = [(label_in_words(group.label, by), group.reprompts) for group in groups]
             yield _reprompt_table(f"by {by.value}", rows)
     needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in figures.needed) or "none"
@@ -338,7 +338,7 @@ def p_in_words(difference: StratifiedDifference) -> str:
     return f"{_p(difference.swap.p)}, devices swapped in whole queries ({_how(difference.swap)})"
 
 
-def _how(swap: Swapping) -> str:
+def _how(swap: SwapTestResult) -> str:
     return "exact" if swap.exact else f"{DRAWS:,} random ways"
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from harness.base.typed_table import ColumnContent, TypedTable, Value
 from harness.model.judgment import Judgment, in_force
-from harness.rating.figures.judged import RatedSession, RatedTrial, rated_in
+from harness.rating.figures.judged_responses import RatedSession, RatedTrial, rated_in
 
 TEXT, WHOLE, NUMBER, YES_NO, LIST = ColumnContent
 COLUMNS: dict[str, ColumnContent] = {

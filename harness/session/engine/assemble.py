@@ -19,9 +19,9 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver, HasSettings, Hears, Renders, SessionLog, Stimulates
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.devices.declared import FindsEarcons, IsPrompted, program, simulated
-from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
+from harness.devices.orders import AsksOperator, DevicePower, PositionerSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
@@ -33,7 +33,7 @@ from harness.session.engine.notify import name_of
 from harness.session.figures.live import LiveFigures
 from harness.session.levels import LevelRule
 from harness.session.log.reader import read_stored
-from harness.session.run import Stage
+from harness.session.run import ConductorContext
 from harness.sound.stimuli.renderer import renderer
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Resolved:
+class ResolvedSession:
     """What one session runs."""
 
     scenario: Scenario
@@ -49,17 +49,17 @@ class Resolved:
 
 
 @cache
-def _adapter() -> TypeAdapter[Resolved]:
+def _adapter() -> TypeAdapter[ResolvedSession]:
     """Made where it is needed: it takes long, and a check of files does without it."""
-    return TypeAdapter(Resolved)
+    return TypeAdapter(ResolvedSession)
 
 
-def write_resolved(folder: Path, resolved: Resolved) -> None:
+def write_resolved(folder: Path, resolved: ResolvedSession) -> None:
     """LogFull, LogError."""
-    write_whole(SessionFolder(folder).resolved, _adapter().dump_json(resolved, indent=1))
+    write_atomically(SessionFolder(folder).resolved, _adapter().dump_json(resolved, indent=1))
 
 
-def read_resolved(folder: Path) -> Resolved:
+def read_resolved(folder: Path) -> ResolvedSession:
     """Driver options stay as they are stored; `for_drivers` types them. LogError when the file is damaged."""
     return read_stored(folder, _adapter())
 
@@ -182,7 +182,7 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
 
 
 def stage_of(
-    resolved: Resolved,
+    resolved: ResolvedSession,
     drivers: Mapping[str, Driver],
     log: SessionLog,
     clock: Clock,
@@ -190,10 +190,10 @@ def stage_of(
     *,
     renders: Renders | None = None,
     **around: Any,
-) -> Stage:
+) -> ConductorContext:
     """The stage of a session. renders: None is the renderer of voices. around: further parts of the stage."""
     bench, scenario = resolved.bench, resolved.scenario
-    return Stage(
+    return ConductorContext(
         loudspeakers={player.id: cast(Stimulates, drivers[player.id]) for player in players_of(bench)},
         microphone=cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None,
         log=log,
@@ -221,9 +221,9 @@ def players_of(bench: Bench) -> tuple[Equipment, ...]:
     return (*bench.loudspeakers, *(each for each in connections if each is not None and each.injects))
 
 
-def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, StandSetting]:
+def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, PositionerSetting]:
     """The stands of a bench, by their ids."""
-    return {stand.id: StandSetting(stand, _ordered(drivers[stand.connection]), clock) for stand in bench.stands}
+    return {stand.id: PositionerSetting(stand, _ordered(drivers[stand.connection]), clock) for stand in bench.stands}
 
 
 def power_of(bench: Bench, drivers: Mapping[str, Driver]) -> dict[str, DevicePower]:

@@ -39,7 +39,7 @@ from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, Note
 from harness.model.stimulus import Clip, Waveform
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import (
-    Resolved,
+    ResolvedSession,
     assemble,
     clock_of,
     equipment_of,
@@ -51,13 +51,13 @@ from harness.session.engine.assemble import (
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.host_watch import HostWatch
 from harness.session.engine.launch import publish, this_process, withdraw
-from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
+from harness.session.engine.notify import NOTIFY_BY, Notifier, SessionSnapshot
 from harness.session.figures.live import LiveFigures
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
-from harness.session.run import Nudge
+from harness.session.run import WakeUp
 from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
 from harness.sound.recogniser_process import RecogniserProcess
 from harness.statistics.verdict import unheld
@@ -122,7 +122,7 @@ class Transcriber:
         return before
 
 
-def short_of_room(folder: Path, wanted_gb: float) -> str:
+def disk_space_problem(folder: Path, wanted_gb: float) -> str:
     """Why the disk has too little room for another trial, else ""."""
     free_gb = shutil.disk_usage(folder).free / 1e9
     if free_gb >= wanted_gb:
@@ -161,7 +161,7 @@ DONE, LIMIT_FAILED, FAULT = 0, 1, 3
 class Engine:
     """Runs one session from where its log stands until its end, a stop or an abort."""
 
-    def __init__(self, folder: Path, resolved: Resolved, log_clock: Clock, *, watched: bool = True) -> None:
+    def __init__(self, folder: Path, resolved: ResolvedSession, log_clock: Clock, *, watched: bool = True) -> None:
         """watched: who started it will connect, and a run that ends before waits for that."""
         self._watched = watched
         self._folder = SessionFolder(folder)
@@ -193,13 +193,15 @@ class Engine:
             for entry in history:
                 self._take_in(entry)
             place = this_process(self._folder.path)
-            server = FeedServer(Path(place.socket), self._folder.path, self._welcome, self._command, self._nudge)
+            server = FeedServer(
+                Path(place.socket), self._folder.path, self._welcome, self._command, self._wake_conductor
+            )
             server.start_at(log.last_seq)
             self._server = server
             stack.callback(withdraw, place)
             goodbye = Goodbye(FAULT, "the engine was interrupted")
             try:
-                signal.signal(signal.SIGTERM, self._asked_to_stop)  # before a client can connect
+                signal.signal(signal.SIGTERM, self._on_stop_signal)  # before a client can connect
                 publish(place)
                 goodbye = self._run_session(log, history)
             except HarnessError as error:
@@ -260,7 +262,7 @@ class Engine:
                 recogniser_name=transcriber.name if transcriber else "",
                 linger=self._attended_by_a_client,
                 checks=checks,
-                short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
+                short_of_room=partial(disk_space_problem, self._folder.path, bench.min_free_gb),
                 alive=alive,
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
@@ -343,7 +345,7 @@ class Engine:
         def observed(observation: Observation) -> None:
             conductor = self._conductor
             if conductor is not None and (not only_links or isinstance(observation, LinkLost | LinkBack)):
-                conductor.inbox(observation)
+                conductor.enqueue(observation)
 
         return observed
 
@@ -395,14 +397,14 @@ class Engine:
     def _attended_by_a_client(self) -> bool:
         return self._server is not None and self._server.attended
 
-    def _so_far(self) -> SoFar:
+    def _so_far(self) -> SessionSnapshot:
         progress, wake = self._figures.session(), self._figures.wake()
         totals = progress.totals
         lines = [ran_line(progress), "", *results_lines(progress, wake, device_lines(wake))]
         lines += [*self_wake_lines(progress), *bench_lines(progress)]
         lines += limit_lines(self._figures.limits(running=progress.finished is None))
         outcomes = tuple((outcome.value, count) for outcome, count in totals.by_outcome)
-        return SoFar(totals.planned, totals.finished, outcomes, tuple(lines))
+        return SessionSnapshot(totals.planned, totals.finished, outcomes, tuple(lines))
 
     def _note_undelivered(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
@@ -425,7 +427,7 @@ class Engine:
     def _changed_state(self, state: StateChanged) -> None:
         self._state = state
         if self._notifier is not None:
-            self._notifier.showed(state)
+            self._notifier.state_changed(state)
         if self._server is not None:
             self._server.publish(state)
 
@@ -450,17 +452,17 @@ class Engine:
         elif conductor is None:
             reply(Answered(getattr(command, "id", ""), False, "the session is being prepared, or has ended"))
         else:
-            conductor.inbox(command)
+            conductor.enqueue(command)
 
     def _answer(self, command_id: str, ok: bool, why: str) -> None:
         if self._server is not None:
             self._server.publish(Answered(command_id, ok, why))
 
-    def _nudge(self) -> None:
+    def _wake_conductor(self) -> None:
         if self._conductor is not None:
-            self._conductor.inbox(Nudge())
+            self._conductor.enqueue(WakeUp())
 
-    def _asked_to_stop(self, number: int, frame: object) -> None:
+    def _on_stop_signal(self, number: int, frame: object) -> None:
         self._stopped = signal.Signals(number)
         if self._conductor is not None:
             self._conductor.stop(self._why_stopped())

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.base.child_process import ChildProcess, boot_id, python, start_ticks
+from harness.base.child_process import ChildProcess, boot_id, python_command, start_ticks
 from harness.base.places import SessionFolder, runtime_folder
-from harness.base.whole_file import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import EngineError
 from harness.model.frozen import frozen
 
@@ -49,8 +49,8 @@ def this_process(folder: Path) -> EnginePlace:
 def publish(place: EnginePlace) -> None:
     """Writes where the engine answers, for `find` and `running`."""
     text = json.dumps(asdict(place), indent=1).encode()
-    write_whole(_beside(Path(place.folder), "json"), text)  # first: what `find` finds, `running` lists
-    write_whole(SessionFolder(Path(place.folder)).engine, text)
+    write_atomically(_beside(Path(place.folder), "json"), text)  # first: what `find` finds, `running` lists
+    write_atomically(SessionFolder(Path(place.folder)).engine, text)
 
 
 def withdraw(place: EnginePlace) -> None:
@@ -109,7 +109,7 @@ def start_engine(
     if (place := find(folder)) is not None:
         return place
     flags = [*(["--unattended"] if unattended else []), *([] if watched else ["--unwatched"])]
-    arguments = python("harness.session.engine.engine", str(folder.resolve()), *flags)
+    arguments = python_command("harness.session.engine.engine", str(folder.resolve()), *flags)
     engine: ChildProcess | None = None
     try:
         with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():

@@ -41,7 +41,7 @@ MOST_WAITING = 50
 
 
 @frozen
-class SoFar:
+class SessionSnapshot:
     """State of a session at a message. outcomes: of the finished trials. lines: the results, for people."""
 
     planned: int = 0
@@ -51,7 +51,7 @@ class SoFar:
 
 
 @frozen
-class Happened:
+class NotificationEvent:
     """Something to report. subject: after the name of the session. wall_s: when, as Unix time."""
 
     on: frozenset[NotifyOn]
@@ -62,7 +62,7 @@ class Happened:
     wall_s: float
 
 
-def message_of(happened: Happened, session: Path, bench: str, so_far: SoFar) -> dict[str, Any]:
+def message_of(happened: NotificationEvent, session: Path, bench: str, so_far: SessionSnapshot) -> dict[str, Any]:
     """The message as the JSON object that is sent; `text` says the same for people."""
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(happened.wall_s))
     subject = plain_text(f"{session.name}: {happened.subject}", 150)
@@ -87,8 +87,10 @@ def message_of(happened: Happened, session: Path, bench: str, so_far: SoFar) -> 
 def trial_message(bench: str) -> dict[str, Any]:
     """A message without a run, to try a way."""
     to_do = "nothing; this is how a run will report"
-    happened = _one(NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall())
-    return message_of(happened, Path("no-session"), bench, SoFar()) | {"event": "test"}
+    happened = _single_event(
+        NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall()
+    )
+    return message_of(happened, Path("no-session"), bench, SessionSnapshot()) | {"event": "test"}
 
 
 # Ways to deliver
@@ -141,7 +143,7 @@ def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
         if not child.wait(WITHIN_S):
             raise DeviceError(f"it did not end within {exact(WITHIN_S)} s")
         if status := child.status:
-            last_words = plain_text(child.last_words(), 200)
+            last_words = plain_text(child.last_error_line(), 200)
             raise DeviceError(f"it {ended_words(status)}{f': {last_words}' if last_words else ''}")
     finally:
         child.end()
@@ -215,11 +217,11 @@ class Notifier:
         ways: Sequence[Notify],
         session: Path,
         bench: str,
-        so_far: Callable[[], SoFar],
+        so_far: Callable[[], SessionSnapshot],
         note: Callable[[str], None],
     ) -> None:
         self._session, self._bench, self._so_far = session, bench, so_far
-        self._ways = tuple(_Way(way, self._message, note) for way in ways)
+        self._ways = tuple(_NotifyChannel(way, self._message, note) for way in ways)
         self._paused = ""
         self._is_told = False
         self._told: dict[str, float] = {}
@@ -230,7 +232,7 @@ class Notifier:
         for happened in self._of_row(entry):
             self._send(happened)
 
-    def showed(self, state: StateChanged) -> None:
+    def state_changed(self, state: StateChanged) -> None:
         """A state of the run; a full disk shows here first, since its rows need room. Never blocks."""
         if state.word is StateWord.PAUSED:
             for happened in self._pause(state.reason, threads.wall(), state.since_s):
@@ -243,21 +245,21 @@ class Notifier:
         for way in self._ways:
             way.close(until_s)
 
-    def _message(self, happened: Happened) -> dict[str, Any]:
+    def _message(self, happened: NotificationEvent) -> dict[str, Any]:
         return message_of(happened, self._session, self._bench, self._so_far())
 
-    def _send(self, happened: Happened) -> None:
+    def _send(self, happened: NotificationEvent) -> None:
         for way in self._ways:
             way.take(happened)
 
-    def _of_row(self, entry: Entry) -> Iterator[Happened]:
+    def _of_row(self, entry: Entry) -> Iterator[NotificationEvent]:
         match entry.record:
             case Paused(reason=reason, by=by):
                 yield from self._pause(reason or f"by {by}", entry.wall_s, entry.at_s)
             case Resumed(by=by):
                 self._paused = ""
                 if self._is_told:
-                    yield _one(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
+                    yield _single_event(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
             case FaultMet(source=source, what=problem):
                 yield from self._fault(source, problem, entry)
             case PowerSwitched(device=device, on=on):
@@ -267,7 +269,7 @@ class Notifier:
             case Observed(observation=LinkLost(source=source, what=problem)):
                 yield from self._fault(source, problem, entry)
             case DecisionReached(passed=False) as decision:
-                yield _one(
+                yield _single_event(
                     NotifyOn.LIMIT_BROKEN,
                     decision_in_words(decision),
                     "",
@@ -277,18 +279,18 @@ class Notifier:
             case _:
                 pass
 
-    def _pause(self, reason: str, wall_s: float, at_s: float) -> Iterator[Happened]:
+    def _pause(self, reason: str, wall_s: float, at_s: float) -> Iterator[NotificationEvent]:
         if reason == self._paused:
             return  # its row and its state both come here
         self._paused, self._is_told = reason, self._is_news(f"paused: {reason}", at_s)
         if self._is_told:
             to_do = f"see to the reason. To continue by hand: harness run attach {self._session}"
-            yield _one(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
+            yield _single_event(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
-    def _fault(self, source: str, problem: str, entry: Entry) -> Iterator[Happened]:
+    def _fault(self, source: str, problem: str, entry: Entry) -> Iterator[NotificationEvent]:
         if self._is_news(source, entry.at_s):
             to_do = f"look at it if it stays: harness run attach {self._session}"
-            yield _one(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
+            yield _single_event(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
     def _is_news(self, subject: str, at_s: float) -> bool:
         """at_s: of the session's clock, which nobody sets."""
@@ -299,11 +301,11 @@ class Notifier:
         return True
 
 
-def _one(on: NotifyOn, subject: str, why: str, to_do: str, wall_s: float) -> Happened:
-    return Happened(frozenset({on}), on, subject, why, to_do, wall_s)
+def _single_event(on: NotifyOn, subject: str, why: str, to_do: str, wall_s: float) -> NotificationEvent:
+    return NotificationEvent(frozenset({on}), on, subject, why, to_do, wall_s)
 
 
-def _end(goodbye: Goodbye, session: Path) -> Happened:
+def _end(goodbye: Goodbye, session: Path) -> NotificationEvent:
     """The end of a run; one message, also for those who only want to know about limits."""
     match goodbye.exit_code:
         case 0:
@@ -314,23 +316,25 @@ def _end(goodbye: Goodbye, session: Path) -> Happened:
             subject, to_do = "the run has ended early", f"harness run resume {session}"
     broken = {NotifyOn.LIMIT_BROKEN} if goodbye.exit_code == 1 else set()
     event = NotifyOn.LIMIT_BROKEN if broken else NotifyOn.FINISHED
-    return Happened(frozenset({NotifyOn.FINISHED, *broken}), event, subject, goodbye.reason, to_do, threads.wall())
+    return NotificationEvent(
+        frozenset({NotifyOn.FINISHED, *broken}), event, subject, goodbye.reason, to_do, threads.wall()
+    )
 
 
-class _Way:
+class _NotifyChannel:
     """Delivers messages one after another in its own thread. What is not delivered becomes a note."""
 
     def __init__(
-        self, notify: Notify, message: Callable[[Happened], dict[str, Any]], note: Callable[[str], None]
+        self, notify: Notify, message: Callable[[NotificationEvent], dict[str, Any]], note: Callable[[str], None]
     ) -> None:
         self._notify, self._message, self._note = notify, message, note
-        self._waiting: queue.Queue[Happened | None] = threads.bounded_queue(MOST_WAITING)
+        self._waiting: queue.Queue[NotificationEvent | None] = threads.bounded_queue(MOST_WAITING)
         self._closing = threads.event()
         self._dropped = 0
         self._thread = threads.thread(self._work, name="notify")
         self._thread.start()
 
-    def take(self, happened: Happened) -> None:
+    def take(self, happened: NotificationEvent) -> None:
         if happened.on & set(self._notify.on):
             try:
                 self._waiting.put_nowait(happened)

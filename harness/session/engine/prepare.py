@@ -20,7 +20,7 @@ from harness import __version__
 from harness.base.places import SessionFolder
 from harness.base.processor import host_facts
 from harness.base.progress import step
-from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
+from harness.base.whole_file import disk_errors, sync_folder, temporary_path, write_atomically
 from harness.devices.declared import demand_host, simulated
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import DeviceError, InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
@@ -30,9 +30,9 @@ from harness.model.scenario import Query, Scenario, TrialTemplate
 from harness.model.stimulus import Ambience, Recording, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
-from harness.session.engine.assemble import Resolved, clock_of, equipment_of, write_resolved
+from harness.session.engine.assemble import ResolvedSession, clock_of, equipment_of, write_resolved
 from harness.session.engine.notify import demand_ready
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
@@ -98,7 +98,7 @@ _ANY_TEXT = "hello"
 
 def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
     """Renders one stimulus of every voice and of every recording; InputProblems with all that cannot be made."""
-    _refuse(scenario, ((trial.template, trial.recipe, _sort(trial)) for trial in trials if not trial.talker))
+    _refuse(scenario, ((trial.template, trial.recipe, _render_kind(trial)) for trial in trials if not trial.talker))
 
 
 def refuse_unspeakable(scenario: Scenario) -> None:
@@ -141,7 +141,7 @@ def _refuse(
         raise InputProblems(problems) if len(problems) > 1 else problems[0]
 
 
-def _sort(trial: Trial) -> object:
+def _render_kind(trial: Trial) -> object:
     """Stimuli with the same key can either all be rendered, or not at all."""
     match trial.recipe.query:
         case SpokenText():
@@ -203,7 +203,7 @@ def prepare(
     bench = load_bench(bench_path)
     if operator is not None:
         bench = replace(bench, operator=operator)
-    check_together(scenario, bench)
+    check_compatibility(scenario, bench)
     if seed is not None:
         scenario = replace(scenario, seed=seed)
     started = planned(scenario, bench, seed)
@@ -219,13 +219,13 @@ def prepare(
             raise
     refuse_unplayable(scenario, started.trials)
     demand(bench)
-    return _write_folder(sessions_root, Resolved(scenario, bench), started)
+    return _write_folder(sessions_root, ResolvedSession(scenario, bench), started)
 
 
 def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:
     """The first row of a session that has no folder and no name yet; reaches no device.
 
-    Both have passed `check_together`. seed: of the order; None takes the scenario's. InputError without a trial.
+    Both have passed `check_compatibility`. seed: of the order; None takes the scenario's. InputError without a trial.
     """
     trials = plan(scenario, bench, seed)
     if not trials:
@@ -255,7 +255,7 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
             yield recipe.voice
 
 
-def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
+def _write_folder(root: Path, resolved: ResolvedSession, started: SessionStarted) -> Path:
     with disk_errors(f"{root} cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
@@ -264,9 +264,9 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
     return folder
 
 
-def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: SessionStarted) -> Path | None:
+def _write_under_free_name(root: Path, stem: str, resolved: ResolvedSession, started: SessionStarted) -> Path | None:
     """None if another process took the name meanwhile. An incomplete folder has a temporary name."""
-    with unfinished(root / stem) as part:
+    with temporary_path(root / stem) as part:
         with disk_errors(f"{part} cannot be written"):
             part.mkdir()
         final, count = root / stem, 1
@@ -276,7 +276,7 @@ def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: S
         started = replace(started, session_id=final.name)
         _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
         write_resolved(part, resolved)
-        write_whole(SessionFolder(part).summary, _summary(started, resolved.bench))
+        write_atomically(SessionFolder(part).summary, _summary(started, resolved.bench))
         started = replace(started, files=tuple(_hashes(part)), tied=True)
         clock = clock_of(resolved.bench)
         with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
@@ -320,7 +320,7 @@ def _copy(source: str, sha256: str, target: Path) -> None:
         content = Path(source).read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
         raise InputError(f"{source} was changed while it was read", remedy="Run again")
-    write_whole(target, content)
+    write_atomically(target, content)
 
 
 def _summary(started: SessionStarted, bench: Bench) -> bytes:

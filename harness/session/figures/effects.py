@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, tzinfo
 
 from harness.model.bench import ObservationKind
-from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource, StateWanted
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.observation import LinkLost, Observation, StateTold, StimulusHeard, StimulusStarted
@@ -32,7 +32,7 @@ Key = tuple[str, int, int]
 
 
 @dataclass(slots=True)
-class _Look:
+class _AttemptReports:
     """One attempt: when its query ended, and what its device reported afterwards. cut_s: reports end there."""
 
     trial: Trial
@@ -67,10 +67,10 @@ class _Look:
 
 
 @frozen
-class _Word:
+class _ReportedEffect:
     """The result of the device's reports. word is None without a report that counts."""
 
-    word: EffectWord | None
+    word: EffectOutcome | None
     said: str
 
 
@@ -84,9 +84,9 @@ class EffectRows:
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
-        self._looks: dict[Key, _Look] = {}
-        self._plays: dict[str, _Look] = {}
-        self._at: dict[str, _Look] = {}
+        self._looks: dict[Key, _AttemptReports] = {}
+        self._plays: dict[str, _AttemptReports] = {}
+        self._at: dict[str, _AttemptReports] = {}
         self._answers: list[Entry] = []
         self.responses_wall_s: dict[Key, float] = {}
         """Unix times of the responses that are kept."""
@@ -169,7 +169,7 @@ class EffectRows:
         trial = self._trials.get(row.trial_id)
         if trial is None:
             return
-        look = _Look(trial, row)
+        look = _AttemptReports(trial, row)
         self._looks[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = look
         for source in (source for target in trial.targets for source in target.sources):
             if (before := self._at.get(source)) is not None:
@@ -182,12 +182,12 @@ class EffectRows:
         self._at.clear()
 
     def _evidence(
-        self, look: _Look, response_wall_s: float, answers: list[EffectAnswered], zone: tzinfo | None
+        self, look: _AttemptReports, response_wall_s: float, answers: list[EffectAnswered], zone: tzinfo | None
     ) -> EffectEvidence:
         check = look.trial.effect or EffectCheck("")
         device = self._by_device(look, check)
         due_wall_s = due(check, response_wall_s, zone)
-        if answers and (answers[-1].word is not EffectWord.UNKNOWN or device.word is None):
+        if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.word is None):
             last = answers[-1]
             words = _in_words(last, device)
             return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_wall_s)
@@ -196,32 +196,34 @@ class EffectRows:
             return EffectEvidence(check, device.word, EffectSource.DEVICE, device.said + unsure, due_wall_s)
         return EffectEvidence(check, said=device.said, due_wall_s=due_wall_s)
 
-    def _by_device(self, look: _Look, check: EffectCheck) -> _Word:
+    def _by_device(self, look: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
         if not check.state:
-            return _Word(None, "")
+            return _ReportedEffect(None, "")
         if not look.trial.connection or ObservationKind.STATE not in look.trial.reports:
-            return _Word(None, "the device reports no state")
+            return _ReportedEffect(None, "the device reports no state")
         until_s = check.within_s
         if look.closes_s is not None and look.opens_s is not None:
             ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
             until_s = ends_s - look.opens_s
         states = [(state, after_s) for state, after_s in look.told if after_s - state.at.error_s <= until_s]
-        words = [_told(wanted, states) for wanted in check.state]
+        words = [_reported_state(wanted, states) for wanted in check.state]
         met = sum(fits for fits, _ in words)
         summary = "; ".join(text for _, text in words)
         if met == len(words):
-            return _Word(EffectWord.RIGHT, summary)
+            return _ReportedEffect(EffectOutcome.RIGHT, summary)
         if look.closes_s is None or look.cut_s is not None:
-            return _Word(None, f"{look.cut or 'its sound was not heard'} before it had reported all of it")
+            return _ReportedEffect(None, f"{look.cut or 'its sound was not heard'} before it had reported all of it")
         if self._now_s < look.closes_s:
-            return _Word(None, "it still has time to report it")
-        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{summary}, within {exact(until_s, 3)} s")
+            return _ReportedEffect(None, "it still has time to report it")
+        return _ReportedEffect(
+            EffectOutcome.PARTIAL if met else EffectOutcome.WRONG, f"{summary}, within {exact(until_s, 3)} s"
+        )
 
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
     """Right effects of those that are known. Open ones and "cannot tell" are left out."""
-    known = [effect.word for effect in evidence if effect.word is not EffectWord.UNKNOWN]
-    return Share(known.count(EffectWord.RIGHT), len(known))
+    known = [effect.word for effect in evidence if effect.word is not EffectOutcome.UNKNOWN]
+    return Share(known.count(EffectOutcome.RIGHT), len(known))
 
 
 def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
@@ -233,7 +235,7 @@ def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None =
     return response_wall_s + (check.after_s or 0.0)
 
 
-def _told(wanted: StateWanted, states: list[tuple[StateTold, float]]) -> tuple[bool, str]:
+def _reported_state(wanted: StateWanted, states: list[tuple[StateTold, float]]) -> tuple[bool, str]:
     of_name = [(state, after_s) for state, after_s in states if state.name == wanted.name]
     for state, after_s in of_name:
         if wanted.fits(state.name, state.value):
@@ -248,7 +250,7 @@ def _shown(name: str, value: str) -> str:
     return f"{name}: “{value}”" if value else f"{name}: nothing"
 
 
-def _in_words(answer: EffectAnswered, device: _Word) -> str:
+def _in_words(answer: EffectAnswered, device: _ReportedEffect) -> str:
     statement = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
     if device.word is None:
         return statement

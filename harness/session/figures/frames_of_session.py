@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.model.choices import Which
+from harness.model.choices import CountedAttempt
 from harness.model.frozen import frozen
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, frame_of, tested
-from harness.understanding.understood import normalised
+from harness.understanding.reported_frames import normalised
 
 Groups = tuple[tuple[str, str], ...]
 
@@ -28,7 +28,7 @@ class SessionCorpora:
     unknown: tuple[str, ...] = ()
 
 
-def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING) -> SessionCorpora:
+def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = CountedAttempt.DECIDING) -> SessionCorpora:
     """The corpora of one session or several; with several, ids begin with the session's.
 
     Each understand trial gives its latest finished take, if that tested the device. The id is the trial's. The words
@@ -63,13 +63,13 @@ def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING)
     return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown))
 
 
-def _counting(trial: TrialProgress, which: Which) -> AttemptProgress | None:
+def _counting(trial: TrialProgress, which: CountedAttempt) -> AttemptProgress | None:
     """The attempt that counts; None if the trial expects nothing or did not test the device."""
     take = trial.counting
     if trial.trial.expects is None or take is None or take.outcome not in TESTED:
         return None
     attempts = tested(take)
-    if which is Which.FIRST:
+    if which is CountedAttempt.FIRST:
         return attempts[0] if attempts else None
     return next((attempt for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
 

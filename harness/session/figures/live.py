@@ -45,7 +45,7 @@ class LiveFigures:
             return self._wake.snapshot() if self._wake else WakeProgress()
 
     def explained(self, seq: int) -> bool | None:
-        """As `Stage.explained`."""
+        """As `ConductorContext.explained`."""
         with self._lock:
             return self._wake.explained(seq) if self._wake else False
 

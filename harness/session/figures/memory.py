@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, percent, seconds
 from harness.model.observation import ResponseText, Wake
@@ -26,7 +26,7 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
 )
-from harness.model.scenario import Recognised
+from harness.model.scenario import RecognitionRule
 from harness.model.trial import Outcome, Trial
 from harness.session.log.reader import LogReader
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
@@ -83,7 +83,7 @@ class MemoryLength:
 
 
 @frozen
-class Forgotten:
+class RecommendedWait:
     """The recommended wait, after which pairs rarely show memory.
 
     - left: pairs from there on that still do.
@@ -114,7 +114,7 @@ def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLe
     return MemoryLength(*crossing(waits, shown, totals, _HALF, critical))
 
 
-def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE) -> Forgotten | None:
+def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE) -> RecommendedWait | None:
     """The shortest wait, not below the upper end of the length's interval, from which on memory is rarely shown.
 
     None when there is none among the waits that were tried.
@@ -130,7 +130,7 @@ def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = L
             # Where some are shown, bounds by several counts would not hold together; without any, the last is lowest.
             if not left.count and at + 1 < len(waits):
                 surer = float(waits[-1]), _at_most(len(waits) - 1, shown, totals)
-            return Forgotten(float(waits[at]), left, at_most, surer)
+            return RecommendedWait(float(waits[at]), left, at_most, surer)
     return None
 
 
@@ -166,7 +166,7 @@ MOST_LATE_S = 0.3
 """A pair counts among those of its planned wait up to this much above it, for a warning of waits not reached."""
 
 
-class Teller(StrEnum):
+class AnswerSource(StrEnum):
     """Source of the answer: the device, or the harness's transcription of its first response."""
 
     DEVICE = "device"
@@ -189,7 +189,7 @@ class MemoryPoint:
     woke_s: float | None = None
     shown: bool | None = None
     answer: str = ""
-    teller: Teller | None = None
+    teller: AnswerSource | None = None
     why: str = ""
 
 
@@ -207,7 +207,7 @@ class MemoryFinding:
     levels: tuple[WaitLevel, ...]
     length: MemoryLength | None
     to_wake: MemoryLength | None
-    forgotten: Forgotten | None
+    forgotten: RecommendedWait | None
     why: str
 
     @property
@@ -390,13 +390,13 @@ def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
     return f"after every wait from {exact(length.interval[1])} s on too many pairs show memory: longer waits are needed"
 
 
-def _answer(take: _Take, attempt: int) -> tuple[str, Teller | None]:
+def _answer(take: _Take, attempt: int) -> tuple[str, AnswerSource | None]:
     """The answer, from the device's report, else from the harness's transcription."""
     texts = [text for text in take.texts.get(attempt, ()) if text.strip()]
     if texts:
-        return " ".join(texts), Teller.DEVICE
+        return " ".join(texts), AnswerSource.DEVICE
     heard = take.heard.get(attempt, "")
-    return heard, Teller.TRANSCRIPTION if heard.strip() else None
+    return heard, AnswerSource.TRANSCRIPTION if heard.strip() else None
 
 
 def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
@@ -423,7 +423,7 @@ def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool
     return None, "neither: the answer has words of neither shows nor forgets"
 
 
-def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
+def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
     words = readings_of(answer, rule)
     wanted = (readings_of(phrase, rule) for phrase in phrases)
     return any(without(words[at:], reading) is not None for reading in wanted if reading for at in range(len(words)))
@@ -431,7 +431,7 @@ def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
 
 def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
     """Planned waits that a pause or a slow device made longer → mean actual wait."""
-    waits_by_plan = gathered((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
+    waits_by_plan = group_by((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
     return {
         planned_s: sum(waits) / len(waits)
         for planned_s, waits in sorted(waits_by_plan.items())
@@ -440,7 +440,10 @@ def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
 
 
 BAR = 30
-_TELLERS = {Teller.DEVICE: "the device's own answer", Teller.TRANSCRIPTION: "our transcription of the answer"}
+_TELLERS = {
+    AnswerSource.DEVICE: "the device's own answer",
+    AnswerSource.TRANSCRIPTION: "our transcription of the answer",
+}
 
 
 def one_line(folder: Path) -> list[str]:
@@ -511,7 +514,7 @@ def _bar(level: WaitLevel) -> str:
 def _notes(finding: MemoryFinding) -> Iterator[str]:
     tellers = {point.teller for point in finding.points if point.shown is not None and point.teller is not None}
     if tellers:
-        yield f"  evidence           {' and '.join(_TELLERS[teller] for teller in Teller if teller in tellers)}"
+        yield f"  evidence           {' and '.join(_TELLERS[teller] for teller in AnswerSource if teller in tellers)}"
     if finding.levels:
         error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
         yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"

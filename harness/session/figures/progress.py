@@ -30,17 +30,17 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
-    Understood,
+    UnderstandingResult,
 )
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.effects import EffectRows, Key, right_of_known
 from harness.session.figures.requests import requests_asked
 from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
     DECIDED,
-    HeardTrial,
     SessionTrials,
+    TranscribedTrial,
     TrialProgress,
     UnderstoodFigures,
     heard_trial,
@@ -48,7 +48,7 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
-from harness.transcripts.recognition import WordsHeard, words_heard
+from harness.transcripts.recognition import GroupTranscripts, words_heard
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
 from harness.wake.wake_progress import WakeProgress
@@ -84,8 +84,8 @@ class Totals:
     wake_delay: LatencyFigures = field(default_factory=LatencyFigures)
     to_judge: int = 0
     judged: int = 0
-    first_words: WordsHeard = field(default_factory=WordsHeard)
-    final_words: WordsHeard = field(default_factory=WordsHeard)
+    first_words: GroupTranscripts = field(default_factory=GroupTranscripts)
+    final_words: GroupTranscripts = field(default_factory=GroupTranscripts)
     effects: Share = field(default_factory=Share)
     disturbed: Share = field(default_factory=Share)
     understood: UnderstoodFigures = field(default_factory=UnderstoodFigures)
@@ -108,10 +108,10 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     planned = decided = assessed = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
     attempts: Counter[int] = Counter()
-    latencies: list[Measured] = []
-    delays: list[Measured] = []
-    sounds: list[Measured | None] = []
-    heard: list[HeardTrial] = []
+    latencies: list[MeasuredDuration] = []
+    delays: list[MeasuredDuration] = []
+    sounds: list[MeasuredDuration | None] = []
+    heard: list[TranscribedTrial] = []
     disturbed = Share()
     earlier_version = False
     for trial in trials:
@@ -171,9 +171,9 @@ _SOUNDING = DECIDED - {Outcome.NO_WAKE}
 """Outcomes of trials in which a device may respond."""
 
 
-def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHeard, WordsHeard]:
+def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[GroupTranscripts, GroupTranscripts]:
     """What was heard at the first and the final attempt, for queries and every device's commands."""
-    commands = sum((device.words for device in wake.devices), WordsHeard()) if wake else WordsHeard()
+    commands = sum((device.words for device in wake.devices), GroupTranscripts()) if wake else GroupTranscripts()
     return totals.first_words + commands, totals.final_words + commands
 
 
@@ -191,7 +191,7 @@ class CheckCount:
     refused: int = 0
     last_wrong: str = ""
 
-    def and_(self, row: BenchChecked) -> CheckCount:
+    def with_check(self, row: BenchChecked) -> CheckCount:
         return CheckCount(
             self.check,
             self.ok + (row.level == "ok"),
@@ -324,7 +324,7 @@ class SessionFigures:
                 self._head = replace(self._head, power_cycles=cycles)
             case BenchChecked(check=check) as row:
                 counts_of = {check_count.check: check_count for check_count in self._head.bench_checks}
-                counts_of[check] = counts_of.get(check, CheckCount(check)).and_(row)
+                counts_of[check] = counts_of.get(check, CheckCount(check)).with_check(row)
                 self._head = replace(self._head, bench_checks=tuple(counts_of.values()))
             case FaultMet():
                 self._head = replace(self._head, faults=self._head.faults + 1)
@@ -341,7 +341,7 @@ class SessionFigures:
                 self._trial_since = self._running = None
             case AttemptStarted(trial_id=trial_id) if changed:
                 self._running = trial_id  # a resumed run may continue within a trial
-            case AttemptFinished(understood=Understood()) as row if changed:
+            case AttemptFinished(understood=UnderstandingResult()) as row if changed:
                 self._head = replace(self._head, last_frame=(row.trial_id, row.take, row.attempt))
             case ResponseFrozen() as row if changed:
                 self._head = replace(self._head, last_response=(row.trial_id, row.take, row.attempt))

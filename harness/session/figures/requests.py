@@ -9,7 +9,7 @@ from harness.model.bench import ObservationKind
 from harness.model.scenario import Evidence
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested
-from harness.wake.requests import GapRequests, RequestSeen, added, by_gap, words_arrived
+from harness.wake.requests import GapRequests, RequestResult, added, by_gap, words_arrived
 from harness.wake.wake_progress import WakeProgress
 
 RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
@@ -18,7 +18,7 @@ RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
 
 def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, ...]:
     """The queries of each device, in the order of the plan. Each counts once, by the first attempt that tests it."""
-    requests_by_device: dict[str, Counter[RequestSeen]] = {}
+    requests_by_device: dict[str, Counter[RequestResult]] = {}
     for progress in trials:
         trial, take = progress.trial, progress.counting
         is_query = trial.listening is None and trial.memory is None and not trial.talker
@@ -29,13 +29,13 @@ def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, .
     return tuple((device, by_gap(requests)) for device, requests in requests_by_device.items())
 
 
-def _seen(trial: TrialProgress, attempt: AttemptProgress) -> RequestSeen:
+def _seen(trial: TrialProgress, attempt: AttemptProgress) -> RequestResult:
     """By the device's transcript, else by its intents, or by what an operator made of its response."""
     verdict, counts = attempt.verdict, attempt.words
     assert verdict is not None, trial.trial.id  # an attempt that tests something has ended
     gap_ms, woken = trial.trial.recipe.gap_ms, verdict.outcome is not Outcome.NO_WAKE
     if counts is not None and verdict.evidence is EvidenceSource.DEVICE:
-        return RequestSeen(gap_ms, words_arrived(counts), by_response=False, woken=woken)
+        return RequestResult(gap_ms, words_arrived(counts), by_response=False, woken=woken)
     arrived: bool | None = None
     by_response = ObservationKind.TRANSCRIPT not in trial.trial.reports
     if verdict.understood is not None and verdict.understood.right is not None:
@@ -44,7 +44,7 @@ def _seen(trial: TrialProgress, attempt: AttemptProgress) -> RequestSeen:
         arrived, by_response = verdict.recognition is Recognition.YES, True
     elif verdict.outcome in (Outcome.NO_WAKE, Outcome.NO_RESPONSE) and trial.trial.evidence is not Evidence.NONE:
         arrived = False  # silence is evidence only where another answer would have been judged
-    return RequestSeen(gap_ms, arrived, by_response, woken)
+    return RequestResult(gap_ms, arrived, by_response, woken)
 
 
 def requests_of_session(

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
 from harness.model.frozen import frozen
@@ -30,13 +30,13 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import NO_OPENING, QUIET, Recording
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK, EvidenceSource, Outcome, Recognition, Trial
 from harness.statistics.intervals import Share
 
 if TYPE_CHECKING:  # slow to load, and readers of ratings count no words
-    from harness.transcripts.recognition import WordsHeard
+    from harness.transcripts.recognition import GroupTranscripts
     from harness.wake.wake import WakeFigures
 
 DECIDED = frozenset(
@@ -91,8 +91,8 @@ class FirstResponse:
     truncated: bool
     transcript: str | None
     recogniser: str
-    latency: Measured | None
-    length: Measured | None
+    latency: MeasuredDuration | None
+    length: MeasuredDuration | None
     judgments: tuple[Judgment, ...] = ()
 
     @property
@@ -330,7 +330,7 @@ TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 
 
 @frozen
-class SaidOfAttempt:
+class AttemptTranscript:
     """What a device made of one attempt. heard: as it came; None without a transcript. counts: of it.
 
     typed: an operator typed it, having read it from the device or guessed it from the answer.
@@ -343,7 +343,7 @@ class SaidOfAttempt:
 
 
 @frozen
-class HeardTrial:
+class TranscribedTrial:
     """One trial with one device: its first attempt that tests something, and the one that decided it.
 
     Of a command both are its one attempt. final: None where the attempt that decided was interrupted.
@@ -351,8 +351,8 @@ class HeardTrial:
 
     trial: Trial
     device: str
-    first: SaidOfAttempt
-    final: SaidOfAttempt | None
+    first: AttemptTranscript
+    final: AttemptTranscript | None
 
 
 def tested(take: TakeProgress) -> list[AttemptProgress]:
@@ -360,7 +360,7 @@ def tested(take: TakeProgress) -> list[AttemptProgress]:
     return [attempt for attempt in take.attempts if attempt.outcome not in (None, Outcome.INTERRUPTED)]
 
 
-def heard_trial(trial: TrialProgress) -> HeardTrial | None:
+def heard_trial(trial: TrialProgress) -> TranscribedTrial | None:
     """Of a query, by its latest finished take; None when that says nothing of the device, and for other kinds."""
     take = trial.counting
     is_query = trial.trial.listening is None and trial.trial.memory is None and _tells_words(trial.trial)
@@ -370,7 +370,7 @@ def heard_trial(trial: TrialProgress) -> HeardTrial | None:
     if not attempts:
         return None
     last = next((_said(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
-    return HeardTrial(trial.trial, trial.trial.device, _said(attempts[0]), last)
+    return TranscribedTrial(trial.trial, trial.trial.device, _said(attempts[0]), last)
 
 
 def _tells_words(trial: Trial) -> bool:
@@ -378,55 +378,55 @@ def _tells_words(trial: Trial) -> bool:
     return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
 
 
-def heard_commands(wake: WakeFigures) -> Iterator[HeardTrial]:
+def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
     """Of commands, one for each device that reports transcripts."""
     for device in wake.snapshot().devices:
         for play in wake.plays(device.device):
             if play.transcribes:
-                attempt = SaidOfAttempt(play.row.attempt, None if play.reading.counts is None else play.reading.heard,
-                            play.reading.counts)  # fmt: skip
-                yield HeardTrial(play.trial, play.target.device, attempt, attempt)
+                counts = play.reading.counts
+                attempt = AttemptTranscript(play.row.attempt, None if counts is None else play.reading.heard, counts)
+                yield TranscribedTrial(play.trial, play.target.device, attempt, attempt)
 
 
-def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[HeardTrial, ...]:
+def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[TranscribedTrial, ...]:
     """Of a session: its queries, then its commands, each in the order of the plan."""
     queries = (query for trial in trials if (query := heard_trial(trial)) is not None)
     return (*queries, *(heard_commands(wake) if wake else ()))
 
 
 @frozen
-class HeardWords:
+class FirstAndFinalWords:
     """The words of a group of trials, at the first attempt and at the one that decided."""
 
-    first: WordsHeard
-    final: WordsHeard
+    first: GroupTranscripts
+    final: GroupTranscripts
 
 
-def words_of(trials: Iterable[HeardTrial]) -> HeardWords:
+def words_of(trials: Iterable[TranscribedTrial]) -> FirstAndFinalWords:
     """The words of all of them, added up."""
     heard_trials = list(trials)
-    return HeardWords(
+    return FirstAndFinalWords(
         _words((heard.trial.query_id, heard.first) for heard in heard_trials),
         _words((heard.trial.query_id, heard.final) for heard in heard_trials if heard.final is not None),
     )
 
 
-def _words(attempts: Iterable[tuple[str, SaidOfAttempt]]) -> WordsHeard:
-    from harness.transcripts.recognition import WordsHeard
+def _words(attempts: Iterable[tuple[str, AttemptTranscript]]) -> GroupTranscripts:
+    from harness.transcripts.recognition import GroupTranscripts
 
     pairs = list(attempts)
-    return WordsHeard.of(
+    return GroupTranscripts.of(
         ((query, attempt.counts) for query, attempt in pairs), sum(attempt.typed for _, attempt in pairs)
     )
 
 
-def by_group(trials: Iterable[HeardTrial], grouping: str) -> tuple[tuple[str, HeardWords], ...]:
+def by_group(trials: Iterable[TranscribedTrial], grouping: str) -> tuple[tuple[str, FirstAndFinalWords], ...]:
     """Label → words, in the order in which labels first occur; "" for trials that have none."""
-    groups = gathered((group_of(heard, grouping), heard) for heard in trials)
+    groups = group_by((group_of(heard, grouping), heard) for heard in trials)
     return tuple((label, words_of(group)) for label, group in groups.items())
 
 
-def group_of(heard: HeardTrial, grouping: str) -> str:
+def group_of(heard: TranscribedTrial, grouping: str) -> str:
     """The label of a trial with one of its devices; see `label_of`."""
     return label_of(heard.trial, heard.device, grouping)
 
@@ -479,11 +479,11 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return ""
 
 
-def _said(attempt: AttemptProgress) -> SaidOfAttempt:
+def _said(attempt: AttemptProgress) -> AttemptTranscript:
     verdict = attempt.verdict
     heard = verdict.heard if verdict else None
     typed = verdict is not None and heard is not None and verdict.evidence is EvidenceSource.OPERATOR
-    return SaidOfAttempt(attempt.attempt, heard, attempt.words, typed)
+    return AttemptTranscript(attempt.attempt, heard, attempt.words, typed)
 
 
 def deciding_words(take: TakeProgress | None) -> WordCounts | None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base import threads
-from harness.base.whole_file import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
 from harness.model.observation import SoundKept
@@ -21,7 +21,7 @@ from harness.model.record import Entry, EventClipped, Observed, Record, Response
 from harness.model.stimulus import Clip, Waveform
 
 
-class ClipShelf:
+class ClipStore:
     """The clips/ folder of one session that is being written; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,7 +42,7 @@ class ClipShelf:
         digest = hashlib.sha256(content).hexdigest()
         with self._lock:
             name = f"{self._next:05d}-{digest[:12]}.flac"
-            write_whole(self._folder / name, content)
+            write_atomically(self._folder / name, content)
             self._next += 1
         return Clip(name=name, sha256=digest, rate_hz=waveform.rate_hz, samples=len(waveform.samples), start_s=start_s)
 

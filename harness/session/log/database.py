@@ -21,19 +21,19 @@ from harness.base.row_store import (
     BATCH,
     SESSION,
     explain,
-    explained,
     explanation,
     insert,
     open_for_writing,
     place_of,
     read_entries,
+    translate_errors,
 )
-from harness.base.whole_file import disk_errors, sync_folder, unfinished
+from harness.base.whole_file import disk_errors, sync_folder, temporary_path
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
 from harness.model.record import Clip, EngineStarted, Entry, Record
 from harness.model.stimulus import Waveform
-from harness.session.log.clips import ClipShelf
+from harness.session.log.clips import ClipStore
 
 
 @frozen
@@ -50,7 +50,7 @@ class SqliteLog:
     and a power cut. A second writer on the same folder is refused.
 
     When the file is deleted, moved or replaced, all rows go to the rescue file of the folder. From then on `append`
-    raises LogError. `take_up_rescue` makes that file the log.
+    raises LogError. `restore_rescued_log` makes that file the log.
 
     now_s: the session's monotonic clock; wall_s: Unix time. on_commit: called on the writer's thread for each row,
     in order, after its commit; must not block.
@@ -73,7 +73,7 @@ class SqliteLog:
             self._connection = open_for_writing(self._folder.database)
             self._opened, self._bytes = place_of(self._folder.database), 0
             self._rescued = False
-            self._shelf = ClipShelf(self._folder.clips)
+            self._shelf = ClipStore(self._folder.clips)
             self._next_seq, self._run, self._link = self._position()
         except LogError:
             os.close(self._lock_fd)
@@ -134,7 +134,7 @@ class SqliteLog:
             lost = self._lost()
             if lost is not None and not self._rescued:
                 raise lost
-            with explained(self._folder.database):
+            with translate_errors(self._folder.database):
                 seal_end(self._connection, self._folder.database)
         finally:
             self._connection.close()
@@ -190,7 +190,7 @@ class SqliteLog:
                 link = insert(self._connection, row, link)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if not self._committed_all_the_same(entries[-1]):
+            if not self._was_committed(entries[-1]):
                 self._refuse(batch, lost or explanation(error, self._folder.database))
                 return
         self._next_seq += len(batch)
@@ -204,7 +204,7 @@ class SqliteLog:
                 self._on_commit(entry)
             wanted.done.set_result(entry)
 
-    def _committed_all_the_same(self, last: Entry) -> bool:
+    def _was_committed(self, last: Entry) -> bool:
         """After an error, whether the rows were stored, so that a retry does not duplicate them."""
         try:
             if self._connection.in_transaction:
@@ -235,7 +235,7 @@ class SqliteLog:
     def _rescue(self) -> None:
         """Copies the rows, of which the open file still holds all, beside the log, and continues there; LogError."""
         rescue = self._folder.rescue
-        with disk_errors(f"{rescue} cannot be written"), unfinished(rescue) as part, explained(rescue):
+        with disk_errors(f"{rescue} cannot be written"), temporary_path(rescue) as part, translate_errors(rescue):
             with closing(sqlite3.connect(part)) as copy:
                 self._connection.backup(copy)
                 (rows_,) = copy.execute("SELECT count(*) FROM entries").fetchone()
@@ -248,14 +248,14 @@ class SqliteLog:
         self._connection, self._rescued = connection, True
 
 
-def take_up_rescue(session: SessionFolder) -> str:
+def restore_rescued_log(session: SessionFolder) -> str:
     """Makes the rescue file of a run the log again; "" when there is none, else what was done. LogError.
 
     Whatever stands in the place of the log is kept under another name.
     """
     if not session.rescue.is_file():
         return ""
-    with alone(session), disk_errors(f"{session.database} cannot be written"):
+    with writer_lock(session), disk_errors(f"{session.database} cannot be written"):
         open_for_writing(session.rescue).close()  # takes in what a killed run left in its write-ahead log
         number, remark = 1, ""
         while (aside := session.path / f"log.replaced-{number}.sqlite").exists():
@@ -270,7 +270,7 @@ def take_up_rescue(session: SessionFolder) -> str:
 
 
 @contextmanager
-def not_running(session: SessionFolder) -> Iterator[None]:
+def resume_blocked(session: SessionFolder) -> Iterator[None]:
     """Keeps a session from being resumed, for reading; LogError while it is running. Writes nothing."""
     with disk_errors(f"{session.lock} cannot be opened"):
         try:
@@ -289,7 +289,7 @@ def not_running(session: SessionFolder) -> Iterator[None]:
 
 
 @contextmanager
-def alone(session: SessionFolder) -> Iterator[None]:
+def writer_lock(session: SessionFolder) -> Iterator[None]:
     """Takes the writer's lock; LogError while the session is running or being packed."""
     handle = _lock(session.lock)
     try:

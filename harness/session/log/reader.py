@@ -25,14 +25,14 @@ from harness.base.row_store import (
     SESSION,
     Content,
     entry_of,
-    explained,
     first_hash,
     is_time,
     missing_guards,
     open_for_reading,
     raise_signal,
+    raw_rows,
     read_entries,
-    texts,
+    translate_errors,
 )
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
@@ -63,14 +63,14 @@ class LogReader:
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
-        rows = texts(self._connection, self.folder.database, after_seq)
+        rows = raw_rows(self._connection, self.folder.database, after_seq)
         label = f"Reading rows of {self.folder.path.name}"
         for row in tracked(rows, label, lambda: self.last_seq() - after_seq):
             yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:
         """seq of the last committed row; 0 when there is none."""
-        with explained(self.folder.database):
+        with translate_errors(self.folder.database):
             (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM entries").fetchone()
         return int(last)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from harness.base.ports import Sink
 from harness.base.simulated_threads import SimulatedThreads
-from harness.devices.in_process.device import told
+from harness.devices.in_process.device import reported_intent
 from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
@@ -44,7 +44,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.model.understanding import Expected
+from harness.model.understanding import ExpectedFrame
 
 RATE_HZ = 50
 """Sounds have the right lengths and parts, and hardly any samples."""
@@ -55,7 +55,7 @@ MISSES_BEATS_S = 12.0
 
 
 @dataclass(frozen=True)
-class Character:
+class DeviceTraits:
     """What a device is like. Shares 0–1, times in s.
 
     answers: it has a voice. beats: it sends heartbeats. states: it says what it is at. error_s: of the times that it
@@ -310,7 +310,7 @@ class SimulatedMicrophone(BenchPart):
 class Board(BenchPart):
     """A device under test, and the driver that reports of it."""
 
-    def __init__(self, id: str, room: SimulatedRoom, like: Character, *, link: str) -> None:
+    def __init__(self, id: str, room: SimulatedRoom, like: DeviceTraits, *, link: str) -> None:
         super().__init__(link, room)
         self.name, self.like = id, like
         self.late_s = 0.0
@@ -341,9 +341,9 @@ class Board(BenchPart):
 
     def _expect_false(self) -> None:
         if self.like.false_per_hour:
-            self.room.later(self._false.expovariate(self.like.false_per_hour / 3600), self._wakes_for_nothing)
+            self.room.later(self._false.expovariate(self.like.false_per_hour / 3600), self._false_wake)
 
-    def _wakes_for_nothing(self) -> None:
+    def _false_wake(self) -> None:
         if self.listens and self.room.now_s() >= self._busy_until_s:
             self._wakes("false", "")
         self._expect_false()
@@ -385,7 +385,7 @@ class Board(BenchPart):
 
         self.room.later(lasts_s, wake_up)
 
-    def grow_deaf(self, lasts_s: float) -> None:
+    def fail_microphone(self, lasts_s: float) -> None:
         """Its microphone fails, while it goes on to say that it is well: what it misses is its fault."""
         if self.deaf:
             return
@@ -432,7 +432,7 @@ class Board(BenchPart):
             say(DeviceState.GONE)
             self.room.later(lasts_s, lambda: say(DeviceState.IDLE))
 
-    def grow_restless(self, lasts_s: float) -> None:
+    def wake_repeatedly(self, lasts_s: float) -> None:
         """It wakes again and again."""
         until_s = self.room.now_s() + lasts_s
 
@@ -537,8 +537,8 @@ class Board(BenchPart):
             self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
         frame = phrases.of.expects
         if frame is not None and ObservationKind.INTENT in self.like.reports:
-            intent = told(
-                self.id, Stamp(now_s + 0.1, 0.02), frame if text == phrases.of.reference else Expected((), ())
+            intent = reported_intent(
+                self.id, Stamp(now_s + 0.1, 0.02), frame if text == phrases.of.reference else ExpectedFrame((), ())
             )
             self._say(lambda: intent, 0.1 + self.like.report_s)
         if phrases.of.listening is not None or not self.like.answers or chance.random() < self.like.silent:

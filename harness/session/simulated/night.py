@@ -22,7 +22,7 @@ from harness.model.scenario import Scenario
 from harness.model.stimulus import Ambience, Part, RenderedStimulus, Role, StimulusRecipe, Waveform
 from harness.model.trial import Outcome, Trial
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import Resolved, stage_of
+from harness.session.engine.assemble import ResolvedSession, stage_of
 from harness.session.figures.live import LiveFigures
 from harness.session.figures.progress import Totals
 from harness.session.log.database import SqliteLog
@@ -31,7 +31,7 @@ from harness.session.resumption import Resumption
 from harness.session.simulated.bench import (
     RATE_HZ,
     Board,
-    Character,
+    DeviceTraits,
     Phrases,
     SimulatedLoudspeaker,
     SimulatedMicrophone,
@@ -150,7 +150,7 @@ class SimulatedNight:
         self,
         scenario: Scenario,
         bench: Bench,
-        like: Character,
+        like: DeviceTraits,
         renders: Renders,
         seed: int,
         faults_per_hour: float = 0.0,
@@ -192,14 +192,14 @@ class SimulatedNight:
             parts = (*room.speakers, room.ear, *room.devices)
             drivers: dict[str, Driver] = {part.id: part for part in parts}
             stage = stage_of(
-                Resolved(self._scenario, self._bench), drivers, log, clock, figures,
+                ResolvedSession(self._scenario, self._bench), drivers, log, clock, figures,
                 renders=self._renders, on_state=self._shown, answer=lambda id, ok, why: None, alive=self._alive,
             )  # fmt: skip
             conductor = Conductor(tuple(self._trials.values()), stage, Resumption.of(list(log.entries())))
             log.append(EngineStarted(1, 1, "boot", 1.0))
             room.truth.arrived.append([])
             for part in parts:
-                part.open(conductor.inbox)
+                part.open(conductor.enqueue)
             if self._faults_per_hour:
                 self._expect_fault(room.chance("faults"))
             finished = conductor.run()
@@ -277,7 +277,7 @@ class SimulatedNight:
             "flap": lambda: loses(device, 0.2),
             "restart": lambda: device.restart(chance.choice((0.5, 3.0, 12.0))),
             "hang": lambda: device.hang(lasts_s + 5),
-            "deaf": lambda: device.grow_deaf(lasts_s),
+            "deaf": lambda: device.fail_microphone(lasts_s),
             "late": is_late,
             "loudspeaker": lambda: loses(speaker, lasts_s),
             "microphone": lambda: loses(room.ear, lasts_s),

@@ -19,7 +19,7 @@ import soxr
 from harness.base.places import cache_folder
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
-from harness.base.whole_file import whole_stream
+from harness.base.whole_file import atomic_stream
 from harness.model.errors import InputError
 from harness.model.numbers import exact
 from harness.model.stimulus import (
@@ -166,10 +166,10 @@ class RenderCache:
         record = {"sha256": rendered.sha256, "parts": [asdict(part) for part in rendered.parts]}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with whole_stream(self._path(key, "wav")) as file:
+            with atomic_stream(self._path(key, "wav")) as file:
                 soundfile.write(file, waveform.samples, waveform.rate_hz, format="WAV", subtype="FLOAT")
             # The record comes last: if it exists, the sound does too.
-            with whole_stream(self._path(key, "json")) as file:
+            with atomic_stream(self._path(key, "json")) as file:
                 file.write(json.dumps(record).encode())
         except (OSError, soundfile.LibsndfileError) as error:
             logger.warning("a rendered stimulus could not be saved in %s: %s", self._folder, error)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.base.plugins import installed
+from harness.base.plugins import import_extra
 from harness.model.errors import InputError
 from harness.model.numbers import exact, seconds
 from harness.model.stimulus import SOUND_M_PER_S, Pattern, Placement, Samples, ShoeBox, Waveform
@@ -51,7 +51,7 @@ def made_by() -> str:
 
 
 def _pyroomacoustics() -> Any:
-    module = installed("pyroomacoustics", "pyroomacoustics, which simulates rooms,", "rooms")
+    module = import_extra("pyroomacoustics", "pyroomacoustics, which simulates rooms,", "rooms")
     module.constants.set("num_threads", 1)  # with more, the same room gives other samples
     return module
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_file import COMMENT, Problems, read_text, shown
 from harness.model.choices import TranscriptFormat
 from harness.model.errors import InputError, InputProblems
@@ -136,7 +136,7 @@ class _Reader:
         rules = [rule for applies, rule in self._read if applies]
         if not self._case_counts:
             rules = [MappingRule(*map(str.upper, rule)) for rule in rules]
-        return WordMapping(self._name, gathered((rule.old[0], rule) for rule in rules), self._case_counts)
+        return WordMapping(self._name, group_by((rule.old[0], rule) for rule in rules), self._case_counts)
 
     def _section(self, number: int, expression: str) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import MAX_TEXT, Findings, Id, Keys, read_keys, word, wrong
+from harness.base.findings import MAX_TEXT, Findings, Id, Keys, enum_word, read_keys, validation_error
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
@@ -19,13 +19,13 @@ Words = tuple[str, ...]
 
 def _phrase(text: str) -> str:
     if len(text) > MAX_TEXT:
-        raise wrong(f"the text has more than {MAX_TEXT} characters", "Shorten it")
+        raise validation_error(f"the text has more than {MAX_TEXT} characters", "Shorten it")
     return text
 
 
 def _two(pair: Sequence[str]) -> Sequence[str]:
     if len(pair) != 2:
-        raise wrong(f"{len(pair)} texts, where a pair has 2", "Write [light bulb, lightbulb]")
+        raise validation_error(f"{len(pair)} texts, where a pair has 2", "Write [light bulb, lightbulb]")
     return pair
 
 
@@ -37,7 +37,7 @@ class NormalisationKeys(Keys):
     """A normalisation file."""
 
     normalisation: Id = Field(description="Name of the list; shown with every result.")
-    base: Annotated[Normalisation, word(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
+    base: Annotated[Normalisation, enum_word(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
         description="What comes first: verbatim, plain, spoken or snor.",
         json_schema_extra={
             "enum": [

@@ -29,7 +29,7 @@ from harness.base.text_file import (
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
 from harness.transcripts.files.utterances import UtteranceLines
-from harness.transcripts.snor import Form, convert, split_id
+from harness.transcripts.snor import SnorForm, convert, split_id
 
 REMEMBERED = 1 << 16
 """At most so many ids are kept as they are, with their places. Of later ones, 64 bits each."""
@@ -163,7 +163,7 @@ class ConvertedBlock(NamedTuple):
 def converted_blocks(
     read: Callable[[int], bytes],
     file: str,
-    form: Form,
+    form: SnorForm,
     *,
     encoding: str = "utf-8",
     place_edits: bool = False,
@@ -181,7 +181,7 @@ def converted_blocks(
             commented = any(map(is_comment, block.lines))
             numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
             if seen is not None:
-                lines, repetitions = _told_apart(numbers, lines, block, file, seen)
+                lines, repetitions = _without_repeats(numbers, lines, block, file, seen)
                 problems = sorted([*problems, *repetitions], key=lambda fault: fault.place.line if fault.place else 0)
             yield ConvertedBlock(lines, problems, commented)
     except InputError as error:
@@ -192,7 +192,7 @@ def converted_blocks(
 
 
 def _converted(
-    block: LineBlock, file: str, form: Form, encoding: str, place_edits: bool, *, commented: bool
+    block: LineBlock, file: str, form: SnorForm, encoding: str, place_edits: bool, *, commented: bool
 ) -> tuple[Sequence[int], list[str], list[InputError]]:
     """The numbers of the lines that could be converted, the lines, and the problems of the others."""
     if not (block.faulty or commented):
@@ -218,7 +218,7 @@ def _converted(
     return numbers, lines, problems
 
 
-def _told_apart(
+def _without_repeats(
     numbers: Sequence[int], lines: list[str], block: LineBlock, file: str, seen: SeenIds
 ) -> tuple[list[str], list[InputError]]:
     """The lines whose ids were not there before, and the problems of the others."""

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -359,7 +359,7 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
     Words and segments of one file and channel are taken in the order given. A midpoint on a border belongs to the later
     segment. It belongs to the earlier one if the border's time rounds up in single precision, which sclite uses.
     """
-    waiting = gathered((place_of(word), word) for word in words)
+    waiting = group_by((place_of(word), word) for word in words)
     last = {place_of(segment): number for number, segment in enumerate(segments)}
     taken = dict.fromkeys(waiting, 0)
     pieces: list[tuple[TimedWord, ...]] = []

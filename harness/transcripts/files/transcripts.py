@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.gathering import gathered
+from harness.base.grouping import group_by
 from harness.base.text_file import COMMENT, Problems, encoding_name, read_text, shown
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError, Place, nearest
@@ -55,14 +55,14 @@ def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     may_be_empty: a file without transcripts, as a recogniser that crashed leaves one, is none of them and no error.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
-    parted = parted_at_once(text)
+    parted = split_tidy_text(text)
     if parted is None:
-        parted = parted_line_by_line(text, str(path), may_be_empty=may_be_empty)
+        parted = split_by_line(text, str(path), may_be_empty=may_be_empty)
     ids, texts, lines = parted
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
 
-def parted_at_once(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
+def split_tidy_text(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
     """Ids, texts and lines of a file's text in which nothing is wrong; None of any other.
 
     On the bytes of all lines together, which takes a fraction of what a loop over them takes.
@@ -125,7 +125,7 @@ def _are_ids(ids: Sequence[str]) -> bool:
     return len(different) == len(ids) and "" not in different and " " not in joined and ")" not in joined
 
 
-def parted_line_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
+def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
     """The same, line by line, with what is wrong; InputProblems."""
     utterances = UtteranceLines(file)
     for number, line in enumerate(text.split("\n"), 1):
@@ -350,7 +350,7 @@ def _cut_by_segments(
     reference: Segments, hypothesis_path: Path, encoding: str | None
 ) -> tuple[Transcripts, Transcripts]:
     words, not_scored = _scored_words(read_ctm(hypothesis_path, encoding, may_be_empty=True))
-    _refuse_strangers(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
+    _refuse_unknown_places(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
     ids: list[str] = []
     heard: list[str] = []
     confidences: list[tuple[float | None, ...]] = []
@@ -393,7 +393,7 @@ def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None)
     names: dict[tuple[str, str], str] = {}
     for word in references:
         names.setdefault(place_of(word), f"{word.file}-{word.channel}-0000")
-    _refuse_strangers(hypotheses, names.keys(), str(hypothesis_path))
+    _refuse_unknown_places(hypotheses, names.keys(), str(hypothesis_path))
     return (
         replace(_one_for_each_place(references, names, str(reference_path), encoding), not_scored=left_out),
         replace(_one_for_each_place(hypotheses, names, str(hypothesis_path), encoding), not_scored=not_scored),
@@ -409,7 +409,7 @@ def _scored_words(words: Sequence[TimedWord]) -> tuple[tuple[TimedWord, ...], in
 def _one_for_each_place(
     words: Sequence[TimedWord], names: dict[tuple[str, str], str], file: str, encoding: str | None
 ) -> Transcripts:
-    places = gathered((names[place_of(word)], word) for word in words)
+    places = group_by((names[place_of(word)], word) for word in words)
     ids = tuple(places)
     lines = tuple(those[0].line for those in places.values())
     texts = tuple(_joined(those) for those in places.values())
@@ -425,7 +425,7 @@ def _joined(words: Sequence[TimedWord]) -> str:
     return " ".join(word.text for word in words)
 
 
-def _refuse_strangers(words: Sequence[TimedWord], known: Set[tuple[str, str]], file: str) -> None:
+def _refuse_unknown_places(words: Sequence[TimedWord], known: Set[tuple[str, str]], file: str) -> None:
     """Words of a file or channel of which the reference has nothing are most likely a name that is spelt otherwise."""
     problems = Problems(file)
     strangers: set[tuple[str, str]] = set()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
 from harness.model.frozen import frozen
 from harness.model.numbers import percent
@@ -191,7 +191,7 @@ LONGEST_NAME = 200
 
 def write_html(systems: Sequence[Scored], path: Path, *, title: str, references: str = "") -> None:
     """Writes the page, whole or not at all; LogError when it cannot be written."""
-    write_whole(path, page(systems, title, references).encode("utf-8"))
+    write_atomically(path, page(systems, title, references).encode("utf-8"))
 
 
 def page(systems: Sequence[Scored], title: str, references: str = "", most_utterances: int = MOST_UTTERANCES) -> str:

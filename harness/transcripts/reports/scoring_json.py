@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import picked, plain
+from harness.base.plain_json import picked, to_plain
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.confidence import ConfidenceFigures
@@ -66,7 +66,7 @@ def _compared(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Js
         {"by": grouping.by, "values": [{"value": label or None, **_differing(of)} for label, of in grouping.values]}
         for grouping in groups
     ]
-    tests = [plain(test) for test in pair.tests]
+    tests = [to_plain(test) for test in pair.tests]
     return {"first": pair.first, "second": pair.second, **_differing(pair), "tests": tests, "groups": within}
 
 
@@ -160,10 +160,10 @@ def _system(system: Scored) -> Iterator[str]:
         "missing_counted": scoring.missing,
         "surplus": scoring.surplus,
         "empty_references": scoring.empty_references,
-        "confidence": plain(system.confidence),
-        "entities": plain(system.entities),
-        "talkers": plain(system.talkers),
-        "groups_file": plain(source.groups),
+        "confidence": to_plain(system.confidence),
+        "entities": to_plain(system.entities),
+        "talkers": to_plain(system.talkers),
+        "groups_file": to_plain(source.groups),
         **_group_figures(system.groups),
     }
     yield "{\n"

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.base.table import CrossTable, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import Column, note, padded, shown, text_table, width_of
-from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
+from harness.model.choices import ERROR_RATES, UNIT_NOUNS, AlignmentSelection, TextUnit
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, fixed, hundredths, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
@@ -26,8 +26,8 @@ from harness.transcripts.groups import (
     GroupedComparison,
     GroupFigures,
     GroupWords,
+    IntervalUnit,
     SystemComparison,
-    Unit,
     unit_of,
 )
 from harness.transcripts.paired_tests import PairedBy, PairedTest
@@ -39,9 +39,9 @@ NO_LABEL = "(none)"
 NO_SPEAKER = "(no speaker)"
 ALL = "all"
 INTERVALS = {
-    Unit.SPEAKERS: "for further speakers like these",
-    Unit.UTTERANCES: "for further utterances of these speakers",
-    Unit.QUERIES: "for further queries like these",
+    IntervalUnit.SPEAKERS: "for further speakers like these",
+    IntervalUnit.UTTERANCES: "for further utterances of these speakers",
+    IntervalUnit.QUERIES: "for further queries like these",
 }
 TESTS = {
     PairedBy.WORDS: "{rate}",
@@ -75,7 +75,7 @@ _TESTS = (Column("test"), Column("over"), Column("first better"), Column("second
 
 
 def report(
-    of: Scored, alignments: Aligned | None, confusions_listed: int | None, width: int, *, colour: bool
+    of: Scored, alignments: AlignmentSelection | None, confusions_listed: int | None, width: int, *, colour: bool
 ) -> Iterator[str]:
     """The lines on one system; its summary and groups come last, where a terminal still shows them."""
 
@@ -84,7 +84,7 @@ def report(
 
     scoring = of.scoring
     if alignments is not None:
-        for utterance in scoring.utterances(scoring.with_errors() if alignments is Aligned.ERRORS else None):
+        for utterance in scoring.utterances(scoring.with_errors() if alignments is AlignmentSelection.ERRORS else None):
             yield from aligned(utterance, width, colour=colour)
             yield ""
     if confusions_listed is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base.text_file import safe_csv
-from harness.base.whole_file import disk_errors, whole_folder, write_whole
+from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance, joined
 from harness.understanding.counts import OUTSIDE, chunks
@@ -68,12 +68,12 @@ _SPLIT = "split"
 
 def write_jsonl(corpus: Corpus, path: Path) -> None:
     """Writes `jsonl`, whole or not at all; LogError."""
-    write_whole(path, jsonl(corpus).encode("utf-8"))
+    write_atomically(path, jsonl(corpus).encode("utf-8"))
 
 
 def write_jsonl_folder(corpus: Corpus, folder: Path) -> None:
     """Writes a new folder with a JSONL file for each split, whole or not at all; LogError."""
-    with disk_errors(f"{folder} cannot be written"), whole_folder(folder) as made:
+    with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as made:
         for split, utterances in _by_split(corpus).items():
             write_jsonl(Corpus(corpus.path, tuple(utterances)), made / f"{split}.jsonl")
 
@@ -92,11 +92,11 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError("the folder is not empty", place=Place(str(folder)), remedy="Name a new folder")
-        with whole_folder(folder) as made:
+        with atomic_folder(folder) as made:
             for split, files in contents.items():
                 (made / split).mkdir(exist_ok=not split)
                 for name, text in files.items():
-                    write_whole(made / split / name, text.encode("utf-8"))
+                    write_atomically(made / split / name, text.encode("utf-8"))
 
 
 def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None:
@@ -104,7 +104,7 @@ def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None
 
     InputError for an utterance whose intents are not annotated.
     """
-    write_whole(path, intents_csv(corpus, id_header).encode("utf-8"))
+    write_atomically(path, intents_csv(corpus, id_header).encode("utf-8"))
 
 
 def intents_csv(corpus: Corpus, id_header: str = "id") -> str:

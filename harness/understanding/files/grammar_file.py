@@ -11,26 +11,26 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
+from harness.base.findings import Findings, Id, Keys, Text, enum_word, optional, preset, read_keys, validation_error
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, nearest
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
 from harness.understanding.grammar import (
+    AlternativePart,
     Grammar,
     GrammarIntent,
     Habits,
-    InTurn,
-    Maybe,
-    OneOf,
+    OptionalPart,
     Part,
-    PhraseUse,
+    PhrasePart,
     Sentence,
+    SequencePart,
     SlotPart,
     SpokenKind,
     Value,
     ValueList,
 )
-from harness.understanding.grammar import SaidText as Words
+from harness.understanding.grammar import TextPart as Words
 
 _TOKEN = re.compile(r"[][()|]|\{[^{}]*\}|<[^<>]*>|[^\s\][()|{}<>]+|\S")
 _NAME = r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"
@@ -61,7 +61,7 @@ def _choice(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
         if at < len(tokens) and tokens[at] == "|":
             at += 1
             continue
-        return (options[0] if len(options) == 1 else OneOf(tuple(options))), at
+        return (options[0] if len(options) == 1 else AlternativePart(tuple(options))), at
 
 
 def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
@@ -82,13 +82,13 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
             if at == len(tokens) or tokens[at] != _CLOSING[token]:
                 raise ValueError(f"a {token!r} is not closed")
             at += 1
-            parts.append(Maybe(inner) if token == "[" else inner)
+            parts.append(OptionalPart(inner) if token == "[" else inner)
         elif slot := _SLOT.fullmatch(token):
             end_words()
             parts.append(SlotPart(slot[1], slot[2] or slot[1]))
         elif phrase := _PHRASE.fullmatch(token):
             end_words()
-            parts.append(PhraseUse(phrase[1]))
+            parts.append(PhrasePart(phrase[1]))
         elif token[0] in "{}<>":
             raise ValueError(f"{token!r} is neither a slot nor a phrase")
         else:
@@ -96,7 +96,7 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
     end_words()
     if not parts:
         raise ValueError("an alternative is empty")
-    return (parts[0] if len(parts) == 1 else InTurn(tuple(parts))), at
+    return (parts[0] if len(parts) == 1 else SequencePart(tuple(parts))), at
 
 
 _MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("in the evening", "tonight")
@@ -148,7 +148,9 @@ Path_ = tuple[str | int, ...]
 
 def _label(text: str) -> str:
     if not _LABEL.fullmatch(text):
-        raise wrong(f"{text!r} is not an intent", "Write one word, without # and blanks, at most 80 characters")
+        raise validation_error(
+            f"{text!r} is not an intent", "Write one word, without # and blanks, at most 80 characters"
+        )
     return text
 
 
@@ -184,7 +186,7 @@ class SaidKeys(Keys):
     say: list[Text | ValueKeys] = preset([], "Values: words, or {say, value, weight}.")
     unseen: list[Text | ValueKeys] = preset([], "Values that occur only in the test split.")
     unseen_share: Share = preset(0.3, "Share of unseen values in this list's slots of the test split.")
-    spoken: Annotated[SpokenKind, word(SpokenKind)] | None = optional(
+    spoken: Annotated[SpokenKind, enum_word(SpokenKind)] | None = optional(
         "number, ordinal or time: all from `from` to `to`, spoken as words, with digits as value."
     )
     from_: int | Text | None = optional("First number, or time such as 06:00.", alias="from")
@@ -336,7 +338,7 @@ class _GrammarReading:
             if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
                 problem = f"there is no list of values {inner.values!r}"
                 self._found.add(at, problem, nearest(inner.values, list(self._keys.values), listed="Lists"))
-            elif isinstance(inner, PhraseUse) and inner.name not in self._keys.phrases:
+            elif isinstance(inner, PhrasePart) and inner.name not in self._keys.phrases:
                 problem = f"there is no phrase {inner.name!r}"
                 self._found.add(at, problem, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
         return part
@@ -344,7 +346,7 @@ class _GrammarReading:
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
         """Adds a finding for each phrase that contains itself."""
         inner = {
-            name: [subpart.name for subpart in parts_within(part) if isinstance(subpart, PhraseUse)]
+            name: [subpart.name for subpart in parts_within(part) if isinstance(subpart, PhrasePart)]
             for name, part in phrases.items()
         }
         for name in inner:
@@ -362,12 +364,12 @@ def parts_within(part: Part) -> Iterator[Part]:
     """The part and all parts within it. Phrases are not expanded."""
     yield part
     match part:
-        case InTurn(parts) | OneOf(parts):
+        case SequencePart(parts) | AlternativePart(parts):
             for subpart in parts:
                 yield from parts_within(subpart)
-        case Maybe(inner):
+        case OptionalPart(inner):
             yield from parts_within(inner)
-        case Words() | PhraseUse() | SlotPart():
+        case Words() | PhrasePart() | SlotPart():
             pass
 
 

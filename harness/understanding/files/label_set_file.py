@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, preset, read_keys, wrong
+from harness.base.findings import Findings, Id, Keys, Text, preset, read_keys, validation_error
 from harness.base.text_file import CsvRows, Problems, as_utf_8, read_text, separator_of
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
@@ -22,7 +22,7 @@ MOST_EXAMPLES = 50
 
 def _label(text: str) -> str:
     if not text or len(text) > LONGEST_LABEL or not text.isprintable() or JOINT in text or " " in text:
-        raise wrong(
+        raise validation_error(
             f"{text!r} is not a valid label",
             f"Write 1 to {LONGEST_LABEL} characters without blanks and without {JOINT}, which joins labels",
         )
@@ -34,7 +34,7 @@ def _key(written: object) -> object:
     key = str(written) if isinstance(written, int) and not isinstance(written, bool) else written
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
-    raise wrong(f"{key!r} is not one character", "Write one character")
+    raise validation_error(f"{key!r} is not one character", "Write one character")
 
 
 LabelId = Annotated[
@@ -132,8 +132,8 @@ def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
     named: tuple[tuple[str, Sequence[LabelKeys | ConceptKeys]], ...]
     named = ("labels", keys.labels), ("concepts", keys.concepts)
     for of, listed in named:
-        _refuse_twins([entry.id for entry in listed], of, "id", findings)
-        _refuse_twins([entry.key for entry in listed], of, "key", findings)
+        _refuse_duplicates([entry.id for entry in listed], of, "id", findings)
+        _refuse_duplicates([entry.key for entry in listed], of, "key", findings)
     for number, pair in enumerate(keys.never_together):
         at: At = ("never_together", number)
         if len(pair) != 2:
@@ -177,7 +177,7 @@ def _check_known(labels: Iterable[str], at: At, label_set: LabelSet, findings: F
     return not unknown
 
 
-def _refuse_twins(values: Sequence[str], of: str, key: str, findings: Findings) -> None:
+def _refuse_duplicates(values: Sequence[str], of: str, key: str, findings: Findings) -> None:
     for number, name in enumerate(values):
         if name and name in values[:number]:
             line = findings.place((of, values.index(name), key)).line

@@ -29,7 +29,7 @@ from harness.understanding.models.tfidf_classifier import (
     fit_linear,
     load_linear,
 )
-from harness.understanding.models.votes import given_by, sets_of
+from harness.understanding.models.votes import selected_labels, sets_of
 
 OUTSIDE = "O"
 _MAGIC = b"lCRF"
@@ -292,7 +292,7 @@ class CrfUnderstander:
         A text without words has no intent, since the intercepts would only guess a frequent one.
         """
         assert self._intents is not None
-        sets = sets_of(given_by(given, may_be_empty=self._may_be_empty), self._intents.labels)
+        sets = sets_of(selected_labels(given, may_be_empty=self._may_be_empty), self._intents.labels)
         return [intents if any(tokens) else () for tokens, intents in zip(words, sets, strict=True)]
 
     def _tags(self, words: Sequence[tuple[str, ...]], intents: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

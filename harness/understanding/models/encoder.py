@@ -49,7 +49,7 @@ class Encoder:
     pieces: int
 
 
-def carried_folder() -> Path:
+def bundled_folder() -> Path:
     """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
     spec = importlib.util.find_spec(CARRIER)
     if spec is None or spec.origin is None:
@@ -122,7 +122,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
     PluginError without torch.
     """
     torch_module()
-    folder = Path(checkpoint) if checkpoint else carried_folder()
+    folder = Path(checkpoint) if checkpoint else bundled_folder()
     if not (folder / "config.json").is_file():
         raise _damaged(folder, "this is not a checkpoint's folder: it has no config.json")
     transformers: Any = importlib.import_module("transformers")

@@ -14,10 +14,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from harness.base.plain_json import restored
+from harness.base.plain_json import from_plain
 from harness.base.plugins import Group, load
 from harness.base.ports import Understander
-from harness.base.whole_file import demand_folder, part_name, sync_folder, unfinished
+from harness.base.whole_file import demand_folder, part_name, sync_folder, temporary_path
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.frozen import frozen
 
@@ -78,7 +78,7 @@ def save_model(name: str, understander: Understander, folder: Path, facts: Model
     """Writes the folder whole or not at all. InputError as in `demand_place`, HarnessError for disk errors."""
     demand_place(folder, force=force)
     try:
-        with unfinished(folder) as made:
+        with temporary_path(folder) as made:
             made.mkdir()
             understander.save(made)
             written = {"kind": KIND, "version": VERSION, "understander": name, **asdict(facts), "files": _hashes(made)}
@@ -131,7 +131,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _facts(description: Mapping[str, Any], path: Path) -> ModelFacts:
     try:
-        return restored(ModelFacts, {field.name: description[field.name] for field in fields(ModelFacts)})
+        return from_plain(ModelFacts, {field.name: description[field.name] for field in fields(ModelFacts)})
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"its facts are damaged: {error}") from error
 

@@ -126,7 +126,7 @@ class Contender:
 
 
 @frozen
-class BenchRow:
+class ContenderRow:
     """`figures`: metric, value (0–1; a CER may be more) and 95 % interval. None over nothing.
 
     train_cpu_s: processor seconds of training. `predict_cpu_s`: for a thousand utterances. `from_elsewhere`: a
@@ -143,7 +143,9 @@ class BenchRow:
     deviations: tuple[float | None, ...] = ()
 
 
-def cross_validated(contender: Contender, data: Corpus, folds: int, seed: int, tell: Callable[[str], None]) -> BenchRow:
+def cross_validated(
+    contender: Contender, data: Corpus, folds: int, seed: int, tell: Callable[[str], None]
+) -> ContenderRow:
     """Trains and scores once for each fold, with a tenth of the others held out.
 
     InputError, also for a corpus that is too small; PluginError.
@@ -164,14 +166,14 @@ def cross_validated(contender: Contender, data: Corpus, folds: int, seed: int, t
         deviations.append(stdev(values) if whole else None)
     costs = ([row.train_cpu_s or 0.0 for row in rows], [row.predict_cpu_s or 0.0 for row in rows])
     number = sum(row.utterances for row in rows)
-    return BenchRow(
+    return ContenderRow(
         contender.name, number, tuple(means), fmean(costs[0]), fmean(costs[1]), deviations=tuple(deviations)
     )
 
 
 def bench(
     contender: Contender, data: tuple[Corpus, Corpus | None, Corpus], seed: int, tell: Callable[[str], None]
-) -> BenchRow:
+) -> ContenderRow:
     """Trains on the first corpus, with the second held out, and scores on the third. InputError, PluginError."""
     learned, held_out, test = data
     gold = test.utterances
@@ -199,7 +201,7 @@ def bench(
         Metric.CER: (slots.cer, cer_interval(rows.edits)),
         Metric.SFA: (slots.frames.value, slots.frames.interval),
     }
-    return BenchRow(
+    return ContenderRow(
         contender.name,
         len(gold),
         tuple((figure, *values[figure]) for figure in FIGURES),
@@ -208,12 +210,12 @@ def bench(
     )
 
 
-def _known(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> BenchRow:
+def _known(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> ContenderRow:
     figures_ = ((Metric.EMR, intent / 100, None), (Metric.SLOT_F1, slot / 100, None), (Metric.SFA, sfa / 100, None))
-    return BenchRow(name, 0, figures_, cpu_s, None, from_elsewhere=True)
+    return ContenderRow(name, 0, figures_, cpu_s, None, from_elsewhere=True)
 
 
-YARDSTICKS: dict[str, Sequence[BenchRow]] = {
+YARDSTICKS: dict[str, Sequence[ContenderRow]] = {
     "atis": (
         _known("CRF + TF-IDF", 95.1, 93.3, 79.4, 90),
         _known("BiLSTM from scratch", 96.9, 94.8, 85.0, 195),

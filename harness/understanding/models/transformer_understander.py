@@ -25,7 +25,7 @@ from harness.model.understanding import Prediction, Utterance
 from harness.understanding.models.encoder import CHECKPOINT, THREADS, Encoder, learn, load_encoder, torch_module
 from harness.understanding.models.model_folder import damaged_model
 from harness.understanding.models.training import held_out_figures
-from harness.understanding.models.votes import given_by, sets_of
+from harness.understanding.models.votes import selected_labels, sets_of
 
 T = TypeVar("T")
 ENCODER = "encoder"
@@ -75,7 +75,7 @@ class JointNetwork:
                 raise ValueError(f"the weights {key} are missing, do not fit, or are not finite")
             own.copy_(value)
 
-    def begin_with_shares(self, shares: Any) -> None:
+    def init_intent_bias(self, shares: Any) -> None:
         """Initialises intents with their shares in the training utterances. shares: shape (intents,)."""
         torch = torch_module()
         with torch.no_grad():
@@ -284,7 +284,7 @@ class TransformerUnderstander:
         for row, utterance in enumerate(train):
             for label in utterance.intents or ():
                 targets[row, network.intents.index(label)] = 1
-        network.begin_with_shares(targets.mean(0))
+        network.init_intent_bias(targets.mean(0))
         steps = epochs * math.ceil(len(train) / size)
         optimiser = torch.optim.AdamW(network.all.parameters(), lr=float(self._settings[RATE.name]), weight_decay=DECAY)
         rising = max(1, round(WARM_UP * steps))
@@ -317,7 +317,7 @@ def _prediction(
 ) -> Prediction:
     pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even without intents
     tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)
-    given = given_by(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
+    given = selected_labels(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
     (intents,) = sets_of(given, network.intents)
     return Prediction(intents if encoded.firsts else (), tags, pairs)  # a text without words has no intent
 

@@ -28,7 +28,16 @@ from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
 from harness.understanding.counts import IntentCounts, count_intents
 from harness.understanding.figures import ZERO, IntentFigures, intent_figures
-from harness.understanding.models.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
+from harness.understanding.models.votes import (
+    THRESHOLD,
+    Intents,
+    Refusal,
+    Voted,
+    agreed,
+    selected_labels,
+    sets_of,
+    vote,
+)
 
 MakeClassifier = Callable[[int], IntentClassifier]
 """Makes a new classifier from a seed."""
@@ -41,7 +50,7 @@ def classifier_maker(name: str, given: Iterable[tuple[str, str]] = ()) -> MakeCl
     return lambda seed: classifier_type(settings, seed=seed)
 
 
-def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
+def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
     """Places of utterances drawn without replacement, in ascending order. At least one.
 
     sets: the label set of each utterance. One utterance of each label, rarest first, is drawn before the rest. The
@@ -227,7 +236,9 @@ class _Work:
         """Trains one triad until nothing changes."""
         begun_s = time.process_time()
         places = [
-            drawn([of for _, of in self._labelled], self._rule.share, f"{self._rule.seed}/{number}/{which}/sample")
+            sampled_indices(
+                [of for _, of in self._labelled], self._rule.share, f"{self._rule.seed}/{number}/{which}/sample"
+            )
             for which in range(3)
         ]
         samples = [[self._labelled[at] for at in sample_places] for sample_places in places]
@@ -242,7 +253,7 @@ class _Work:
         ending = EpisodesEnding.MOST if self._texts else EpisodesEnding.SETTLED
         while self._texts and len(episodes) <= self._rule.episodes:
             begun_s = time.process_time()
-            taught = self._taught(unlabelled, [{text for text, _ in sample} for sample in samples])
+            taught = self._pseudo_labels(unlabelled, [{text for text, _ in sample} for sample in samples])
             changed = sum(len(dict(now.items() ^ then.items())) for now, then in zip(taught, earlier[-1], strict=True))
             if changed:
                 for classifier, sample, more in zip(three, samples, taught, strict=True):
@@ -282,10 +293,12 @@ class _Work:
             matrix[len(held_out) :] for matrix in probabilities
         ]
 
-    def _taught(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
+    def _pseudo_labels(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
         """For each classifier: texts with equal sets from the other two, unless its sample has the text."""
         empty = not self._refusal(())
-        given = [given_by(matrix, threshold=self._rule.threshold, may_be_empty=empty) for matrix in probabilities]
+        given = [
+            selected_labels(matrix, threshold=self._rule.threshold, may_be_empty=empty) for matrix in probabilities
+        ]
         sets = [sets_of(matrix, self.labels) for matrix in given]
         right = {of: not self._refusal(of) for of in {of for classifier_sets in sets for of in classifier_sets}}
         taught = []

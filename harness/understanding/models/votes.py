@@ -39,7 +39,9 @@ class Voted:
         return self.intents is not None and len(set(self.votes)) == 1
 
 
-def given_by(probabilities: npt.NDArray[np.float64], *, threshold: float = THRESHOLD, may_be_empty: bool) -> Given:
+def selected_labels(
+    probabilities: npt.NDArray[np.float64], *, threshold: float = THRESHOLD, may_be_empty: bool
+) -> Given:
     """Labels above the threshold, or the best one if none is and a text may not be empty.
 
     probabilities: shape (texts, labels). A text whose labels all have probability 0 gets none.
@@ -88,7 +90,7 @@ def vote(
     """
     empty = not refusal(())
     first, second, third = (
-        sets_of(given_by(matrix, threshold=threshold, may_be_empty=empty), labels) for matrix in probabilities
+        sets_of(selected_labels(matrix, threshold=threshold, may_be_empty=empty), labels) for matrix in probabilities
     )
     mean = np.mean(probabilities, axis=0)
     certainty = np.maximum(mean, 1 - mean).min(axis=1, initial=1.0)

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness import __version__
 from harness.base.pages import filled_page
-from harness.base.plain_json import picked, plain
+from harness.base.plain_json import picked, to_plain
 from harness.base.table import Field, Notes, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
@@ -20,7 +20,7 @@ from harness.statistics.ratios import MetricDifference
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words
-from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameFate
+from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameChange
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, items
 from harness.understanding.figures import figures
@@ -88,11 +88,11 @@ NAMES = {
 }
 IN_GROUPS = (Metric.EMR, Metric.SFA, Metric.CER)
 FATES = {
-    FrameFate.KEPT: "right on both",
-    FrameFate.BROKEN: "broken by recognition",
-    FrameFate.REVALUED: "right on both except slot values",
-    FrameFate.MENDED: "right on the transcript only",
-    FrameFate.WRONG: "wrong on both",
+    FrameChange.KEPT: "right on both",
+    FrameChange.BROKEN: "broken by recognition",
+    FrameChange.REVALUED: "right on both except slot values",
+    FrameChange.MENDED: "right on the transcript only",
+    FrameChange.WRONG: "wrong on both",
 }
 _PLACES = "n/a on transcripts, whose words differ"
 
@@ -173,7 +173,7 @@ def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -
 def lines(of: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
     """The whole report. notes: as of `sections`. most: broken utterances to list; 0 for all."""
     yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(of, notes)))
-    for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other slot values")):
+    for fate, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
         changed = of.of(fate)
         if changed:
             examples = changed[: most or None]
@@ -212,11 +212,11 @@ def cascade_json(of: Cascade) -> str:
         "heard": {"file": of.pairs.heard.path},
         "normalisation": of.words.normalisation,
         "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
-        "zero": plain(of.zero),
+        "zero": to_plain(of.zero),
         "declared_labels": None if of.labels is None else list(of.labels),
         "utterances": len(of.utterances),
         **picked(of.pairs, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
-        "fates": {fate.value: len(of.of(fate)) for fate in FrameFate},
+        "fates": {fate.value: len(of.of(fate)) for fate in FrameChange},
         "wer_interval": None if interval is None else list(interval),
         "slot_f1_by_places_on_reference": slot_f1(of),
         "total": _group_json(of.total),
@@ -251,7 +251,7 @@ def _group_json(group: CascadeGroup) -> Json:
 
 
 def _difference_json(difference: MetricDifference) -> Json:
-    entry: Json = plain(difference)
+    entry: Json = to_plain(difference)
     return {"reference": entry.pop("second"), "transcript": entry.pop("first"), **entry}
 
 
@@ -272,7 +272,7 @@ def page(of: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UT
     """The HTML page. notes: as of `sections`. most: utterances per list."""
     lists = [
         (FATES[fate], utterances[:most], max(0, len(utterances) - most))
-        for fate in (FrameFate.BROKEN, FrameFate.REVALUED, FrameFate.MENDED)
+        for fate in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)
         for utterances in [of.of(fate)]
     ]
     basis, *report_sections = sections(of, notes, MOST_IDS)

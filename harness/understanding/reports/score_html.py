@@ -15,7 +15,7 @@ from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Rule, SlotItem, items
 from harness.understanding.figures import IntentFigures
-from harness.understanding.reports.score_text import Reported, between, difference_table, per_cent, sections
+from harness.understanding.reports.score_text import SystemReport, between, difference_table, per_cent, sections
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MOST_UTTERANCES = 2000
@@ -26,7 +26,7 @@ TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
 
 
 def page(
-    systems: Sequence[Reported],
+    systems: Sequence[SystemReport],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     most_utterances: int = MOST_UTTERANCES,

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import picked, plain, restored
+from harness.base.plain_json import from_plain, picked, to_plain
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
-from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts
+from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, Rule, SlotCounts
 from harness.understanding.entities import EntityCounts
 from harness.understanding.figures import ZeroDivision
-from harness.understanding.reports.score_text import Reported, group_means, group_table
+from harness.understanding.reports.score_text import SystemReport, group_means, group_table
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
 Json = dict[str, Any]
@@ -46,14 +46,14 @@ def counts_json(counts: FrameCounts) -> Json:
 
 def rule_json(rule: Rule) -> Json:
     """The rule without its detail."""
-    return {name: value for name, value in plain(rule).items() if name != _DETAIL}
+    return {name: value for name, value in to_plain(rule).items() if name != _DETAIL}
 
 
 def rule_of(written: Any, detail: Any) -> Rule:
     """The rule of a file. ValueError, KeyError or TypeError if it is not valid."""
     if set(written) != {field.name for field in fields(Rule)} - {_DETAIL}:
         raise ValueError("the rule does not have the keys that this version reads")
-    return restored(Rule, {**written, _DETAIL: detail})
+    return from_plain(Rule, {**written, _DETAIL: detail})
 
 
 def zero_of(written: Any) -> ZeroDivision:
@@ -144,20 +144,20 @@ def _ids(written: Any) -> tuple[str, ...]:
     return tuple(_text(id_) for id_ in _list(written))
 
 
-def _by_name(counts: Mapping[str, Matched]) -> Json:
+def _by_name(counts: Mapping[str, MatchCounts]) -> Json:
     return {name: list(matched) for name, matched in sorted(counts.items())}
 
 
-def _names_of(written: Any) -> dict[str, Matched]:
-    return {_text(name): Matched(*_counts(row, 3)) for name, row in _mapping(written).items()}
+def _names_of(written: Any) -> dict[str, MatchCounts]:
+    return {_text(name): MatchCounts(*_counts(row, 3)) for name, row in _mapping(written).items()}
 
 
-def _rows(counts: Mapping[Matched, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
+def _rows(counts: Mapping[MatchCounts, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
     return [[*row, n] for row, n in sorted(counts.items())]
 
 
-def _matched_rows(written: Any) -> dict[Matched, int]:
-    return {Matched(*row[:3]): row[3] for row in (_counts(written_row, 4) for written_row in _list(written))}
+def _matched_rows(written: Any) -> dict[MatchCounts, int]:
+    return {MatchCounts(*row[:3]): row[3] for row in (_counts(written_row, 4) for written_row in _list(written))}
 
 
 def _counts(written: Any, number: int) -> list[int]:
@@ -203,7 +203,7 @@ class ScoreFile:
     outside: str | None
 
 
-def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) -> str:
+def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = ()) -> str:
     """The JSON text, ASCII. ValueError without a system."""
     first = systems[0]
     head: Json = {
@@ -212,7 +212,7 @@ def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) ->
         "harness": __version__,
         "rule": rule_json(first.counts.details[0].rule),
         "details": [detail.rule.detail.value for detail in first.counts.details],
-        "zero": plain(first.zero),
+        "zero": to_plain(first.zero),
         "out_of_scope": first.outside,
         "declared_labels": None if first.labels is None else list(first.labels),
         "systems": [_system(system) for system in systems],
@@ -221,13 +221,13 @@ def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) ->
     return json.dumps(head, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _system(system: Reported) -> Json:
+def _system(system: SystemReport) -> Json:
     counts = system.counts
     return {
         "gold": {"file": counts.gold},
         "predicted": {"file": counts.predicted},
         **picked(counts, "missing", "unknown", "unannotated", "other_words", "surplus_blanks"),
-        "confidence": plain(system.confidence),
+        "confidence": to_plain(system.confidence),
         "intents_predicted": counts.intents_told,
         "slots_predicted": counts.slots_told,
         "scores": [
@@ -239,10 +239,10 @@ def _system(system: Reported) -> Json:
                     if row.detail in (None, detail.rule.detail)
                 },
                 "labels": [
-                    {"intent": name, **of._asdict(), **plain(figure)} for name, of, figure in scores.intents.labels
+                    {"intent": name, **of._asdict(), **to_plain(figure)} for name, of, figure in scores.intents.labels
                 ],
                 "concepts": [
-                    {"concept": name, **of._asdict(), **plain(figure)}
+                    {"concept": name, **of._asdict(), **to_plain(figure)}
                     for name, of, figure in scores.slots.per_concept or scores.slots.per_concept_set
                 ],
                 "never_predicted": list(scores.intents.never_predicted),

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from harness.base.plain_json import plain
+from harness.base.plain_json import to_plain
 from harness.base.table import Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
@@ -18,7 +18,7 @@ from harness.model.understanding import Chunking, Detail
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Share
 from harness.statistics.text import percent_interval, points_interval
-from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, ValueRule, pooled
+from harness.understanding.counts import FrameCounts, MatchCounts, Rule, SlotCounts, ValueRule, pooled
 from harness.understanding.figures import (
     ZERO,
     Averages,
@@ -108,7 +108,7 @@ class FigureRow:
 
 
 @dataclass(frozen=True)
-class Reported:
+class SystemReport:
     """A system's counts, and the choices for its metrics. labels: all declared intents, or None.
 
     outside: the intent that means out of scope, "" for no intent; None: nothing does. confidence: of intents, if the
@@ -264,7 +264,7 @@ def _parts(averages: Averages) -> Sequence[float | None]:
     return averages.precision, averages.recall, averages.f1
 
 
-def _texts(of: Matched, noun: str) -> tuple[str, str, str]:
+def _texts(of: MatchCounts, noun: str) -> tuple[str, str, str]:
     right = f"{of.right:,} right"
     return (
         f"{right} of {of.predicted:,} predicted {noun}",
@@ -277,13 +277,13 @@ NO_LABEL = "(none)"
 NOTES = 14
 
 
-def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
+def system_lines(system: SystemReport, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
     """The report on one system. confusions: rows; 0 for all."""
     most = {"confusions": confusions or None}
     return separated(*(section.lines(width, most.get(section.key, MOST_ROWS)) for section in sections(system)))
 
 
-def sections(system: Reported, ids: int = 5) -> Iterator[Section]:
+def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
     """Metrics come last, so that a terminal still shows them. ids: listed where they are counted."""
     counts, first = system.counts, system.figures[0]
     yield Section("basis", "Basis", (_basis(system),))
@@ -313,7 +313,7 @@ def sections(system: Reported, ids: int = 5) -> Iterator[Section]:
     yield Section("metrics", "All metrics", (system.table,))
 
 
-def _basis(system: Reported) -> Notes:
+def _basis(system: SystemReport) -> Notes:
     counts = system.counts
     rules = [detail.rule for detail in counts.details]
     pairs = [
@@ -328,7 +328,7 @@ def _basis(system: Reported) -> Notes:
     return Notes(pairs, NOTES)
 
 
-LabelRow = tuple[str, Matched, Averages]
+LabelRow = tuple[str, MatchCounts, Averages]
 GroupRow = tuple[str, FrameFigures]
 
 
@@ -354,7 +354,7 @@ def _confusions(of: FrameFigures) -> Occurrences:
     return Occurrences(title, [(pair, count) for pair, count in of.intents.confusions if pair[0] != pair[1]])
 
 
-def _notes(system: Reported, ids: int) -> Notes:
+def _notes(system: SystemReport, ids: int) -> Notes:
     counts, of = system.counts, system.figures[0].intents
     pairs = []
     if of.utterances:
@@ -397,7 +397,7 @@ _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
 
 
 def group_table(
-    column: str, labels: Sequence[tuple[str, FrameCounts]], detail: DetailCounts, system: Reported
+    column: str, labels: Sequence[tuple[str, FrameCounts]], detail: DetailCounts, system: SystemReport
 ) -> Table[GroupRow]:
     """A row for each label, then their means."""
     several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
@@ -463,5 +463,5 @@ def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[Di
 
 def comparison_json(comparison: FrameComparison) -> dict[str, Any]:
     """The differences, 0–1, with two-sided p."""
-    entry: dict[str, Any] = plain(comparison)
+    entry: dict[str, Any] = to_plain(comparison)
     return {**entry, "utterances": len(comparison.utterances)}

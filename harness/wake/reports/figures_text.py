@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import named, shortened
+from harness.base.text_table import labelled_lines, shortened
 from harness.model import numbers
 from harness.model.numbers import exact, fixed
-from harness.model.observation import Wake, weakness
-from harness.model.record import AttemptFinished, Entry, Observed, ReviewWord, SessionStarted
+from harness.model.observation import Wake, weak_evidence_text
+from harness.model.record import AttemptFinished, Entry, Observed, ReviewVerdict, SessionStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.statistics import text
 from harness.wake.requests import CONSISTENT, GapRequests, ShortestPause, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
-from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.wake_plays import CommandResult, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
 OF_NONE = f"{numbers.NOTHING} (of none)"
 ANY_TIME = "at any time: holds at every look during a run, so it is wider, except with no event in the first 3 h"
 MOST_TRIALS = 20
 """Trials listed of those that only one device heard. The rest are counted."""
-REVIEW_WORDS: dict[ReviewWord, str] = {
-    ReviewWord.FALSE_ACCEPT: "false accept",
-    ReviewWord.REAL_PERSON: "real person",
-    ReviewWord.SELF_WAKE: "self-wake",
-    ReviewWord.STIMULUS_FAULT: "stimulus fault",
+REVIEW_WORDS: dict[ReviewVerdict, str] = {
+    ReviewVerdict.FALSE_ACCEPT: "false accept",
+    ReviewVerdict.REAL_PERSON: "real person",
+    ReviewVerdict.SELF_WAKE: "self-wake",
+    ReviewVerdict.STIMULUS_FAULT: "stimulus fault",
 }
 
 
@@ -57,7 +57,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else OF_NONE}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
-    yield from named("  recovery", map(recovery_words, device.recoveries))
+    yield from labelled_lines("  recovery", map(recovery_words, device.recoveries))
     if device.probes.total:
         yield f"  probes             {device.probes.count} of {device.probes.total} heard"
     if device.commands.total:
@@ -290,7 +290,7 @@ def unmatched_line(event: UnmatchedWake) -> str:
     outside = "" if event.exposed else ", outside of exposure: it counts nowhere"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
     device = plain_text(event.device, 60)
-    weak = weakness(plain_text(event.inferred, 60), ", ")
+    weak = weak_evidence_text(plain_text(event.inferred, 60), ", ")
     return f"    UNMATCHED {device} woke{phrase}{score}, {where}; event {event.seq}{outside}{rule}{weak}"
 
 
@@ -299,7 +299,7 @@ def _woke(play: Play) -> str:
     if reading.hit is None:
         return "FALSE REJECT" if play.kind is TrialKind.WAKE else "no wake event"
     score = "" if reading.hit.score is None else f", score {fixed(reading.hit.score, 2)}"
-    score += weakness(plain_text(reading.hit.inferred, 60), ", ")
+    score += weak_evidence_text(plain_text(reading.hit.inferred, 60), ", ")
     if reading.delay is None:
         return f"woke{score}"
     return f"hit, {text.measured(reading.delay)} after the phrase{score}"
@@ -308,11 +308,11 @@ def _woke(play: Play) -> str:
 def _understood(play: Play) -> str:
     heard = f'"{plain_text(play.reading.heard, 200)}"'
     match play.reading.command:
-        case CommandWord.MATCH:
+        case CommandResult.MATCH:
             return f"; understood {heard}"
-        case CommandWord.SUBSTITUTION:
+        case CommandResult.SUBSTITUTION:
             return f"; MISUNDERSTOOD as {heard}"
-        case CommandWord.MISSING:
+        case CommandResult.MISSING:
             return "; understood NOTHING"
         case None:
             return ""

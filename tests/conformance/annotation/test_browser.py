@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from harness.model.annotation import Accepted, AnnotationRow, Labelled, SecondWork, Struck, Withdrawn
+from harness.model.annotation import Accepted, AnnotationRow, Labelled, SecondAnnotatorMode, Struck, Withdrawn
 from harness.model.understanding import Slot
 from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated, rows
 from tests.conformance.annotation.site import AnnotationSiteProcess
@@ -141,7 +141,7 @@ def test_an_old_window_saves_nothing_and_a_kill_loses_nothing(
 def small_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationSiteProcess]:
     """One for two annotators, who both label all and have proposals for all."""
     folder = tmp_path_factory.mktemp("small")
-    project = annotation_project(folder / "talk", repeated(2), per_utterance=2, second=SecondWork.GROUPS)
+    project = annotation_project(folder / "talk", repeated(2), per_utterance=2, second=SecondAnnotatorMode.GROUPS)
     made = AnnotationSiteProcess(project, raters=("eve", "fay"))
     made.start()
     yield made

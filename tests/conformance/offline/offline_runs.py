@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from harness.cli import group
 from harness.engines.offline_loading import task_of
 from harness.model.errors import InputError
-from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
+from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.cluster import run_on_cluster
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Shard
@@ -71,7 +71,7 @@ def header_for(
 ) -> JournalHeader:
     kinds = [kind for kind in ListKind if any(file.kind is kind for file in files)]
     lists = tuple(ListFacts(f"{kind}.txt", "0" * 64, kind, sum(file.kind is kind for file in files)) for kind in kinds)
-    return JournalHeader(evaluation, Counting(), facts, lists, len(files), 1e9, shard=shard)
+    return JournalHeader(evaluation, CountingRules(), facts, lists, len(files), 1e9, shard=shard)
 
 
 def opens(journal: Path, evaluation: Evaluation, files: Sequence[ListedFile], *, resume: bool) -> OpensJournal:

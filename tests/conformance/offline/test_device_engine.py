@@ -17,7 +17,7 @@ from harness.model.offline import EngineKind, Evaluation, ListedFile, ListKind, 
 from harness.model.stimulus import Waveform
 from harness.offline import device_link
 from harness.offline.device_engine import DeviceEngine
-from harness.offline.device_link import DeviceLink, reached
+from harness.offline.device_link import DeviceLink, task_devices
 from harness.offline.one_file import FilePlayer
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import spoken, truth
@@ -269,6 +269,6 @@ def test_a_cortex_m4_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_links_are_closed_twice_without_harm(board: PosixBoard) -> None:
-    link = DeviceLink(reached("vh_board", {"port": board.port})[0])
+    link = DeviceLink(task_devices("vh_board", {"port": board.port})[0])
     link.close()
     link.close()

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Browser
 
-from harness.offline.several import read_engines
+from harness.offline.evaluation_results import read_engines
 from harness.statistics.intervals import clopper_pearson
 from harness.statistics.word_intervals import share_difference
 from tests.conformance.accessible import barriers

@@ -10,7 +10,7 @@ from harness.model.scenario import Normalisation
 from harness.model.transcript import Edit
 from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.words import Wording, normalise
+from harness.transcripts.words import WordRules, normalise
 from tests.conformance.scoring import sclite
 
 DATA = Path(__file__).parents[2] / "data" / "asr"
@@ -25,7 +25,7 @@ by_system = pytest.mark.parametrize("system", SYSTEMS)
 
 def scored(system: str, normalisation: Normalisation) -> Scoring:
     of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
-    return score(of, hypothesis, Wording(normalisation))
+    return score(of, hypothesis, WordRules(normalisation))
 
 
 @by_system
@@ -57,7 +57,7 @@ def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) 
 @by_system
 def test_without_case_it_is_sclite_as_it_comes(system: str, tmp_path: Path) -> None:
     of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
-    wording = Wording(Normalisation.VERBATIM, fold_case=True)
+    wording = WordRules(Normalisation.VERBATIM, fold_case=True)
     ours = score(of, hypothesis, wording, drop_missing=True)
     theirs = {
         utterance.id: utterance.path

@@ -10,7 +10,7 @@ import pytest
 from harness.model.choices import TextUnit
 from harness.model.transcript import Normalisation
 from harness.transcripts.alignment import Alignments, align
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 from tests.unit.transcripts.reports.scorings import scored
@@ -87,5 +87,5 @@ def test_by_character_as_with_sclite_c(tmp_path: Path) -> None:
     utterances = sclite.align(
         tmp_path, list(references.values()), list(hypotheses.values()), "-s", "-c", "-e", "utf-8", ids=list(references)
     )
-    ours = scored(references, hypotheses, Wording(Normalisation.VERBATIM, unit=TextUnit.CHAR))
+    ours = scored(references, hypotheses, WordRules(Normalisation.VERBATIM, unit=TextUnit.CHAR))
     assert list(ours.paths(range(1000))) == [utterance.path for utterance in utterances]

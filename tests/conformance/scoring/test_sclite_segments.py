@@ -16,7 +16,7 @@ from harness.model.transcript import Normalisation
 from harness.transcripts.alignment import align
 from harness.transcripts.files.transcripts import read_pair, speaker_scheme
 from harness.transcripts.scoring import score, word_confidences
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from tests.conformance.scoring.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
 from tests.known import known
 
@@ -206,5 +206,5 @@ def test_the_cross_entropy_of_confidences_is_its(tmp_path: Path, seed: int) -> N
     done = ran(tmp_path, "stm", "ctm", "-s", "-o", "sum", "stdout")
     (total,) = (line for line in done.stdout.decode().split("\n") if "Sum/Avg" in line)
     reference, hypothesis = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
-    confidences = known(word_confidences(score(reference, hypothesis, Wording(Normalisation.VERBATIM)), hypothesis))
+    confidences = known(word_confidences(score(reference, hypothesis, WordRules(Normalisation.VERBATIM)), hypothesis))
     assert f"{known(confidences.nce):.3f}" == total.split("|")[-2].strip()

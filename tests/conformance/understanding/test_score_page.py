@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import page
-from harness.understanding.reports.score_text import Reported
+from harness.understanding.reports.score_text import SystemReport
 from harness.understanding.scoring import counted, score
 from tests.unit.understanding.reports.frames import made
 
@@ -17,7 +17,7 @@ from tests.unit.understanding.reports.frames import made
 @pytest.fixture
 def report(tmp_path: Path) -> str:
     of = score(*made(5, 150), Rule())
-    (tmp_path / "page.html").write_text(page([Reported(counted([of]))], [of]), encoding="utf-8")
+    (tmp_path / "page.html").write_text(page([SystemReport(counted([of]))], [of]), encoding="utf-8")
     return (tmp_path / "page.html").as_uri()
 
 

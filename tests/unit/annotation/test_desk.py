@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from harness.annotation.desk import AnnotationDesk
-from harness.annotation.ledger import State
+from harness.annotation.ledger import UtteranceState
 from harness.annotation.view import AnnotationPhase, LabellingItem
 from harness.model.annotation import (
     Accepted,
@@ -21,7 +21,7 @@ from harness.model.annotation import (
     LabelProposal,
     LabelProposalShown,
     Proposed,
-    SecondWork,
+    SecondAnnotatorMode,
     Struck,
     Withdrawn,
 )
@@ -108,7 +108,7 @@ def test_undo_brings_labels_and_comment_back() -> None:
     desk.undo()
     assert (item(desk).utterance, item(desk).chosen, item(desk).comment) == (utterance, ("play", "thank"), "odd")
     assert desk.view.count.done == 0
-    assert bench.ledger.standing(utterance, 1).state is State.OPEN
+    assert bench.ledger.standing(utterance, 1).state is UtteranceState.OPEN
 
 
 def test_orders_of_two_annotators_differ_and_stay() -> None:
@@ -121,7 +121,9 @@ def test_orders_of_two_annotators_differ_and_stay() -> None:
 
 
 def doubled(
-    bench: Bench, second: SecondWork = SecondWork.HAND, proposal: LabelProposalShown = LabelProposalShown.AFTER
+    bench: Bench,
+    second: SecondAnnotatorMode = SecondAnnotatorMode.HAND,
+    proposal: LabelProposalShown = LabelProposalShown.AFTER,
 ) -> AnnotationDesk:
     """ann has accepted all that is proposed; the second annotator is at the desk."""
     first = bench.desk("ann", per_utterance=2, second=second, proposal=proposal)
@@ -144,7 +146,7 @@ def test_the_second_annotator_sees_a_proposal_only_after_choosing() -> None:
     ben.save()
     assert ben.view.phase is AnnotationPhase.FINISHED
     ledger = bench.ledger
-    assert ledger.standing("u1", 2).state is State.AGREED
+    assert ledger.standing("u1", 2).state is UtteranceState.AGREED
     assert ledger.independent("u1")["ben"].intents == ("stop",), "agreement counts the choice from before"
     ben.undo()
     assert item(ben).proposal == ("play",), "what was seen cannot be unseen"
@@ -175,13 +177,13 @@ def test_a_project_may_show_proposals_before() -> None:
 
 
 def test_a_project_may_let_the_second_review_by_groups() -> None:
-    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), SecondWork.GROUPS)
+    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), SecondAnnotatorMode.GROUPS)
     assert ben.view.phase is AnnotationPhase.REVIEWING
 
 
 def test_what_one_annotator_struck_is_no_matter_of_the_other() -> None:
     bench = Bench(count=2, rows=[proposed({"u1": "play", "u2": "play"})])
-    ann = bench.desk("ann", per_utterance=2, second=SecondWork.GROUPS)
+    ann = bench.desk("ann", per_utterance=2, second=SecondAnnotatorMode.GROUPS)
     ann.strike_number(1)
     ann.accept_page()
     ben = bench.desk("ben")
@@ -200,18 +202,18 @@ def disputed(bench: Bench) -> AnnotationDesk:
 def test_who_settles_sees_both_and_no_names() -> None:
     bench = Bench(count=1)
     cem = disputed(bench)
-    assert bench.ledger.standing("u1", 2).state is State.DISPUTED
+    assert bench.ledger.standing("u1", 2).state is UtteranceState.DISPUTED
     assert [labelling.intents for labelling in item(cem).inputs] == [("play",), ("stop", "thank")]
     assert not {"'ann'", "'ben'"} & set(repr(cem.view).replace("=", " ").replace(",", " ").split())
     label(cem, "thank")
     standing = bench.ledger.standing("u1", 2)
-    assert (standing.state, standing.intents) == (State.ADJUDICATED, ("thank",))
+    assert (standing.state, standing.intents) == (UtteranceState.ADJUDICATED, ("thank",))
     row = bench.rows[-1]
     assert isinstance(row, Adjudicated)
     assert set(row.inputs) == {row.id for row in bench.rows[:2]}
     assert cem.view.phase is AnnotationPhase.FINISHED
     cem.undo()
-    assert bench.ledger.standing("u1", 2).state is State.DISPUTED
+    assert bench.ledger.standing("u1", 2).state is UtteranceState.DISPUTED
 
 
 def test_settling_leaves_own_labels_alone() -> None:
@@ -232,8 +234,8 @@ def test_imported_labels_are_one_annotators() -> None:
     assert desk.view.count.total == 2
     while desk.view.item is not None:
         label(desk, "play")
-    assert bench.ledger.standing("u1", 2).state is State.AGREED
-    assert bench.ledger.standing("u2", 2).state is State.WAITING
+    assert bench.ledger.standing("u1", 2).state is UtteranceState.AGREED
+    assert bench.ledger.standing("u2", 2).state is UtteranceState.WAITING
 
 
 def test_nobody_learns_what_another_struck() -> None:
@@ -402,11 +404,11 @@ class Sittings(RuleBasedStateMachine):
     @initialize(
         count=st.integers(1, 8),
         double=st.sampled_from([0.0, 0.5, 1.0]),
-        second=st.sampled_from(list(SecondWork)),
+        second=st.sampled_from(list(SecondAnnotatorMode)),
         named=st.booleans(),
         data=st.data(),
     )
-    def begin(self, count: int, double: float, second: SecondWork, named: bool, data: st.DataObject) -> None:
+    def begin(self, count: int, double: float, second: SecondAnnotatorMode, named: bool, data: st.DataObject) -> None:
         self.bench = Bench(count=count)
         self.batches = 0
         self.propose(data)

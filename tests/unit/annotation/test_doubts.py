@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from harness.annotation.desk import AnnotationDesk
-from harness.annotation.doubts import Guess, estimated_error, guesses
 from harness.annotation.ledger import Ledger
 from harness.annotation.queue import Queues
+from harness.annotation.uncertainty import Guess, estimated_error, guesses
 from harness.annotation.worklist import Worklist
-from harness.model.annotation import AnnotationProject, AnnotationRow, Label, Labelled, LabelSet, WorkOrder
+from harness.model.annotation import AnnotationProject, AnnotationRow, Label, Labelled, LabellingOrder, LabelSet
 from harness.model.understanding import Utterance
 
 LABELS = LabelSet("t", "T", (Label("play"), Label("stop")))
@@ -25,7 +25,7 @@ def labelled(number: int, annotator: str = "ann") -> Labelled:
 
 
 def asked(rows: Sequence[AnnotationRow], annotator: str = "ann", **project: object) -> tuple[str, ...]:
-    of = AnnotationProject("p", len(TEXTS), order=WorkOrder.DOUBT, batch=2, **project)  # type: ignore[arg-type]
+    of = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, **project)  # type: ignore[arg-type]
     return Queues(of, LABELS, UTTERANCES).of(annotator, Ledger(LABELS, rows)).by_hand
 
 
@@ -54,7 +54,7 @@ def test_the_order_of_one_annotator_does_not_depend_on_another() -> None:
 
 def test_skipped_ones_are_still_last_and_undo_returns() -> None:
     rows: list[AnnotationRow] = [labelled(0), labelled(3)]
-    queues = Queues(AnnotationProject("p", 8, order=WorkOrder.DOUBT, batch=2), LABELS, UTTERANCES)
+    queues = Queues(AnnotationProject("p", 8, order=LabellingOrder.DOUBT, batch=2), LABELS, UTTERANCES)
     ledger = Ledger(LABELS, rows)
     before = queues.of("ann", ledger).by_hand
     ledger.add_all([labelled(1), labelled(4)])
@@ -74,7 +74,7 @@ def test_guesses_are_the_same_each_time_and_of_nothing_there_is_no_error() -> No
 
 @pytest.mark.parametrize(("target", "words"), [(0.9, ": the target is reached"), (0.01, ", target 1.0 %")])
 def test_the_annotator_sees_the_estimated_error_after_a_batch(target: float, words: str) -> None:
-    of = AnnotationProject("p", len(TEXTS), order=WorkOrder.DOUBT, batch=2, target_error=target)
+    of = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, target_error=target)
     seen = []
     for rows in ([labelled(0)], [labelled(0), labelled(3)]):
         seen.append(AnnotationDesk(Worklist("ann", of, LABELS, UTTERANCES, rows, list)).view.estimate)

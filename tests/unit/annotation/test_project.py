@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.annotation.ledger import State
-from harness.annotation.making import make_project
+from harness.annotation.ledger import UtteranceState
 from harness.annotation.project import (
     AnnotationFolder,
     AnnotationLog,
@@ -18,6 +17,7 @@ from harness.annotation.project import (
     project_text,
     read_project,
 )
+from harness.annotation.project_creation import make_project
 from harness.model.annotation import (
     Accepted,
     Adjudicated,
@@ -59,7 +59,7 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     assert ben.refresh(other.refresh())
     assert not ben.refresh(other.refresh()), "nothing new"
     assert other.ledger.choices(utterance)["ann"].intents == ("a",)
-    assert other.ledger.standing(utterance, other.shares.wanted(utterance)).state is State.WAITING
+    assert other.ledger.standing(utterance, other.shares.wanted(utterance)).state is UtteranceState.WAITING
     room.close()
     other.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.annotation.ledger import Shares, State
+from harness.annotation.ledger import UtteranceAssignment, UtteranceState
 from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, has_words, may_label_again
 from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled
@@ -102,7 +102,7 @@ def test_who_settles_changes_what_is_final(settled: bool) -> None:
     desk.toggle("thank")
     assert desk.save()
     standing = bench.ledger.standing("u1", 1)
-    assert (standing.state, standing.intents) == (State.ADJUDICATED, ("thank",))
+    assert (standing.state, standing.intents) == (UtteranceState.ADJUDICATED, ("thank",))
     assert desk.undo()
     assert bench.ledger.standing("u1", 1).intents == (("stop",) if settled else ("play",))
 
@@ -116,7 +116,7 @@ def test_disputed_ones_come_back_without_labels_so_that_they_are_chosen() -> Non
 
 def test_whose_they_are() -> None:
     bench = Bench(count=2, rows=[by("ann", "u1", "play")])
-    shares = Shares(bench.project, utterances(2))
+    shares = UtteranceAssignment(bench.project, utterances(2))
     of = [
         may_label_again(bench.ledger, shares, name, utterance, adjudicating=settles)
         for name, utterance, settles in [
@@ -131,7 +131,7 @@ def test_whose_they_are() -> None:
 
 
 def found(bench: Bench, words: str, who: str = "ann", *, settles: bool = False) -> tuple[FoundUtterance, ...]:
-    shares = Shares(bench.project, utterances(bench.count))
+    shares = UtteranceAssignment(bench.project, utterances(bench.count))
     return find(utterances(bench.count), words, bench.ledger, shares, who, adjudicating=settles)
 
 

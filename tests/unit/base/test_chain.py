@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.annotation.project import AnnotationLog, check_annotation
-from harness.base.chain import FIRST, linked, read_seal
+from harness.base.chain import FIRST, read_seal, row_hash
 from harness.base.row_store import INSERT
 from harness.cli import group
 from harness.model.annotation import Labelled
@@ -122,7 +122,7 @@ def test_a_row_rewritten_with_its_own_hash_breaks_the_chain_behind_it(folder: Pa
     body = row[5].replace("heard", "never")
     altered(
         folder / "log.sqlite",
-        f"UPDATE entries SET body = '{body}', chain = x'{linked(before, (*row[:5], body)).hex()}' WHERE seq = 4",
+        f"UPDATE entries SET body = '{body}', chain = x'{row_hash(before, (*row[:5], body)).hex()}' WHERE seq = 4",
     )
     assert list(check(folder).damage) == [f"row 5 {CHANGED}"]
 
@@ -134,7 +134,7 @@ def test_all_rewritten_and_all_hashes_anew_differ_from_the_seal(folder: Path) ->
     link, statements = bytes(32), []
     for row in rows:
         body = row[5].replace("heard", "never")
-        link = linked(link, (*row[:5], body))
+        link = row_hash(link, (*row[:5], body))
         statements.append(f"UPDATE entries SET body = '{body}', chain = x'{link.hex()}' WHERE seq = {row[0]}")
     altered(folder / "log.sqlite", *statements)
     (damage,) = check(folder).damage
@@ -166,7 +166,7 @@ def _as_an_earlier_version_began_it(folder: Path) -> None:
     link, statements = FIRST, []
     with sqlite3.connect(folder / "judgments.sqlite") as connection:
         for row in connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq"):
-            link = linked(link, row)
+            link = row_hash(link, row)
             statements.append(f"UPDATE entries SET chain = x'{link.hex()}' WHERE seq = {row[0]}")
     connection.close()
     altered(folder / "judgments.sqlite", *statements)
@@ -186,7 +186,7 @@ def _redaction_without_a_reason(folder: Path) -> None:
         (before,) = connection.execute("SELECT chain FROM entries WHERE seq = 3").fetchone()
         row = connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries WHERE seq = 4").fetchone()
     body = row[5].replace('"why"', '" "')
-    link = linked(before, (*row[:5], body)).hex()
+    link = row_hash(before, (*row[:5], body)).hex()
     altered(folder / "judgments.sqlite", f"UPDATE entries SET body = '{body}', chain = x'{link}' WHERE seq = 4")
     (folder / "judgments.seal").unlink()
 
@@ -197,7 +197,7 @@ def test_a_row_whose_kind_is_not_its_own_is_named(folder: Path) -> None:
         (body,) = connection.execute("SELECT body FROM entries WHERE seq = 3").fetchone()
         for seq, kind in ((4, "sounds_removed"), (5, "sound_redacted")):
             row = (seq, 0, 1.0, 1.0, kind, body)
-            link = linked(link, row)
+            link = row_hash(link, row)
             connection.execute(INSERT, (*row, link))
     kind = "holds a row of the kind judgment_given"
     assert check(folder).damage == (

@@ -18,7 +18,7 @@ from harness.base.child_process import (
     ChildProcess,
     describe,
     ended_words,
-    python,
+    python_command,
     read_process,
     save_process,
     start_detached,
@@ -107,7 +107,7 @@ def test_modules_in_the_working_folder_are_not_run(module: str, tmp_path: Path) 
     for name in ("soundfile", "numpy", "pyaudio", "random", "pydantic", "soxr", "harness"):
         tmp_path.joinpath(f"{name}.py").write_text("open('ran', 'w').close()\n")
     subprocess.run(
-        python(f"harness.{module}"),
+        python_command(f"harness.{module}"),
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -191,10 +191,10 @@ def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
         ready.unlink()
         started = known(describe(child))
         assert not started.ending()
-        started.outlast()
+        started.await_exit()
         assert started.alive()
         os.kill(child, signal.SIGKILL)
-        started.outlast()
+        started.await_exit()
         assert not started.alive()
         os.waitpid(child, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.base.foreign import as_shown
+from harness.base.foreign import strip_terminal_codes
 
 ESC = "\x1b"
 
@@ -27,4 +27,4 @@ ESC = "\x1b"
     ],
 )
 def test_a_line_as_a_terminal_shows_it(line: str, shown: str) -> None:
-    assert as_shown(line) == shown
+    assert strip_terminal_codes(line) == shown

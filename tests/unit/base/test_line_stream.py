@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.text_file import LONGEST_LINE, checked_encoding, fault_in, line_blocks
-from harness.base.whole_file import WholeFile, whole_folder, write_whole
+from harness.base.whole_file import WholeFile, atomic_folder, write_atomically
 from harness.model.errors import InputError, LogError, Place
 from tests.known import known
 
@@ -110,12 +110,12 @@ def test_a_line_without_end_is_cut_and_the_rest_goes_on() -> None:
 
 def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    write_whole(target, b"one")
-    write_whole(target, b"two")
+    write_atomically(target, b"one")
+    write_atomically(target, b"two")
     assert target.read_bytes() == b"two"
     for wrong in (tmp_path, tmp_path / "none" / "page.html"):
         with pytest.raises(LogError):
-            write_whole(wrong, b"three")
+            write_atomically(wrong, b"three")
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -124,7 +124,7 @@ def test_a_link_stays_and_what_it_means_is_written(tmp_path: Path) -> None:
     link = tmp_path / "latest.html"
     link.symlink_to(Path("pages", "one.html"))
     for content in (b"one", b"two"):
-        write_whole(link, content)
+        write_atomically(link, content)
         assert (link.is_symlink(), (tmp_path / "pages" / "one.html").read_bytes()) == (True, content)
 
 
@@ -134,17 +134,17 @@ def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
     reader.start()
-    write_whole(pipe, b"one")
+    write_atomically(pipe, b"one")
     reader.join(30)
     assert read == [b"one"]
     assert pipe.is_fifo()
 
 
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), whole_folder(tmp_path / "made") as part:
+    with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "made") as part:
         (part / "none" / "one").write_text("1")
     assert list(tmp_path.iterdir()) == []
-    with whole_folder(tmp_path / "made") as part:
+    with atomic_folder(tmp_path / "made") as part:
         (part / "one").write_text("1")
     assert [path.name for path in tmp_path.rglob("*")] == ["made", "one"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.base.refractory import Separated
+from harness.base.refractory import RefractoryFilter
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,11 @@ from harness.base.refractory import Separated
     ],
 )
 def test_the_time_runs_from_the_event_that_counts(refractory: int, places: list[int], separate: list[int]) -> None:
-    separated = Separated(refractory)
+    separated = RefractoryFilter(refractory)
     assert [place for place in places if separated.counts("hey lab", place)] == separate
 
 
 def test_phrases_are_separate() -> None:
-    separated = Separated(1000)
+    separated = RefractoryFilter(1000)
     assert all(separated.counts(phrase, 0) for phrase in ("hey lab", "stop"))
     assert not separated.counts("stop", 1)

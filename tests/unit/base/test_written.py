@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.base.written import (
+from harness.base.user_text import (
     LONGEST_NAME,
     LONGEST_WRITTEN,
+    checked_text,
     known_name,
     name_key,
-    needed,
     person_name,
     refuse_same_names,
-    written,
+    required_text,
 )
 from harness.model.errors import InputError
 
@@ -31,12 +31,12 @@ from harness.model.errors import InputError
     ],
 )
 def test_a_text_is_kept_as_it_was_written(text: str) -> None:
-    assert written(text) == text
+    assert checked_text(text) == text
 
 
 def test_letters_are_composed_and_line_ends_are_alike() -> None:
-    assert written("Jo\u0308rg\r\nsaid\rso") == "Jörg\nsaid\nso"
-    assert written(" \u3000\n") == ""
+    assert checked_text("Jo\u0308rg\r\nsaid\rso") == "Jörg\nsaid\nso"
+    assert checked_text(" \u3000\n") == ""
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_letters_are_composed_and_line_ends_are_alike() -> None:
 )
 def test_what_cannot_be_kept_is_refused_and_not_changed(text: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
-        written(text, "the note")
+        checked_text(text, "the note")
 
 
 def test_a_needed_text_is_not_blank() -> None:
     with pytest.raises(InputError, match="--reason is empty"):
-        needed(" ", "--reason")
+        required_text(" ", "--reason")
 
 
 @pytest.mark.parametrize("other", ["ann", "ANN", "Ann\u200d"])

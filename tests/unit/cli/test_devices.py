@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.devices.device_monitor import DeviceMonitor
-from harness.devices.device_sources import HeardBytes, HeardQueue, now_heard
+from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue, now_heard
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
 from harness.devices.serial.device import SerialSource
@@ -186,7 +186,7 @@ def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
     until(lambda: source.trouble)
     source.close()
     assert "the port is gone" in source.trouble
-    queue = HeardQueue()
+    queue = DeviceOutputQueue()
     for _ in range(300):
         queue.put(now_heard(b"x" * 10_000))
     assert sum(len(chunk.data) for chunk in queue.take(10**9)) + queue.lost_bytes == 3_000_000
@@ -279,7 +279,7 @@ def test_held_back_lines_are_measured(tmp_path: Path) -> None:
     for number in range(60):
         written_s = 100 + number * 0.3
         late_s = dice.uniform(0.0, 0.04)
-        monitor.take(HeardBytes(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
+        monitor.take(DeviceOutput(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
     assert 0.035 < known(monitor.held_back_s) < 0.045
 
 
@@ -299,7 +299,7 @@ class Stored:
     live, ended, trouble, name = True, False, "", "broker radio/wake"
 
     def __init__(self, *retained: bool, trouble: str = "") -> None:
-        self.queue, self.trouble = HeardQueue(), trouble
+        self.queue, self.trouble = DeviceOutputQueue(), trouble
         for is_retained in retained:
             self.queue.put(now_heard(b"hey radio", "radio/wake", retained=is_retained))
 

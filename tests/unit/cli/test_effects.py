@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.effects import effects_of, length, when
-from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven
@@ -49,7 +49,7 @@ def asked_session(check: EffectCheck | None = ASKED) -> Session:
     return Session(trial(check)).asked().answered().ends(12.0)
 
 
-def hold(folder: Path, rater: str = "ann", effect: EffectWord | None = None) -> None:
+def hold(folder: Path, rater: str = "ann", effect: EffectOutcome | None = None) -> None:
     log = JudgmentLog(folder)
     log.append(JudgmentGiven(Judgment("j1", "t1", 1, rater, JudgmentStatus.HELD, None, "sha of r", effect=effect)))
     log.close()
@@ -65,13 +65,13 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     assert "does it?" in listed.stdout
     given = harness("effects", folder, "--answer", "t1", "partial", "--comment", "half", "--observer", "ann")
     assert (given.exit_code, given.stdout) == (0, "t1: partial, by ann\n")
-    assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.PARTIAL, "ann", "half")]
+    assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectOutcome.PARTIAL, "ann", "half")]
     known = harness("effects", folder)
     assert (known.exit_code, known.stdout) == (0, "1 effect, all known.\n")
     again = harness("effects", folder, "--answer", "t1", "right", "--observer", "bob")
     assert "It overrules partial by ann at " in again.stdout
     assert answers(folder)[-1].detail == "overrules partial by ann"
-    assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT
+    assert effects_of(folder).items[0].evidence.word is EffectOutcome.RIGHT
 
 
 def test_what_the_device_said_can_be_overruled(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
 def test_who_holds_although_it_cannot_be_told_is_waited_for(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session())
     assert harness("effects", folder, "--answer", "t1", "unknown").exit_code == 0
-    hold(folder, rater="ann", effect=EffectWord.UNKNOWN)
+    hold(folder, rater="ann", effect=EffectOutcome.UNKNOWN)
     assert "held by ann" in harness("effects", folder).stdout
     assert harness("effects", folder, "--answer", "t1", "right").exit_code == 0
 
@@ -177,7 +177,7 @@ def test_on_a_terminal_each_is_asked_for(tmp_path: Path) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     finally:
         os.close(terminal)
-    assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.WRONG, "ann", "no timer runs")]
+    assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectOutcome.WRONG, "ann", "no timer runs")]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (719, "12 min"), (11_100, "3 h 5 min")])
@@ -194,7 +194,7 @@ def test_when_one_can_look_is_said_by_the_clock(tmp_path: Path) -> None:
 
 def test_counts_of_a_session(tmp_path: Path) -> None:
     (item,) = effects_of(written(tmp_path / "s", asked_session())).items
-    looked = EffectEvidence(ASKED, EffectWord.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
+    looked = EffectEvidence(ASKED, EffectOutcome.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
     lines = effect_lines([item, replace(item, evidence=looked)])
     assert lines[0] == "effects              2: 1 cannot tell, 1 open"
     assert effect_lines([]) == []

@@ -93,8 +93,8 @@ def test_a_signal_as_soon_as_there_is_a_file_leaves_none(number: signal.Signals,
 
 def test_a_thread_that_never_ends_does_not_keep_a_program_whose_terminal_is_gone() -> None:
     code = (
-        "import threading, time\nfrom harness import cli\nfrom harness.base import leaving\n"
-        "leaving.LEAVES_WITHIN_S = 0.5\n"
+        "import threading, time\nfrom harness import cli\nfrom harness.base import signals\n"
+        "signals.LEAVES_WITHIN_S = 0.5\n"
         "threading.Thread(target=time.sleep, args=(600,)).start()\n"
         "with cli.orderly_end():\n    print('ready', flush=True)\n    time.sleep(600)\n"
     )

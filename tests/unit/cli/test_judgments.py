@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.base.text_file import safe_cell, safe_csv
-from harness.base.written import name_key
+from harness.base.user_text import name_key
 from harness.cli import group
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
-from harness.rating.figures.judged import read_sessions
+from harness.rating.figures.judged_responses import read_sessions
 from harness.session.log.reader import rating_rows
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
             flags=(Flag.AUDIO_BAD.value,), sub_flags=("recoverable",) if at % 2 else (), confidence=1 + at % 3,
             plays=2, heard_ms=900, time_to_answer_s=0.1 + at, transcript_shown=False, item_id=f"item{at}", round="r1",
             position=at + 1, aid_path=("whole=yes", "which; one=no"), span_s=(1.25, 2.5), effect_claimed=True,
-            effect=EffectWord.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0", proposed=Category.INFERRABLE,
+            effect=EffectOutcome.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0", proposed=Category.INFERRABLE,
             proposed_probability=0.25, proposal_shown=ProposalShown.BEFORE, unaided=Category.CLARIFICATION
         )  # fmt: skip
         rows.append(full)
@@ -368,7 +368,7 @@ def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
         aid_path=tuple(draw(st.lists(texts.filter(bool), max_size=3))),
         confidence=draw(st.sampled_from([None, 1, 2, 3])), plays=draw(st.integers(0, 99)),
         time_to_answer_s=draw(seconds), position=draw(st.none() | st.integers(1, 999)),
-        effect_claimed=draw(st.sampled_from([None, True, False])), effect=draw(st.sampled_from([None, *EffectWord])),
+        effect_claimed=draw(st.sampled_from([None, True, False])), effect=draw(st.sampled_from([None, *EffectOutcome])),
         transcript_shown=draw(st.booleans()), given_wall_s=draw(seconds)
     )  # fmt: skip
     return lambda id_, trial, clip: replace(made, id=id_, trial_id=trial, clip_sha256=clip)

@@ -15,14 +15,14 @@ from harness.cli import group
 from harness.cli.options import (
     Command,
     Option,
-    Printed,
-    RatedAsked,
+    OutputFormat,
+    RatedSessionOptions,
     Site,
     argument,
     json_option,
-    many,
     option,
     printed_options,
+    repeatable,
     share,
     site_options,
     target_option,
@@ -203,7 +203,7 @@ def test_a_former_name_still_works_and_is_hidden(name: str, former: str, now: st
 @verb("renamed")
 def renamed(
     *,
-    files: tuple[str, ...] = many("Lists.", "-x", "--lists", former=("-h", "-o")),
+    files: tuple[str, ...] = repeatable("Lists.", "-x", "--lists", former=("-h", "-o")),
     verbose: int = option("More.", "-v", count=True),
     kind: str | None = option("Kind.", former=("--csv=csv",)),
 ) -> None:
@@ -356,8 +356,8 @@ def test_yardsticks_that_are_offered_are_there() -> None:
 @verb("grouped")
 def grouped(
     *,
-    asked: RatedAsked,
-    printed: Printed = printed_options("As JSON.", "As CSV."),
+    asked: RatedSessionOptions,
+    printed: OutputFormat = printed_options("As JSON.", "As CSV."),
     site: Site = site_options("raters'"),
     kind: FileKind = option("A kind of file.", default=FileKind.BENCH),
     most: float | None = option("A share.", callback=share),

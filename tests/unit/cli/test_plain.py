@@ -20,7 +20,7 @@ from harness.cli.plain import (
     parse_answer,
     parse_effect,
 )
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.feed import (
     Answered,
     AnswerEffect,
@@ -248,15 +248,15 @@ def test_answers_go_to_the_question_that_is_open() -> None:
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("r\n", (EffectWord.RIGHT, "")),
-        ("W  no timer runs \n", (EffectWord.WRONG, "no timer runs")),
-        ("partial half of it", (EffectWord.PARTIAL, "half of it")),
-        ("c", (EffectWord.UNKNOWN, "")),
+        ("r\n", (EffectOutcome.RIGHT, "")),
+        ("W  no timer runs \n", (EffectOutcome.WRONG, "no timer runs")),
+        ("partial half of it", (EffectOutcome.PARTIAL, "half of it")),
+        ("c", (EffectOutcome.UNKNOWN, "")),
         ("y", None),
         ("", None),
     ],
 )
-def test_parse_effect(line: str, answer: tuple[EffectWord, str] | None) -> None:
+def test_parse_effect(line: str, answer: tuple[EffectOutcome, str] | None) -> None:
     assert parse_effect(line) == answer
 
 
@@ -266,7 +266,7 @@ def test_an_effect_question_takes_its_own_words_and_closes_when_it_is_answered()
     operator.types(0)
     operator.types(1)
     id_ = operator.sent[0].id
-    assert operator.sent == [AnswerEffect(id_, "ann", "t1", 1, EffectWord.PARTIAL, "half a timer", take=2)]
-    operator.told(EffectAnswered("t1", 2, 1, EffectWord.PARTIAL, "ann"))
+    assert operator.sent == [AnswerEffect(id_, "ann", "t1", 1, EffectOutcome.PARTIAL, "half a timer", take=2)]
+    operator.told(EffectAnswered("t1", 2, 1, EffectOutcome.PARTIAL, "ann"))
     operator.types(2)
     assert operator.said == [HOW_EFFECT, HOW_EFFECT, "no question is open"]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.progress import drawn, step, tracked
+from harness.base.progress import report_progress_to, step, tracked
 from harness.cli.streams import RedrawnLine, drawn_progress
 from harness.model.bench import Bench
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Scenario
-from harness.session.engine.assemble import Resolved, write_resolved
+from harness.session.engine.assemble import ResolvedSession, write_resolved
 from tests.command import harness
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 from tests.written_sessions import written
@@ -31,7 +31,7 @@ def stored(folder: Path) -> Path:
     rows.play(trial, [("a", 1.8)])
     rows.add(SessionFinished(EndReason.COMPLETED))
     written(folder, rows)
-    write_resolved(folder, Resolved(Scenario("s", "S", "/s.yaml", "a", (), ()), Bench("lab", "", "", "b", ())))
+    write_resolved(folder, ResolvedSession(Scenario("s", "S", "/s.yaml", "a", (), ()), Bench("lab", "", "", "b", ())))
     return folder
 
 
@@ -99,7 +99,7 @@ def test_nothing_is_drawn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_mark_work_that_takes_long(words: str, marked: set[str], tmp_path: Path) -> None:
     session = stored(tmp_path / "session")
     seen: list[str] = []
-    with drawn(lambda label, done, total: seen.append(label)):
+    with report_progress_to(lambda label, done, total: seen.append(label)):
         given = words.replace("SESSION", str(session)).replace("FOLDER", str(tmp_path)).split()
         result = harness(*given)
     assert result.exit_code in (0, 1), result.output

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.cli.rate_lines import NotACommand, RateWord, TypedCommand, parse
-from harness.cli.rate_plain import sit_plainly
+from harness.cli.rate_lines import InvalidCommand, RateWord, TypedCommand, parse
+from harness.cli.rate_plain import run_plain_sitting
 from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
@@ -276,7 +276,7 @@ def test_every_command_is_explained_and_understood() -> None:
         meant = parse(key, KEYS)
         assert action is RaterAction.PLAY or isinstance(meant, TypedCommand), "space is no line"
     assert parse("comment  two words ", KEYS) == TypedCommand(RateWord.COMMENT, "two words")
-    assert isinstance(parse("1 2", KEYS), NotACommand)
+    assert isinstance(parse("1 2", KEYS), InvalidCommand)
 
 
 class PlayerDouble(RaterPlayer):
@@ -312,7 +312,7 @@ def test_what_was_heard_is_kept_with_the_judgment(session: Path, whole: bool) ->
     assert item is not None
     assert item.length is not None
     lines = "play\nwait\nslow\nquery\nslow\n1\n" if whole else "play\nstop\nslow\nquery\nslow\n1\n"
-    assert sit_plainly(room, desk, KEYS, player, source=io.StringIO(lines)) == 0
+    assert run_plain_sitting(room, desk, KEYS, player, source=io.StringIO(lines)) == 0
     room.close()
     (row,) = given(session)
     assert row.plays == 3
@@ -396,7 +396,7 @@ def long_session(tmp_path: Path) -> Path:
 def sit(long_session: Path, lines: str, before: BEFORE) -> int:
     room = open_room([long_session])
     try:
-        return sit_plainly(room, room.desk("ann"), RaterKeys(), None, source=Lines(lines, before))
+        return run_plain_sitting(room, room.desk("ann"), RaterKeys(), None, source=Lines(lines, before))
     finally:
         room.close()
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import InputError
-from harness.model.offline import Counting
+from harness.model.offline import CountingRules
 from harness.offline.journal import Journal
-from harness.offline.reports.told_log import read_sums, told
+from harness.offline.reports.log_summary import read_sums, summarise_log
 from tests.unit.offline.figures.outcomes import outcome, spot
 from tests.unit.offline.reports.test_log import INV, header
 
@@ -127,7 +127,7 @@ def test_a_file_without_its_line_is_missed_in_a_log_of_ours(tmp_path: Path) -> N
 
 
 def test_a_journal_of_a_run_that_was_killed_is_summed_up(tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path / "a.log.jsonl", header(Counting(), planned=3))
+    journal = Journal.create(tmp_path / "a.log.jsonl", header(CountingRules(), planned=3))
     journal.append(outcome(INV, spot(1.2, 1.9)), "a.wav")
     journal.append(outcome(INV), "b.wav")
     journal.abandon()
@@ -148,7 +148,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
         tracemalloc.start()
         try:
             log, sums = read_sums(tmp_path / "many.log", "many.log")
-            assert told(log, sums).totals["TACOUNT"] == files
+            assert summarise_log(log, sums).totals["TACOUNT"] == files
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group, streams
-from harness.model.choices import Aligned
+from harness.model.choices import AlignmentSelection
 from harness.model.errors import HarnessError, InputError
 from harness.transcripts.reports.text import report
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, reported
@@ -255,7 +255,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     done = harness("-r", path, "-H", path, "--alignments", "all", "--confusions")
     assert done.exit_code == 0
     assert all(line.isprintable() for line in done.stdout.splitlines())
-    lines = report(reported(every_sort(HOSTILE)), Aligned.ALL, 0, 100, colour=False)
+    lines = report(reported(every_sort(HOSTILE)), AlignmentSelection.ALL, 0, 100, colour=False)
     assert all(line.isprintable() for line in lines)
 
 

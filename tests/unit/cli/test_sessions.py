@@ -14,21 +14,21 @@ from typing import Any
 import pytest
 
 from harness.base.text_table import width_of
-from harness.cli.options import RatedAsked
+from harness.cli.options import RatedSessionOptions
 from harness.cli.sessions import figures_of, rated_sessions
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.record import Entry, TrialFinished, TrialStarted
-from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.scenario import Normalisation, RecognitionRule, TrialKind
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.session import summary
 from harness.session.figures.progress import SessionFigures
-from harness.session.figures.trials import HeardTrial, SaidOfAttempt, heard_in, words_of
+from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, heard_in, words_of
 from harness.session.log.reader import LogReader
-from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.recognition import GroupTranscripts
 from tests.command import harness
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
 from tests.unit.session.figures.rows import Rows, planned
@@ -70,14 +70,14 @@ def round_file(folder: Path) -> Path:
 
 
 def test_a_round_file_says_which_sessions_answers_and_judgments(folder: Path, round_file: Path) -> None:
-    request = rated_sessions(RatedAsked((str(round_file),), None))
+    request = rated_sessions(RatedSessionOptions((str(round_file),), None))
     assert [path.resolve() for path in request.folders] == [folder.resolve()]
     assert request.round_id == "spring"
     assert request.round is not None
     assert [answer.trial for answer in request.round.gold] == ["q2-kitchen"]
     assert request.round.exercises != BUILT_IN_EXERCISES
-    assert rated_sessions(RatedAsked((str(round_file),), "other")).round_id == "other"
-    assert rated_sessions(RatedAsked((str(folder),), None)).round_id is None
+    assert rated_sessions(RatedSessionOptions((str(round_file),), "other")).round_id == "other"
+    assert rated_sessions(RatedSessionOptions((str(folder),), None)).round_id is None
 
 
 def test_agreement_of_a_round_file_leaves_out_gold_and_judgments_of_elsewhere(folder: Path, round_file: Path) -> None:
@@ -176,7 +176,7 @@ def asked(rows: Rows, trial_id: str, *heard: str | None) -> None:
     rows.add(TrialFinished(trial_id, 1, Outcome.RESPONDED, len(heard), len(heard)))
 
 
-def queries(rule: Recognised = Recognised()) -> Rows:  # noqa: B008 (frozen)
+def queries(rule: RecognitionRule = RecognitionRule()) -> Rows:  # noqa: B008 (frozen)
     """Two voices: right, misheard first, no transcript first, an alternative, and a hostile transcript."""
     rows = Rows()
     voices = ("ann", "ann", "bob", "bob", "bob")
@@ -242,10 +242,10 @@ def test_tables_keep_to_the_width(width: int) -> None:
 
 def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
     wrong = WordCounts(10, 5, 0, 123_456, 1, 1)
-    many = WordsHeard.of((f"q{number}", wrong) for number in range(6))
+    many = GroupTranscripts.of((f"q{number}", wrong) for number in range(6))
     assert " (95 % over queries " in summary.wer_in_words(many)
     trials = tuple(
-        HeardTrial(replace(planned(1), query_id=f"q{number}"), "", SaidOfAttempt(1, "", wrong), None)
+        TranscribedTrial(replace(planned(1), query_id=f"q{number}"), "", AttemptTranscript(1, "", wrong), None)
         for number in range(6)
     )
     first, final = summary.heard_tables(trials, "plain", [Grouping.KIND], width=80)[-2:]
@@ -254,10 +254,10 @@ def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
 
 
 def test_nothing_over_nothing_is_a_number() -> None:
-    nothing = WordsHeard.of([("time", None), ("time", None)])
-    assert summary.heard_lines(WordsHeard(), WordsHeard(), "plain") == []
+    nothing = GroupTranscripts.of([("time", None), ("time", None)])
+    assert summary.heard_lines(GroupTranscripts(), GroupTranscripts(), "plain") == []
     assert summary.heard_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (of no words)"
-    inserted = WordsHeard.of([("time", WordCounts(insertions=2, sentences=1, sentences_with_error=1))])
+    inserted = GroupTranscripts.of([("time", WordCounts(insertions=2, sentences=1, sentences_with_error=1))])
     assert summary.wer_in_words(inserted) == "n/a (of no words, 2 inserted)"
     assert summary.heard_tables((), "plain") == ["no attempts that could have a transcript"]
 
@@ -313,15 +313,15 @@ def scored(queried: Path, name: str) -> dict[str, int]:
 
 
 RULES = [
-    Recognised(),
-    Recognised(Normalisation.PLAIN),
-    Recognised(Normalisation.VERBATIM),
-    Recognised(Normalisation.SNOR),
+    RecognitionRule(),
+    RecognitionRule(Normalisation.PLAIN),
+    RecognitionRule(Normalisation.VERBATIM),
+    RecognitionRule(Normalisation.SNOR),
 ]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_scored_again_from_trn_files_the_counts_are_the_same(rule: Recognised, tmp_path: Path) -> None:
+def test_scored_again_from_trn_files_the_counts_are_the_same(rule: RecognitionRule, tmp_path: Path) -> None:
     rows = queries(rule)
     session, target = stored(rows, tmp_path / "s"), tmp_path / "trn"
     done = harness("export", session, "--trn", target)

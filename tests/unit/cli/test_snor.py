@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
-from harness.transcripts.snor import Form
+from harness.transcripts.snor import SnorForm
 
 COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "snor"]
 GOOD = "<what> . is [uh] *this*, tr- (ab1)\n\nok (1) fine (1 now) (ab2)\n"
@@ -182,8 +182,8 @@ def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: P
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=60), st.sampled_from(Form), st.sampled_from(["utf-8", "latin-1", "utf-16", "cp1252"]))
-def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, form: Form, encoding: str) -> None:
+@given(st.binary(max_size=60), st.sampled_from(SnorForm), st.sampled_from(["utf-8", "latin-1", "utf-16", "cp1252"]))
+def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, form: SnorForm, encoding: str) -> None:
     path = tmp_path / "any.sro"
     path.write_bytes(content)
     result = snor("--output-format", form.value, "--encoding", encoding, path)

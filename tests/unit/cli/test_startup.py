@@ -60,7 +60,7 @@ NEVER = {
     "harness.lab.assistant.__main__": ("pyaudio", "scipy", "harness.model.feed", "harness.model.record"),
     "harness.sound.recogniser_process": ("pydantic", "scipy", "soundfile", "yaml", *ROWS),
     "harness.offline.worker": ("pydantic", "regex", "scipy", "yaml", *ROWS),
-    "harness.offline.evaluating": ("pydantic", "regex", "rich", "scipy", "soxr", "yaml", *HTTP, *ROWS),
+    "harness.offline.evaluation": ("pydantic", "regex", "rich", "scipy", "soxr", "yaml", *HTTP, *ROWS),
     "harness.session.engine.engine": (
         "asyncio", "paho", "regex", "rich", "scipy", "textual", "tomllib", "yaml", *HTTP, "harness.base.findings",
         "harness.scenario", "harness.session.bench_checks", "harness.sound.calibration",

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from harness.devices.framing.board_messages import BROKER, LINE, ReceivedMessage, WireProperties
 from harness.devices.framing.board_session import NO_PROGRESS_S, USED_QUIET_S, BoardSession
-from harness.devices.framing.board_words import BROKER, LINE, Received, WireManner
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
@@ -38,7 +38,7 @@ RATE_HZ = 16_000
 class SimulatedBoard:
     """Takes what the session sends and answers at once; events stay until they are acknowledged, where that is so."""
 
-    def __init__(self, wire: WireManner, now_us: int) -> None:
+    def __init__(self, wire: WireProperties, now_us: int) -> None:
         self.wire = wire
         self.boots = 0
         self.on = self.hears = True
@@ -56,19 +56,19 @@ class SimulatedBoard:
     def boot(self) -> str:
         return f"{self.boots:08x}"
 
-    def event(self, event: messages.Event) -> Received:
+    def event(self, event: messages.Event) -> ReceivedMessage:
         self.seq += 1
         self.kept[self.seq] = event
         return self.received(event, self.seq)
 
-    def received(self, message: messages.FromBoard, seq: int | None = None) -> Received:
-        return Received(message, "" if self.wire.loses else self.boot, seq)
+    def received(self, message: messages.FromBoard, seq: int | None = None) -> ReceivedMessage:
+        return ReceivedMessage(message, "" if self.wire.loses else self.boot, seq)
 
-    def take(self, message: messages.ToBoard, number: int, now_us: int) -> list[Received]:
+    def take(self, message: messages.ToBoard, number: int, now_us: int) -> list[ReceivedMessage]:
         at_us = now_us - self.began_us
         match message:
             case messages.HelloRequest():
-                return [Received(messages.BoardHello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
+                return [ReceivedMessage(messages.BoardHello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
             case messages.Ping(token):
                 return [self.received(messages.Pong(token, at_us, at_us, True))]
             case messages.Audio(_, first, data):
@@ -99,7 +99,7 @@ class SimulatedBoard:
 class Simulation(Seen):
     """A session and its board; `lost` says which of the board's messages never arrive."""
 
-    def __init__(self, wire: WireManner) -> None:
+    def __init__(self, wire: WireProperties) -> None:
         super().__init__()
         self.now_s = 100.0
         clock = SimpleNamespace(now_s=lambda: self.now_s)
@@ -113,7 +113,7 @@ class Simulation(Seen):
         self.run(1.0)
         assert self.session.ready
 
-    def hear(self, *received: Received) -> None:
+    def hear(self, *received: ReceivedMessage) -> None:
         for packet in received:
             if type(packet.message) not in self.lost:
                 self.session.take(packet, Stamp(self.now_s, 0.001))
@@ -171,7 +171,7 @@ def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(sim
     before_s = simulation.session.link.line_s(simulation.session.link.sent)
     simulation.session.reset()
     simulation.run(0.05)
-    hello = Received(messages.BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
+    hello = ReceivedMessage(messages.BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
     simulation.hear(hello)
     simulation.run(1.0)
     assert [type(observation) for observation in simulation.of(Status, StimulusEnded)] == [Status, StimulusEnded]

@@ -23,8 +23,8 @@ from harness.devices.in_process.device import (
     InProcessOptions,
     ScriptedPhrase,
     SimpleDevice,
-    babble,
     hear,
+    synthetic_speech,
     wakes_in,
     waveform_sha256,
 )
@@ -48,7 +48,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.stimulus import Waveform
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from tests.known import known
 from tests.seen import Seen, until
 from tests.unit.session.material import PROFILE, Here, sound_of, trial
@@ -194,13 +194,17 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, float], what:
 
 
 def test_the_voice_is_about_minus_26_dbfs() -> None:
-    assert 20 * np.log10(np.sqrt(np.mean(babble(1).samples.astype(float) ** 2))) == pytest.approx(-26, abs=0.5)
+    assert 20 * np.log10(np.sqrt(np.mean(synthetic_speech(1).samples.astype(float) ** 2))) == pytest.approx(
+        -26, abs=0.5
+    )
 
 
-FRAME = Expected(("set_timer",), (Slot("duration", "10 minutes"), Slot("name")))
+FRAME = ExpectedFrame(("set_timer",), (Slot("duration", "10 minutes"), Slot("name")))
 
 
-def understands(behaviour: InProcessOptions, times: int = 200, frame: Expected | None = FRAME) -> list[Expected | None]:
+def understands(
+    behaviour: InProcessOptions, times: int = 200, frame: ExpectedFrame | None = FRAME
+) -> list[ExpectedFrame | None]:
     device = SimpleDevice(behaviour, 5)
     device.script("sha", "set a timer", frame)
     return [doing.frame for doing in (device.take("sha") for _ in range(times)) if doing is not None]
@@ -208,18 +212,18 @@ def understands(behaviour: InProcessOptions, times: int = 200, frame: Expected |
 
 def test_what_is_heard_right_is_understood_and_what_is_heard_wrong_is_not() -> None:
     assert set(understands(InProcessOptions())) == {FRAME}
-    assert set(understands(InProcessOptions(mishear_share=1.0))) == {Expected((), ())}
+    assert set(understands(InProcessOptions(mishear_share=1.0))) == {ExpectedFrame((), ())}
     assert set(understands(InProcessOptions(wake_miss_share=1.0))) == {None}
     assert set(understands(InProcessOptions(), frame=None)) == {None}
 
 
 def test_a_share_of_it_is_understood_otherwise() -> None:
     frames = understands(InProcessOptions(misunderstand_share=0.3))
-    lost = Expected(("set_timer",), (Slot("duration", "10 minutes"),))
+    lost = ExpectedFrame(("set_timer",), (Slot("duration", "10 minutes"),))
     assert set(frames) == {FRAME, lost}
     assert 40 <= frames.count(lost) <= 80
-    bare = understands(InProcessOptions(misunderstand_share=1.0), frame=Expected(("get_time",), ()))
-    assert set(bare) == {Expected((), ())}
+    bare = understands(InProcessOptions(misunderstand_share=1.0), frame=ExpectedFrame(("get_time",), ()))
+    assert set(bare) == {ExpectedFrame((), ())}
 
 
 @pytest.mark.usefixtures("simulated_time")

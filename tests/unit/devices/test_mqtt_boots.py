@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.framing.numbering import QUIET_S, Boots, Met
-from harness.devices.mqtt.board import BoardAtBroker
-from harness.devices.mqtt.device import JudgedMessage, MappedNumbering
-from harness.devices.mqtt.lease import DEFENCE_S, ECHO_S, EXPIRES_S, REFRESH_S, Holding, Lease
+from harness.devices.framing.numbering import QUIET_S, Boots, HelloResult
+from harness.devices.mqtt.board import MqttBoard
+from harness.devices.mqtt.device import MappedNumbering, NumberingResult
+from harness.devices.mqtt.lease import DEFENCE_S, ECHO_S, EXPIRES_S, REFRESH_S, Lease, LeaseState
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.model.bench import PlainValue
@@ -52,7 +52,7 @@ class Bench(Seen):
         outlet.open(self)
         self.outlet = outlet
         clock = surroundings.clock
-        self.board = BoardAtBroker("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
+        self.board = MqttBoard("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
 
     def say(self, topic: str, boot: str, **fields: object) -> None:
         self.board.take(topic, json.dumps({"boot": boot, **fields}).encode(), Stamp(self.now_s, 0.001))
@@ -63,7 +63,7 @@ class Bench(Seen):
             out, _ = self.board._due(self.now_s)
             for topic, payload, _ in out:
                 self.board._feeding.gives(topic, payload)
-                self.board.take_given(topic, payload)
+                self.board.take_echo(topic, payload)
                 for boot in self.on:
                     self.answer(boot, topic, payload)
 
@@ -183,7 +183,7 @@ def test_two_boards_under_one_name_are_named_and_the_true_one_is_found_again() -
 def test_sound_that_somebody_else_gave_ends_what_plays_and_is_a_lost_link_until_it_is_quiet() -> None:
     bench = met()
     plays(bench, "one", 0.02)
-    bench.board.take_given("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
+    bench.board.take_echo("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
     assert ended(bench, "one") == [False]
     bench.run(4.0)
     assert ["another program sends this board sound" in loss for loss in bench.lost()] == [True]
@@ -198,31 +198,31 @@ def test_the_same_sound_given_twice_by_two_is_seen() -> None:
     bench = met()
     payload = b"\0\0" + bytes(8) + b"\1" * 640
     bench.board._feeding.gives("in/audio", payload)
-    bench.board.take_given("in/audio", payload)
+    bench.board.take_echo("in/audio", payload)
     assert not bench.lost()
-    bench.board.take_given("in/audio", payload)
+    bench.board.take_echo("in/audio", payload)
     assert bench.lost()
 
 
 def test_words_of_others_are_seen_and_questions_are_not() -> None:
     bench = met()
-    bench.board.take_given("in/hello", b"")
-    bench.board.take_given("in/ping", b"7")
+    bench.board.take_echo("in/hello", b"")
+    bench.board.take_echo("in/ping", b"7")
     assert not bench.lost()
-    bench.board.take_given("in/text", b'{"number": 1, "text": "lights on"}')
+    bench.board.take_echo("in/text", b'{"number": 1, "text": "lights on"}')
     assert ["words" in loss for loss in bench.lost()] == [True]
 
 
 def test_a_known_boot_that_says_hello_after_another_is_a_second_board() -> None:
     boots = Boots()
-    assert boots.hello("a", 0.0) is Met.FIRST
-    assert boots.hello("a", 1.0) is Met.SAME
-    assert boots.hello("b", 2.0) is Met.RESTARTED
-    assert boots.hello("a", 3.0) is Met.RIVALS
+    assert boots.hello("a", 0.0) is HelloResult.FIRST
+    assert boots.hello("a", 1.0) is HelloResult.SAME
+    assert boots.hello("b", 2.0) is HelloResult.RESTARTED
+    assert boots.hello("a", 3.0) is HelloResult.RIVALS
     assert boots.rivals == ("b", "a")
-    assert boots.hello("b", 4.0) is Met.RIVALS
-    assert boots.hello("a", 5.0) is Met.RIVALS
-    assert boots.hello("a", 7.0) is Met.RETURNED
+    assert boots.hello("b", 4.0) is HelloResult.RIVALS
+    assert boots.hello("a", 5.0) is HelloResult.RIVALS
+    assert boots.hello("a", 7.0) is HelloResult.RETURNED
     assert boots.current == "a"
 
 
@@ -255,27 +255,27 @@ def message(seq: int, boot: str = "a") -> PlainValue:
 
 def test_duplicates_gaps_and_what_comes_late() -> None:
     """Counting begins at the first number that is heard."""
-    numbering, twice, plain = MappedNumbering(), JudgedMessage(duplicate=True), JudgedMessage()
+    numbering, twice, plain = MappedNumbering(), NumberingResult(duplicate=True), NumberingResult()
     judged = [numbering.judge(message(seq)) for seq in (41, 42, 42, 45, 43, 43, 46)]
-    assert judged == [plain, plain, twice, JudgedMessage(missing=2), plain, twice, plain]
+    assert judged == [plain, plain, twice, NumberingResult(missing=2), plain, twice, plain]
 
 
 def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None:
     numbering = MappedNumbering()
     numbering.judge(message(7))
-    assert numbering.judge(message(1, "b")) == JudgedMessage(rebooted=True)
-    assert numbering.judge({"boot": "a", "state": "gone"}) == JudgedMessage(late=True)
-    assert numbering.judge(message(2, "b")) == JudgedMessage()
-    assert numbering.judge(message(3, "c")) == JudgedMessage(rebooted=True, missing=2)
+    assert numbering.judge(message(1, "b")) == NumberingResult(rebooted=True)
+    assert numbering.judge({"boot": "a", "state": "gone"}) == NumberingResult(late=True)
+    assert numbering.judge(message(2, "b")) == NumberingResult()
+    assert numbering.judge(message(3, "c")) == NumberingResult(rebooted=True, missing=2)
 
 
 def test_one_message_of_another_boot_does_not_take_the_place_of_a_device_that_speaks_on() -> None:
     numbering = MappedNumbering()
     numbering.judge(message(7))
-    assert numbering.judge(message(3, "deadbeef")) == JudgedMessage(rebooted=True, missing=2)
-    assert numbering.judge(message(8)) == JudgedMessage(beside="deadbeef")
-    assert numbering.judge(message(8)) == JudgedMessage(duplicate=True)
-    assert numbering.judge({"boot": "a", "state": "gone"}) == JudgedMessage()
+    assert numbering.judge(message(3, "deadbeef")) == NumberingResult(rebooted=True, missing=2)
+    assert numbering.judge(message(8)) == NumberingResult(beside="deadbeef")
+    assert numbering.judge(message(8)) == NumberingResult(duplicate=True)
+    assert numbering.judge({"boot": "a", "state": "gone"}) == NumberingResult()
 
 
 @pytest.mark.parametrize("length", [20, 30_000])
@@ -295,8 +295,8 @@ def test_a_device_that_speaks_on_is_known_beside_any_number_of_others() -> None:
     numbering = MappedNumbering()
     numbering.judge(message(1))
     for number in range(100):
-        assert numbering.judge(message(1, f"b{number}")) == JudgedMessage(rebooted=True)
-        assert numbering.judge(message(number + 2)) == JudgedMessage(beside=f"b{number}")
+        assert numbering.judge(message(1, f"b{number}")) == NumberingResult(rebooted=True)
+        assert numbering.judge(message(number + 2)) == NumberingResult(beside=f"b{number}")
 
 
 @pytest.mark.parametrize(
@@ -304,8 +304,8 @@ def test_a_device_that_speaks_on_is_known_beside_any_number_of_others() -> None:
 )
 def test_messages_without_numbers_are_taken_as_they_are(document: PlainValue) -> None:
     numbering = MappedNumbering()
-    assert numbering.judge(document) == JudgedMessage()
-    assert numbering.judge(document) == JudgedMessage()
+    assert numbering.judge(document) == NumberingResult()
+    assert numbering.judge(document) == NumberingResult()
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
@@ -377,13 +377,13 @@ def test_a_free_board_is_held_at_once_and_an_owner_that_is_there_keeps_it() -> N
     broker = Broker()
     first = broker.connect("b")
     broker.run(0.1)
-    assert first.state is Holding.HELD
+    assert first.state is LeaseState.HELD
     broker.run(30.0)
     second = broker.connect("a")
     broker.run(0.1)
-    assert (first.state, second.state, second.other) == (Holding.HELD, Holding.TAKEN, "b")
+    assert (first.state, second.state, second.other) == (LeaseState.HELD, LeaseState.TAKEN, "b")
     broker.run(60.0)
-    assert (first.state, second.state) == (Holding.HELD, Holding.TAKEN)
+    assert (first.state, second.state) == (LeaseState.HELD, LeaseState.TAKEN)
 
 
 def test_the_lease_of_an_owner_that_crashed_is_free_soon() -> None:
@@ -393,25 +393,25 @@ def test_the_lease_of_an_owner_that_crashed_is_free_soon() -> None:
     broker.there.clear()
     second = broker.connect("b")
     broker.run(DEFENCE_S - 0.5)
-    assert second.state is Holding.DISPUTED
+    assert second.state is LeaseState.DISPUTED
     broker.run(1.0)
-    assert second.state is Holding.HELD
+    assert second.state is LeaseState.HELD
     broker.there.clear()
     broker.run(EXPIRES_S + 1.0)
     third = broker.connect("c")
     broker.run(0.1)
-    assert third.state is Holding.HELD, "an expired lease is not waited for"
+    assert third.state is LeaseState.HELD, "an expired lease is not waited for"
 
 
 def test_what_is_given_back_is_there_for_the_next() -> None:
     broker = Broker()
     first, second = broker.connect("a"), broker.connect("b")
     broker.run(3.0)
-    assert (first.state, second.state) == (Holding.HELD, Holding.TAKEN)
+    assert (first.state, second.state) == (LeaseState.HELD, LeaseState.TAKEN)
     broker.there.remove(first)
     broker.publish(b"")
     broker.run(0.1)
-    assert second.state is Holding.HELD
+    assert second.state is LeaseState.HELD
 
 
 def test_an_owner_that_was_away_does_not_share_the_board() -> None:
@@ -422,11 +422,11 @@ def test_an_owner_that_was_away_does_not_share_the_board() -> None:
     broker.there.remove(first)
     second = broker.connect("b")
     broker.run(DEFENCE_S + 1.0)
-    assert second.state is Holding.HELD
+    assert second.state is LeaseState.HELD
     broker.there.append(first)
     broker.back(first)
     broker.run(1.0)
-    assert (first.state, second.state) == (Holding.TAKEN, Holding.HELD)
+    assert (first.state, second.state) == (LeaseState.TAKEN, LeaseState.HELD)
 
 
 def test_two_that_both_hold_it_settle_on_one() -> None:
@@ -436,7 +436,7 @@ def test_two_that_both_hold_it_settle_on_one() -> None:
     broker.deaf.add("b")  # its process stands still: no link is lost
     second = broker.connect("a")
     broker.run(DEFENCE_S + 1.0)
-    assert second.state is Holding.HELD
+    assert second.state is LeaseState.HELD
     broker.deaf.clear()
     broker.run(REFRESH_S + 1.0)
     assert sorted((first.state.name, second.state.name)) == ["HELD", "TAKEN"]
@@ -450,4 +450,4 @@ def test_a_broker_that_shows_us_nothing_is_said_and_foreign_payloads_are_not_our
     for payload in (b"x", b"[]", b"{}", *strange):
         lease.take(payload, 0.1, WALL_S, retained=False)
     assert lease.due(ECHO_S + 0.1, WALL_S) is None
-    assert lease.state is Holding.UNSEEN
+    assert lease.state is LeaseState.UNSEEN

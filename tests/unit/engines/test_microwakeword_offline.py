@@ -17,7 +17,7 @@ from harness.engines.microwakeword import MicroWakeWord
 from harness.engines.microwakeword_kernel.native import LayerKind, Listener, NotKnown, library, network_of
 from harness.engines.microwakeword_offline import MicroWakeWordOffline, package_answers, packaged
 from harness.engines.offline_loading import load_engine, task_of
-from harness.engines.tflite_file import Broken, Op, read_model, with_output
+from harness.engines.tflite_file import InvalidModelFile, Op, read_model, with_output
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import ScoreTrack
 from harness.offline.one_file import spots
@@ -291,6 +291,6 @@ def test_damaged_models_are_refused_or_compute_something() -> None:
             damaged[place] = rng.choice([0, 1, 2, 128, 255])
         try:
             Listener(network_of(read_model(bytes(damaged)))).hear(sound)
-        except (NotKnown, Broken):
+        except (NotKnown, InvalidModelFile):
             refused += 1
     assert refused > 20

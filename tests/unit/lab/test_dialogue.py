@@ -12,8 +12,8 @@ import pytest
 
 from harness.lab.assistant.dialogue import UNKNOWN, Dialogue, Reply
 from harness.lab.assistant.faults import Faults
-from harness.lab.assistant.frame import NOTHING, Moment, ToldFrame, acted_out, misunderstood
-from harness.lab.assistant.settings import AssistantSettings, Deed, FaultRule, ReportKind, read_settings
+from harness.lab.assistant.frame import NOTHING, Moment, ReportedFrame, misunderstood, wrong_reply
+from harness.lab.assistant.settings import AssistantSettings, FaultAction, FaultRule, ReportKind, read_settings
 from harness.model.errors import InputError
 from harness.model.understanding import Slot
 
@@ -197,7 +197,7 @@ def heard(text: str) -> Reply:
     return Dialogue(AssistantSettings()).hear(text, at(0))
 
 
-def words(frame: ToldFrame) -> str:
+def words(frame: ReportedFrame) -> str:
     """As "intent#intent concept=value concept=value"."""
     intents = "#".join(frame.intents)
     return " ".join([intents, *(f"{slot.concept}={slot.value}" for slot in frame.slots)])
@@ -256,23 +256,23 @@ def test_what_is_told_has_intents_in_one_name_and_slots_in_a_list() -> None:
     assert heard("gobbledygook").frame.told() == {"name": "", "slots": []}
 
 
-def slip(deed: Deed, as_: str = "", slot: str = "") -> FaultRule:
+def slip(deed: FaultAction, as_: str = "", slot: str = "") -> FaultRule:
     return FaultRule(deed, heard_as=as_, slot=slot)
 
 
-TIMER = ToldFrame(("set_timer",), (Slot("duration", "10 minutes"), Slot("name", "tea")))
+TIMER = ReportedFrame(("set_timer",), (Slot("duration", "10 minutes"), Slot("name", "tea")))
 
 
 @pytest.mark.parametrize(
     ("slips", "frame"),
     [
-        ([slip(Deed.OTHER_INTENT, "read_list")], "read_list duration=10 minutes name=tea"),
-        ([slip(Deed.LOSE_SLOT)], "set_timer name=tea"),
-        ([slip(Deed.LOSE_SLOT, slot="name")], "set_timer duration=10 minutes"),
-        ([slip(Deed.LOSE_SLOT, slot="room")], "set_timer duration=10 minutes name=tea"),
-        ([slip(Deed.WRONG_VALUE, "2 minutes")], "set_timer duration=2 minutes name=tea"),
-        ([slip(Deed.WRONG_VALUE, "egg", "name"), slip(Deed.LOSE_SLOT)], "set_timer name=egg"),
-        ([slip(Deed.LOSE_SLOT), slip(Deed.LOSE_SLOT), slip(Deed.LOSE_SLOT)], "set_timer"),
+        ([slip(FaultAction.OTHER_INTENT, "read_list")], "read_list duration=10 minutes name=tea"),
+        ([slip(FaultAction.LOSE_SLOT)], "set_timer name=tea"),
+        ([slip(FaultAction.LOSE_SLOT, slot="name")], "set_timer duration=10 minutes"),
+        ([slip(FaultAction.LOSE_SLOT, slot="room")], "set_timer duration=10 minutes name=tea"),
+        ([slip(FaultAction.WRONG_VALUE, "2 minutes")], "set_timer duration=2 minutes name=tea"),
+        ([slip(FaultAction.WRONG_VALUE, "egg", "name"), slip(FaultAction.LOSE_SLOT)], "set_timer name=egg"),
+        ([slip(FaultAction.LOSE_SLOT), slip(FaultAction.LOSE_SLOT), slip(FaultAction.LOSE_SLOT)], "set_timer"),
     ],
 )
 def test_a_fault_spoils_what_it_names(slips: list[FaultRule], frame: str) -> None:
@@ -280,21 +280,21 @@ def test_a_fault_spoils_what_it_names(slips: list[FaultRule], frame: str) -> Non
 
 
 def test_where_nothing_was_understood_there_is_nothing_to_spoil() -> None:
-    assert misunderstood(NOTHING, [slip(Deed.OTHER_INTENT, "read_list"), slip(Deed.LOSE_SLOT)]) == NOTHING
+    assert misunderstood(NOTHING, [slip(FaultAction.OTHER_INTENT, "read_list"), slip(FaultAction.LOSE_SLOT)]) == NOTHING
 
 
 def test_it_says_what_it_believes_to_have_been_asked() -> None:
-    assert acted_out(ToldFrame(("set_timer",), (Slot("duration", "2 minutes"),))) == "Okay, set timer, 2 minutes."
-    assert acted_out(ToldFrame(("read_list",))) == "Okay, read list."
+    assert wrong_reply(ReportedFrame(("set_timer",), (Slot("duration", "2 minutes"),))) == "Okay, set timer, 2 minutes."
+    assert wrong_reply(ReportedFrame(("read_list",))) == "Okay, read list."
 
 
 def test_faults_of_understanding_strike_by_the_words_and_leave_them_alone() -> None:
-    rule = FaultRule(Deed.LOSE_SLOT, when=re.compile("timer", re.I), times=1)
+    rule = FaultRule(FaultAction.LOSE_SLOT, when=re.compile("timer", re.I), times=1)
     faults = Faults((rule,), 0)
-    assert faults.worsen(1, "what time is it").slips == ()
-    struck = faults.worsen(2, "Set a timer for ten minutes")
+    assert faults.degrade(1, "what time is it").slips == ()
+    struck = faults.degrade(2, "Set a timer for ten minutes")
     assert (struck.text, struck.slips) == ("Set a timer for ten minutes", (rule,))
-    assert faults.worsen(3, "Set a timer for ten minutes").slips == ()
+    assert faults.degrade(3, "Set a timer for ten minutes").slips == ()
 
 
 GOOD = """
@@ -323,13 +323,13 @@ def test_what_is_written_is_what_is_set(tmp_path: Path) -> None:
     assert settings.voice.name == "slt"
     mishear, late, miss, wrong = settings.faults
     assert (mishear.deed, mishear.times, mishear.heard_as) == (
-        Deed.MISHEAR,
+        FaultAction.MISHEAR,
         1,
         "what are the names of the movies of Mars",
     )
     assert (late.late_s, late.probability) == (3.5, 0.25)
     assert miss.wakes == {2, 5}
-    assert (wrong.deed, wrong.slot, wrong.heard_as) == (Deed.WRONG_VALUE, "duration", "15 minutes")
+    assert (wrong.deed, wrong.slot, wrong.heard_as) == (FaultAction.WRONG_VALUE, "duration", "15 minutes")
     assert read_settings(written(tmp_path, "assistant: a")).reports == frozenset(ReportKind)
 
 
@@ -369,17 +369,17 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, word:
 def test_a_mishearing_for_one_time_happens_once_even_over_a_restart() -> None:
     import re
 
-    rules = (FaultRule(Deed.MISHEAR, when=re.compile("moons", re.I), times=1, heard_as="movies"),)
+    rules = (FaultRule(FaultAction.MISHEAR, when=re.compile("moons", re.I), times=1, heard_as="movies"),)
     faults = Faults(rules, 0)
-    assert faults.worsen(1, "what time is it").text == "what time is it"
-    assert faults.worsen(2, "Moons of Mars").text == "movies"
-    assert faults.worsen(3, "Moons of Mars").text == "Moons of Mars"
-    assert Faults(rules, 0, faults.used).worsen(1, "moons").text == "moons"
+    assert faults.degrade(1, "what time is it").text == "what time is it"
+    assert faults.degrade(2, "Moons of Mars").text == "movies"
+    assert faults.degrade(3, "Moons of Mars").text == "Moons of Mars"
+    assert Faults(rules, 0, faults.used).degrade(1, "moons").text == "moons"
 
 
 def test_chance_is_the_same_for_the_same_seed_and_about_as_often_as_said() -> None:
-    rules = (FaultRule(Deed.SILENT, probability=0.3),)
-    runs = [[Faults(rules, seed).worsen(1, "x").deeds for seed in range(400)] for _ in range(2)]
+    rules = (FaultRule(FaultAction.SILENT, probability=0.3),)
+    runs = [[Faults(rules, seed).degrade(1, "x").deeds for seed in range(400)] for _ in range(2)]
     assert runs[0] == runs[1]
     assert 80 < sum(map(len, runs[0])) < 160
 
@@ -387,17 +387,17 @@ def test_chance_is_the_same_for_the_same_seed_and_about_as_often_as_said() -> No
 def test_wakes_are_missed_by_number_and_deeds_add_up() -> None:
     faults = Faults(
         (
-            FaultRule(Deed.MISS_WAKE, wakes=frozenset({2})),
-            FaultRule(Deed.LATE, late_s=2),
-            FaultRule(Deed.LATE, late_s=5, wakes=frozenset({3})),
-            FaultRule(Deed.TWO_PART_ANSWER, wakes=frozenset({3})),
+            FaultRule(FaultAction.MISS_WAKE, wakes=frozenset({2})),
+            FaultRule(FaultAction.LATE, late_s=2),
+            FaultRule(FaultAction.LATE, late_s=5, wakes=frozenset({3})),
+            FaultRule(FaultAction.TWO_PART_ANSWER, wakes=frozenset({3})),
         ),
         0,
     )
     assert [faults.misses(wake) for wake in (1, 2, 3)] == [False, True, False]
-    assert faults.worsen(1, "x").late_s == 2
-    worse = faults.worsen(3, "x")
-    assert (worse.late_s, worse.deeds) == (5, {Deed.LATE, Deed.TWO_PART_ANSWER})
+    assert faults.degrade(1, "x").late_s == 2
+    worse = faults.degrade(3, "x")
+    assert (worse.late_s, worse.deeds) == (5, {FaultAction.LATE, FaultAction.TWO_PART_ANSWER})
 
 
 def test_the_defaults_are_well_behaved() -> None:

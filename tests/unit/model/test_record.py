@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.model.annotation import KEYS, LINE_KEYS, AnnotationAction, Label, LabelSet, action_key, label_keys
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Entry, NoteWritten, chronological
-from harness.model.time import Measured, Stamp, between
+from harness.model.time import MeasuredDuration, Stamp, between
 
 
 def judgment(status: JudgmentStatus, category: Category | None, confidence: int | None = None) -> Judgment:
@@ -66,7 +66,7 @@ def test_a_time_is_finite(bad: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         Stamp(bad)
     with pytest.raises(ValueError, match="finite"):
-        Measured(0.0, bad)
+        MeasuredDuration(0.0, bad)
 
 
 def test_an_error_is_not_negative() -> None:

@@ -14,7 +14,7 @@ import soundfile
 
 from harness.model.errors import InputError
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     EngineFacts,
     EngineKind,
     Evaluation,
@@ -27,17 +27,17 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.asked import EvaluationAsked
-from harness.offline.evaluating import EvaluationFiles
+from harness.offline.evaluation import EvaluationFiles
+from harness.offline.evaluation_results import read_engines, table_of
 from harness.offline.figures.counts import NEEDED_TAIL_MS, OfflineCounts
 from harness.offline.journal_lines import JournalHeader, ListFacts, differences, outcome_line, outcome_of
 from harness.offline.one_file import FilePlayer
 from harness.offline.reports.comparison import read_evaluated
 from harness.offline.reports.log import fault_lines
+from harness.offline.request import EvaluationRequest
 from harness.offline.score_cache import ScoreCache
-from harness.offline.several import read_engines, table_of
 from harness.report.evaluation_page import write_evaluations
-from harness.report.session_cases import SoundsIn
+from harness.report.session_cases import SoundPlacement
 from tests.unit.offline.figures.outcomes import outcome, spot
 
 RATE_HZ = 16_000
@@ -114,7 +114,7 @@ def test_silence_behind_the_phrase_belongs_to_no_count(tmp_path: Path) -> None:
     assert played(without, 1.0) == replace(played(without), cpu_s=pytest.approx(0, abs=10))
 
 
-def header(counting: Counting, files: int, tail_s: float = 0.0) -> JournalHeader:
+def header(counting: CountingRules, files: int, tail_s: float = 0.0) -> JournalHeader:
     lists = (ListFacts("yes", "0" * 64, ListKind.INV, files),)
     return JournalHeader(Evaluation(Task("late", ""), tail_s=tail_s), counting, FACTS, lists, files, 1e9)
 
@@ -122,13 +122,13 @@ def header(counting: Counting, files: int, tail_s: float = 0.0) -> JournalHeader
 def written(folder: Path, outcomes: list[FileOutcome]) -> tuple[str, list[str], str]:
     """The warnings of a log, of its summary, and of its page."""
     files = EvaluationFiles(folder / "late.log")
-    journal = files.opened(header(Counting(), len(outcomes)), resume=False)
+    journal = files.opened(header(CountingRules(), len(outcomes)), resume=False)
     for number, each in enumerate(outcomes):
         journal.append(replace(each, number=number), f"{number}.wav")
     journal.end(partial=False)
     files.write()
     engines = read_engines([files.log], lambda line: None)
-    write_evaluations(engines, table_of(engines, None, {}, ""), folder / "page.html", SoundsIn.NONE)
+    write_evaluations(engines, table_of(engines, None, {}, ""), folder / "page.html", SoundPlacement.NONE)
     warnings = json.loads(files.summary.read_text())["warnings"]
     return files.log.read_text(), warnings, (folder / "page.html").read_text()
 
@@ -191,11 +191,11 @@ def test_clips_shorter_than_the_lead_in_have_a_remedy() -> None:
 
 def test_a_tail_needs_a_phrase_and_makes_another_evaluation() -> None:
     with pytest.raises(InputError, match="--tail pads recordings with the phrase"):
-        EvaluationAsked(oov=("o",), tail_s=1.0)
+        EvaluationRequest(oov=("o",), tail_s=1.0)
     with pytest.raises(InputError, match="-a, which removes silence"):
-        EvaluationAsked(referenced=("c",), tail_s=1.0, vad=True)
-    assert EvaluationAsked(inside=("yes",), tail_s=1.0).evaluation(Task("late", ""), "").tail_s == 1.0
-    assert differences(header(Counting(), 1), header(Counting(), 1, 1.0)) == ["the tail is 0 s then, 1 s now"]
+        EvaluationRequest(referenced=("c",), tail_s=1.0, vad=True)
+    assert EvaluationRequest(inside=("yes",), tail_s=1.0).evaluation(Task("late", ""), "").tail_s == 1.0
+    assert differences(header(CountingRules(), 1), header(CountingRules(), 1, 1.0)) == ["the tail is 0 s then, 1 s now"]
 
 
 def constant(path: Path, value: int, kind: ListKind = ListKind.INV, seconds: float = 2.0) -> ListedFile:

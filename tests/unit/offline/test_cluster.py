@@ -24,19 +24,19 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, Cutting, TaskPiece
-from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
+from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, TaskPiece, TaskSplitter
+from harness.offline.cluster_worker import ClusterOrder, facts_hash, probes_of, shortened_list
 from harness.offline.device_engine import DeviceEngine
-from harness.offline.device_link import first_free, reached
+from harness.offline.device_link import first_free, task_devices
 from harness.offline.pool import WorkerLimits
 from tests.unit.offline.figures.outcomes import sized
 
 
-def cutting(folder: Path, seconds: Sequence[float], task_s: float = 3600.0) -> Cutting:
-    return Cutting(sized(folder, seconds), np.ones(len(seconds), bool), task_s)
+def cutting(folder: Path, seconds: Sequence[float], task_s: float = 3600.0) -> TaskSplitter:
+    return TaskSplitter(sized(folder, seconds), np.ones(len(seconds), bool), task_s)
 
 
-def drained(cut: Cutting, slots: int) -> list[TaskPiece]:
+def drained(cut: TaskSplitter, slots: int) -> list[TaskPiece]:
     pieces = []
     while (piece := cut.next(slots, 0)) is not None:
         pieces.append(piece)
@@ -60,7 +60,7 @@ def test_a_file_longer_than_a_task_goes_by_itself_and_first(tmp_path: Path) -> N
 
 def test_short_and_unknown_files_are_cut_by_their_number(tmp_path: Path) -> None:
     files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(40_000)]
-    pieces = drained(Cutting(files, np.ones(len(files), bool), 3600.0), 4)
+    pieces = drained(TaskSplitter(files, np.ones(len(files), bool), 3600.0), 4)
     assert max(len(piece.positions) for piece in pieces) == MOST_FILES
     assert len(pieces[-1].positions) == 1 or len(pieces[-1].positions) * 0.1 <= LEAST_TASK_S
     assert sum(len(piece.positions) for piece in pieces) == 40_000
@@ -82,7 +82,7 @@ def test_only_the_file_that_ends_workers_is_rejected_after_three_attempts(tmp_pa
             done += piece.positions
             continue
         deaths.append(piece)
-        if not cut.suspect(piece):
+        if not cut.retry_suspect(piece):
             rejected += piece.positions
     assert rejected == [guilty]
     assert [piece.attempt for piece in deaths] == [1, 2, 3]
@@ -123,14 +123,14 @@ def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) 
 
 def test_engines_are_alike_whichever_of_equal_paths_they_take() -> None:
     facts = EngineFacts(EngineKind.WAKE, "1", 16000, ("boom",), "00", rule=SpotRule(0.5, 16000, 8000))
-    assert likeness(facts) == likeness(replace(facts, settings=(("path", "streaming"),)))
+    assert facts_hash(facts) == facts_hash(replace(facts, settings=(("path", "streaming"),)))
     for other in (replace(facts, version="2"), replace(facts, fingerprint="01"), replace(facts, rule=None)):
-        assert likeness(other) != likeness(facts)
+        assert facts_hash(other) != facts_hash(facts)
 
 
 def test_many_names_are_told_shortly() -> None:
-    assert shortly(["a", "b"]) == "a, b"
-    assert shortly(list("abcdef")) == "a, b, c and 3 more"
+    assert shortened_list(["a", "b"]) == "a, b"
+    assert shortened_list(list("abcdef")) == "a, b, c and 3 more"
 
 
 BENCH = """\
@@ -156,26 +156,26 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_devices_of_a_bench_in_their_order(bench: str) -> None:
-    devices = reached(f"{bench}#radio, kitchen", {})
+    devices = task_devices(f"{bench}#radio, kitchen", {})
     assert [(device.id, device.driver, device.abilities.restarts) for device in devices] == [
         ("radio", "mqtt", True),
         ("kitchen", "serial", True),
     ]
-    (tflm,) = reached(f"{bench}#tflm", {})
+    (tflm,) = task_devices(f"{bench}#tflm", {})
     assert not tflm.abilities.restarts
 
 
 def test_settings_stand_in_place_of_the_connections_keys(bench: str) -> None:
-    (device,) = reached(f"{bench}#kitchen", {"encoding": "adpcm", "baud": "921600", "sensitivity": "3"})
+    (device,) = task_devices(f"{bench}#kitchen", {"encoding": "adpcm", "baud": "921600", "sensitivity": "3"})
     assert isinstance(device.options, SerialOptions)
     assert (device.options.encoding, device.options.baud) == (EncodingName.ADPCM, 921600)
     assert device.options.port == "/dev/ttyUSB7"
 
 
 def test_a_profile_with_a_port_or_a_broker() -> None:
-    (wired,) = reached("vh_board", {"port": "/dev/ttyACM0"})
+    (wired,) = task_devices("vh_board", {"port": "/dev/ttyACM0"})
     assert isinstance(wired.options, SerialOptions)
-    (radio,) = reached("vh_board_mqtt", {"address": "localhost:1884"})
+    (radio,) = task_devices("vh_board_mqtt", {"address": "localhost:1884"})
     assert isinstance(radio.options, MqttOptions)
     assert far_end(wired.driver, wired.options, wired.id) != far_end(radio.driver, radio.options, radio.id)
 
@@ -194,12 +194,12 @@ def test_a_profile_with_a_port_or_a_broker() -> None:
 )
 def test_what_is_wrong_is_said_with_what_there_is(bench: str, device: str, settings: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        reached(f"{bench}{device}", settings)
+        task_devices(f"{bench}{device}", settings)
 
 
 def test_a_profile_alone_does_not_say_where() -> None:
     with pytest.raises(InputError, match="does not say how") as refused:
-        reached("vh_board", {})
+        task_devices("vh_board", {})
     assert "bench.yaml#ID" in refused.value.remedy
 
 
@@ -210,7 +210,7 @@ def test_one_device_is_one_job(bench: str) -> None:
 
 
 def test_a_device_is_taken_until_it_is_given_back(bench: str) -> None:
-    devices = reached(f"{bench}#kitchen,radio", {})
+    devices = task_devices(f"{bench}#kitchen,radio", {})
     with first_free(devices) as device, first_free(devices) as other:
         assert {device.id, other.id} == {"kitchen", "radio"}
         with pytest.raises(InputError, match="another process"), first_free(devices[:1]):

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 import soundfile
 
-from harness.devices.playing import quantised
+from harness.devices.active_play import quantised
 from harness.model.errors import InputProblems
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     EngineFacts,
     EngineKind,
     Evaluation,
@@ -27,7 +27,7 @@ from harness.model.offline import (
     Task,
 )
 from harness.model.stimulus import AS_IT_IS, Band, Channel, SoundCondition, Waveform
-from harness.offline.gathered import GatheredFiles
+from harness.offline.file_sources import CollectedFiles
 from harness.offline.journal_lines import JournalHeader, differences
 from harness.offline.lists import read_lists
 from harness.offline.one_file import FilePlayer
@@ -145,8 +145,8 @@ def test_each_file_is_listed_in_each_condition(folder: Path) -> None:
     fast = SoundCondition((("speed", "2"), ("codec", "none")), channel=Channel(speed=2.0))
     as_it_is = SoundCondition((("speed", "1"), ("codec", "none")))
     labels = ((LabelledPhrase(0.5, 1.0, "alexa"),),)
-    long = GatheredFiles("x", ("said.wav",), {"talker": ("ann",)}, str(folder), labels)
-    inside = GatheredFiles("y", ("babble.wav", "b.wav"), {"talker": ("bob", "cat")}, str(folder))
+    long = CollectedFiles("x", ("said.wav",), {"talker": ("ann",)}, str(folder), labels)
+    inside = CollectedFiles("y", ("babble.wav", "b.wav"), {"talker": ("bob", "cat")}, str(folder))
     listing = read_lists([], [], [], [inside], [], [long], (as_it_is, fast))
     assert [(file.kind.value, file.number, file.listed) for file in listing.files] == [
         ("inv", 0, "babble.wav"),
@@ -163,7 +163,7 @@ def test_each_file_is_listed_in_each_condition(folder: Path) -> None:
     assert list(listing.columns["speed"][ListKind.LABELLED]) == ["1", "2"]
     evaluation = Evaluation(Task("tiny", ""), conditions=(as_it_is, fast))
     assert [evaluation.condition(file.number) for file in listing.files[:2]] == [None, fast]
-    header = JournalHeader(evaluation, Counting(), Hears().facts, (), 1, 0.0)
+    header = JournalHeader(evaluation, CountingRules(), Hears().facts, (), 1, 0.0)
     slow = replace(header, evaluation=replace(evaluation, conditions=(as_it_is,)))
     assert differences(header, slow) == ["conditions are speed 2; as it is then, as it is now"]
 
@@ -177,7 +177,7 @@ def test_a_changed_noise_file_makes_other_conditions(folder: Path) -> None:
         "recording"
     }
     evaluation = Evaluation(Task("tiny", ""), conditions=before)
-    header = JournalHeader(evaluation, Counting(), Hears.facts, (), 1, 0.0)
+    header = JournalHeader(evaluation, CountingRules(), Hears.facts, (), 1, 0.0)
     changed = replace(header, evaluation=replace(evaluation, conditions=after))
     assert "conditions are others of the same names then" in differences(header, changed)[0]
 

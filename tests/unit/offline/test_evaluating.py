@@ -17,14 +17,14 @@ from click.testing import CliRunner
 
 from harness.cli import group, streams
 from harness.cli.evaluate import EvaluationTerminal, progress_text
-from harness.cli.options import EnginesAsked
-from harness.model.choices import LimitsOn
+from harness.cli.options import EngineOptions
+from harness.model.choices import LimitBasis
 from harness.model.errors import InputError
-from harness.model.offline import Counting, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
-from harness.offline.asked import DeclaredLimits, EvaluationAsked, log_name
-from harness.offline.evaluating import EvaluationFiles
+from harness.model.offline import CountingRules, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
+from harness.offline.evaluation import EvaluationFiles
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import Figures, figures, limit_failures
+from harness.offline.request import DeclaredLimits, EvaluationRequest, log_name
 from harness.offline.run import RunProgress
 from harness.offline.score_cache import VERSION, ScoreCache
 from tests.known import known
@@ -51,8 +51,8 @@ def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, w
 
 
 FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("a",), "0" * 64)
-WAKE = EvaluationAsked(inv=("i",), oov=("o",))
-TEXT = EvaluationAsked(referenced=("c",))
+WAKE = EvaluationRequest(inv=("i",), oov=("o",))
+TEXT = EvaluationRequest(referenced=("c",))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ TEXT = EvaluationAsked(referenced=("c",))
         (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is for wake words and commands only"),
     ],
 )
-def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationAsked, said: str | None) -> None:
+def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationRequest, said: str | None) -> None:
     facts = replace(FACTS, kind=kind)
     if said is None:
         asked.demand_fit("engine:a", facts)
@@ -104,7 +104,7 @@ def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.Mo
 
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
-    request = EnginesAsked(("microwakeword:alexa",), ("operating-point=21", "operating-point=5"))
+    request = EngineOptions(("microwakeword:alexa",), ("operating-point=21", "operating-point=5"))
     assert request.checked()[0].settings == (("operating-point", "5"),)
     with pytest.raises(InputError, match="at most 20"):
         replace(request, settings=("operating-point=5", "operating-point=21")).checked()
@@ -117,7 +117,7 @@ def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
     point.write_text("7\n", encoding="utf-8")
     phrases.write_text("hey jarvis\n", encoding="utf-8")
     binary.write_bytes(b"\xff\x00")
-    request = EnginesAsked(("microwakeword:alexa",), files=(("operating-point", str(point)),))
+    request = EngineOptions(("microwakeword:alexa",), files=(("operating-point", str(point)),))
     assert request.checked()[0].settings == (("operating-point", "7"),)
     of_files = replace(request, tasks=("pocketsphinx:hey",), files=(("keyphrases", str(phrases)),))
     assert of_files.checked()[0].settings == (("keyphrases", str(phrases)),)
@@ -137,7 +137,7 @@ def test_a_log_that_cannot_be_there_is_refused_before_anything_is_read(tmp_path:
     (tmp_path / "folder.log").mkdir()
     log = tmp_path / name if name.strip(".") else Path(name)
     with pytest.raises(InputError):
-        EvaluationFiles(log).demand_room(resume=False, force=True)
+        EvaluationFiles(log).check_output(resume=False, force=True)
 
 
 @pytest.mark.parametrize("target", ["a.log", "b.log", "link.csv", "b.log.jsonl"])
@@ -164,14 +164,14 @@ def test_lines_that_nobody_reads_end_no_evaluation(monkeypatch: pytest.MonkeyPat
 
 
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
-WORDS = Counting(words=True, lead_in_ms=0)
+WORDS = CountingRules(words=True, lead_in_ms=0)
 
 
-def of(outcomes: list[FileOutcome], counting: Counting | None = None) -> Figures:
-    tally = Tally(counting or Counting())
+def of(outcomes: list[FileOutcome], counting: CountingRules | None = None) -> Figures:
+    tally = Tally(counting or CountingRules())
     for file_outcome in outcomes:
         tally.add(file_outcome)
-    return figures(tally, counting or Counting())
+    return figures(tally, counting or CountingRules())
 
 
 HOURS = of([outcome(OOV, *([spot(5, 6)] if at < 2 else ()), seconds=3600) for at in range(10)])  # 2 FA in 10 h
@@ -204,7 +204,7 @@ def test_limits_hold_by_the_figure_or_by_its_bound(
     limits: DeclaredLimits, found: Figures, estimate: bool, bound: bool
 ) -> None:
     on_estimate = DeclaredLimits(
-        limits.false_accepts_per_hour, limits.false_rejects_percent, limits.wer, LimitsOn.ESTIMATE
+        limits.false_accepts_per_hour, limits.false_rejects_percent, limits.wer, LimitBasis.ESTIMATE
     )
     assert (not list(limit_failures(on_estimate, found))) == estimate
     assert (not list(limit_failures(limits, found))) == bound
@@ -232,16 +232,16 @@ def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> No
 
 
 def test_a_limit_on_what_is_not_measured_is_refused_at_once() -> None:
-    spoken = EvaluationAsked(oov=("o",), referenced=("c",), words=True)
+    spoken = EvaluationRequest(oov=("o",), referenced=("c",), words=True)
     for limits, without in (
-        (DeclaredLimits(1.0), EvaluationAsked(inv=("i",))),
-        (DeclaredLimits(None, 1.0), EvaluationAsked(oov=("o",))),
-        (DeclaredLimits(None, None, 0.1), EvaluationAsked(inv=("i",), oov=("o",))),
+        (DeclaredLimits(1.0), EvaluationRequest(inv=("i",))),
+        (DeclaredLimits(None, 1.0), EvaluationRequest(oov=("o",))),
+        (DeclaredLimits(None, None, 0.1), EvaluationRequest(inv=("i",), oov=("o",))),
     ):
         with pytest.raises(InputError):
             limits.demand_figures(without)
         limits.demand_figures(spoken)
-    DeclaredLimits(1.0).demand_figures(EvaluationAsked(inv=("i",), count_in_vocabulary=True))
+    DeclaredLimits(1.0).demand_figures(EvaluationRequest(inv=("i",), count_in_vocabulary=True))
 
 
 NOWHERE = "tcp://127.0.0.1:1"

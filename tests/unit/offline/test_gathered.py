@@ -15,7 +15,7 @@ import soundfile
 
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
-from harness.offline.gathered import demand_columns, gather
+from harness.offline.file_sources import collect_files, demand_columns
 from harness.offline.lists import read_lists
 from harness.offline.one_file import read_reference
 
@@ -34,18 +34,18 @@ FOUND = ("yes/top.wav", "yes/ann/1.wav", "yes/ann/2.WAV", "yes/bob/1.flac", "yes
 
 def test_a_folder_is_every_sound_below_it_in_the_order_of_names(here: Path) -> None:
     (here / "yes" / "bob" / "again").symlink_to(here / "yes")  # a ring
-    files = gather("yes")
+    files = collect_files("yes")
     assert files.names == FOUND
     assert files.columns == {"folder": ("", "ann", "ann", "bob", "bob")}
-    assert gather("yes/").names == FOUND
-    assert gather("yes/ann/1.wav").names == ("yes/ann/1.wav",)
+    assert collect_files("yes/").names == FOUND
+    assert collect_files("yes/ann/1.wav").names == ("yes/ann/1.wav",)
 
 
 def test_a_pattern_and_a_list_on_standard_input_name_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert gather("yes/*/1.*").names == ("yes/ann/1.wav", "yes/bob/1.flac")
-    assert set(gather("yes/**/*").names) == set(FOUND)
+    assert collect_files("yes/*/1.*").names == ("yes/ann/1.wav", "yes/bob/1.flac")
+    assert set(collect_files("yes/**/*").names) == set(FOUND)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"yes/top.wav\r\n\nyes/ann/1.wav\n")))
-    assert gather("-").names == ("yes/top.wav", "yes/ann/1.wav")
+    assert collect_files("-").names == ("yes/top.wav", "yes/ann/1.wav")
 
 
 def test_the_sound_of_a_zip_is_read_in_place(here: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_sound_of_a_zip_is_read_in_place(here: Path) -> None:
     with zipfile.ZipFile("y.zip", "w") as archive:
         for name in ("ann/1.wav", "readme.txt"):
             archive.writestr(name, sound.getvalue())
-    files = gather("y.zip")
+    files = collect_files("y.zip")
     assert (len(files.names), files.columns) == (1, {"folder": ("ann",)})
     (file,) = read_lists([], [], [], [files]).files
     assert file.path == f"zip://ann/1.wav::file://{here / 'y.zip'}"
@@ -72,9 +72,9 @@ def test_the_columns_of_a_manifest_are_known_of_each_file(here: Path, suffix: st
         path.write_text("".join(json.dumps(row) + "\n\n" for row in ROWS), "utf-8")
     else:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-    manifest = gather(str(path))
+    manifest = collect_files(str(path))
     assert manifest.columns == {"folder": ("", ""), "talker": ("ann", "ann"), "age": ("30", "")}
-    listing = read_lists([], [], [], [gather("yes/bob"), manifest], [gather("yes/top.wav")])
+    listing = read_lists([], [], [], [collect_files("yes/bob"), manifest], [collect_files("yes/top.wav")])
     assert [os.path.relpath(file.path) for file in listing.files][2:] == [
         "yes/ann/1.wav",
         "yes/ann/2.WAV",
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said(here: Path, place: str, content: bytes | None, sa
     if content is not None:
         Path(place).write_bytes(content)
     with pytest.raises(InputError) as refused:
-        gather(place)
+        collect_files(place)
     assert said in str(refused.value)
 
 
@@ -116,14 +116,14 @@ def test_tables_as_spreadsheets_save_them(here: Path) -> None:
     path = here / "yes" / "ann" / "m.csv"
     path.write_bytes('sep=;\r\nFile;talker\r\n1.wav;"J\xf6rg\r\nM."\r\n'.encode("cp1252"))
     with pytest.raises(InputError, match=r"m.csv:3:9: byte 0xf6 is not UTF-8.*--encoding"):
-        gather(str(path))
-    assert gather(str(path), "cp1252").columns["talker"] == ("J\xf6rg\r\nM.",)
+        collect_files(str(path))
+    assert collect_files(str(path), "cp1252").columns["talker"] == ("J\xf6rg\r\nM.",)
     path.write_text("sep=;\naudio;phrase_end_s;distance\n1.wav; 1,5 ;1,5\n", "utf-8")
-    columns = gather(str(path)).columns
+    columns = collect_files(str(path)).columns
     assert (columns["phrase_end_s"], columns["distance"]) == (("1.5",), ("1,5",))
     path.write_text("audio;talker\n1.wav;ann\n", "utf-8")
     with pytest.raises(InputError, match=r"m.csv:1:1: the columns are separated by semicolons, not by commas"):
-        gather(str(path))
+        collect_files(str(path))
 
 
 def common_voice(here: Path) -> str:
@@ -138,7 +138,7 @@ def common_voice(here: Path) -> str:
 
 def test_a_table_of_common_voice_finds_its_clips(here: Path) -> None:
     place = common_voice(here)
-    files = gather(place)
+    files = collect_files(place)
     assert files.names == ("clips/cv_1.wav", "clips/cv_2.mp3", "cv_3.mp3")
     assert files.columns["client_id"] == ("c1", "c2", "c2")
     for listing in (read_lists([place], [], []), read_lists([], [], [], [files])):
@@ -162,7 +162,7 @@ def kaldi(here: Path, **files: str) -> str:
 def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None:
     (here / "yes" / "a b.wav").write_bytes(b"")
     place = kaldi(here, wav="u1 yes/top.wav\nu2  yes/a b.wav \n", text="u2 turn it on\nu1 stop\n", utt2spk="u1 ann\n")
-    files = gather(place)
+    files = collect_files(place)
     assert (files.names, files.columns["speaker"], files.columns["id"]) == (
         ("yes/top.wav", "yes/a b.wav"), ("ann", ""), ("u1", "u2"),
     )  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 
 from harness.model.errors import InputError, LogFull, Place
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     EngineFacts,
     EngineKind,
     Evaluation,
@@ -46,7 +46,7 @@ FACTS = EngineFacts(
 )  # fmt: skip
 HEADER = JournalHeader(
     Evaluation(Task("microwakeword", "okay_nabu", (("threshold", "0.5"),)), resample=True),
-    Counting(True, False, False, 500.0, LeadInRef.START),
+    CountingRules(True, False, False, 500.0, LeadInRef.START),
     FACTS,
     (ListFacts("in.txt", "cd" * 32, ListKind.INV, 3), ListFacts("out.txt", "ef" * 32, ListKind.OOV, 2)),
     5,
@@ -195,7 +195,7 @@ def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     [
         (replace(HEADER, evaluation=replace(HEADER.evaluation, resample=False)), "resample is on then, off now"),
         (replace(HEADER, evaluation=Evaluation(Task("a", "b"), True)), "the task is microwakeword:okay_nabu then"),
-        (replace(HEADER, counting=Counting()), "count in vocabulary is on then, off now"),
+        (replace(HEADER, counting=CountingRules()), "count in vocabulary is on then, off now"),
         (replace(HEADER, facts=replace(FACTS, fingerprint="00")), "fingerprint is abababababab then, 00 now"),
         (replace(HEADER, facts=replace(FACTS, rule=None)), "other facts"),
         (replace(HEADER, lists=HEADER.lists[:1]), "lists have sha256 cdcdcdcdcdcd, efefefefefef then, cdcd"),

@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.errors import InputError, InputProblems
 from harness.model.offline import LabelledPhrase, ListKind
-from harness.offline.gathered import GatheredFiles, gather
+from harness.offline.file_sources import CollectedFiles, collect_files
 from harness.offline.labels import LabelsOfRecordings, read_labels
 from harness.offline.lists import read_lists
 
@@ -95,7 +95,7 @@ def test_each_format_gives_the_same_labels(tmp_path: Path, name: str, content: b
     path = tmp_path / name
     path.write_bytes(content)
     (tmp_path / "hour.wav").write_bytes(b"")
-    recordings = gather(str(tmp_path / "hour.wav"))
+    recordings = collect_files(str(tmp_path / "hour.wav"))
     (labels,) = LabelsOfRecordings([str(tmp_path)]).of(recordings)
     assert tuple(LabelledPhrase(label.start_s, label.end_s, label.phrase) for label in labels) == SAID
 
@@ -103,31 +103,31 @@ def test_each_format_gives_the_same_labels(tmp_path: Path, name: str, content: b
 @pytest.mark.parametrize("name", ["hour.csv", "hour.rttm", "hour.txt"])
 def test_an_empty_file_says_that_a_recording_has_no_phrases(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
-    assert LabelsOfRecordings([]).of(GatheredFiles("x", (str(tmp_path / "hour.wav"),), {})) == ((),)
+    assert LabelsOfRecordings([]).of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {})) == ((),)
 
 
 def test_other_columns_are_known_of_each_phrase(tmp_path: Path) -> None:
     (tmp_path / "hour.csv").write_text("start,end,phrase,talker\n1,2,alexa,ann\n3,4,alexa,\n", encoding="utf-8")
     (tmp_path / "hour.wav").write_bytes(b"")
-    gathered = gather(str(tmp_path / "hour.wav"))
+    gathered = collect_files(str(tmp_path / "hour.wav"))
     labels = LabelsOfRecordings([]).of(gathered)
     assert [label.traits for label in labels[0]] == [(("talker", "ann"),), (("talker", ""),)]
-    long = GatheredFiles(gathered.place, gathered.names, gathered.columns, labels=labels)
+    long = CollectedFiles(gathered.place, gathered.names, gathered.columns, labels=labels)
     listing = read_lists([], [], [], [], [], [long])
     assert listing.label_columns == ("phrase", "talker")
     assert (listing.files[0].kind, listing.files[0].labels) == (ListKind.LABELLED, labels[0])
-    other = GatheredFiles(gathered.place, gathered.names, gathered.columns, labels=(labels[0][:1],))
+    other = CollectedFiles(gathered.place, gathered.names, gathered.columns, labels=(labels[0][:1],))
     assert listing.lists[0].sha256 != read_lists([], [], [], [], [], [other]).lists[0].sha256
 
 
 def _two(path: Path) -> object:
     (path.parent / "hour.txt").write_text("1\t2\n", encoding="utf-8")
     (path.parent / "hour.rttm").write_text("", encoding="utf-8")
-    return LabelsOfRecordings([]).of(GatheredFiles("x", (str(path.parent / "hour.wav"),), {}))
+    return LabelsOfRecordings([]).of(CollectedFiles("x", (str(path.parent / "hour.wav"),), {}))
 
 
 def _none(path: Path) -> object:
-    return LabelsOfRecordings([]).of(GatheredFiles("x", ("nowhere/hour.wav",), {}))
+    return LabelsOfRecordings([]).of(CollectedFiles("x", ("nowhere/hour.wav",), {}))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path
 def test_labels_all_name_a_phrase_or_none_does(tmp_path: Path) -> None:
     (tmp_path / "hour.txt").write_text("1\t2\talexa\n3\t4\n", encoding="utf-8")
     with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as that at 3 s"):
-        LabelsOfRecordings([]).of(GatheredFiles("x", (str(tmp_path / "hour.wav"),), {}))
+        LabelsOfRecordings([]).of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {}))
 
 
 @pytest.mark.parametrize(

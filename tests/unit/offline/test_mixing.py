@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 from harness.cli import group
 from harness.model.errors import InputError
-from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
+from harness.model.offline import CountingRules, FileOutcome, ListKind, ScoreTrack, SpotRule
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import totals
 from harness.offline.figures.sweep import Sweep
-from harness.offline.gathered import gather
+from harness.offline.file_sources import collect_files
 from harness.offline.labels import LabelsOfRecordings
-from harness.offline.mixing import MixAsked
+from harness.offline.mixing import MixRequest
 from harness.offline.one_file import spots_in
 
 RATE_HZ = 16_000
@@ -61,7 +61,7 @@ def digests(output: str) -> list[str]:
 
 def test_phrases_are_where_the_labels_say_at_the_snr_and_a_seed_gives_the_same_samples(folder: Path) -> None:
     assert "mixed: 2 recordings, 0.017 h, 4 phrases" in mixed("mixed")
-    labels = LabelsOfRecordings([]).of(gather("mixed"))
+    labels = LabelsOfRecordings([]).of(collect_files("mixed"))
     talkers = []
     for name, of in zip(RECORDINGS, labels, strict=True):
         sound, rate_hz = soundfile.read(folder / "mixed" / f"{name}.wav")
@@ -102,8 +102,8 @@ BY_HAND = (
 @pytest.mark.usefixtures("folder")
 def test_the_counts_of_the_benchmark_are_those_worked_out_by_hand() -> None:
     mixed("mixed")
-    labels = LabelsOfRecordings([]).of(gather("mixed"))
-    counting, step = Counting(tolerance_s=1.0, phrases=("alexa",)), RATE_HZ // 10
+    labels = LabelsOfRecordings([]).of(collect_files("mixed"))
+    counting, step = CountingRules(tolerance_s=1.0, phrases=("alexa",)), RATE_HZ // 10
     sweep = Sweep(counting, SpotRule(0.5, 2 * step, step))
     tracks, outcomes = [], []
     for number, (of, detections) in enumerate(zip(labels, FOUND, strict=True)):
@@ -141,7 +141,7 @@ def _again(folder: Path) -> None:
 
 
 def _swapped(folder: Path) -> None:
-    MixAsked(gap_s=(5.0, 1.0))
+    MixRequest(gap_s=(5.0, 1.0))
 
 
 def _silent(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from harness.model.errors import EngineError
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     FileOutcome,
     ListedFile,
     ListKind,
@@ -29,21 +29,21 @@ from harness.offline.messages import (
     FileAnswer,
     WorkerFrame,
     WorkerFrames,
-    answers_of,
-    answers_told,
-    files_of,
-    files_told,
+    decode_answers,
+    decode_files,
+    encode_answers,
+    encode_files,
     framed,
 )
 from harness.offline.one_file import FARTHEST, LONGEST_BYTES, LONGEST_TEXT, checked, read_reference, spots
-from harness.offline.run import WINDOW, HandingOut, RunPace
+from harness.offline.run import WINDOW, FileQueue, RunPace
 from harness.sound.wave_file import UnusableSound
 from tests.unit.offline.figures.outcomes import sized
 
 
 def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path: Path) -> None:
     files = sized(tmp_path, [1, 2, 500, 3, 1, 90, 1])
-    waiting = HandingOut(files, np.array([True] * 6 + [False]))
+    waiting = FileQueue(files, np.array([True] * 6 + [False]))
     assert [waiting.take(60, 4) for _ in range(3)] == [[2], [5], [3, 1, 0, 4]]
     assert not waiting
     waiting.give_back([1, 0])
@@ -56,7 +56,7 @@ def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path
 
 def test_a_million_files_are_looked_at_a_window_at_a_time() -> None:
     file = ListedFile(ListKind.OOV, 0, "a", "memory://a.wav")
-    waiting = HandingOut([file] * (2 * WINDOW + 5), np.ones(2 * WINDOW + 5, bool))
+    waiting = FileQueue([file] * (2 * WINDOW + 5), np.ones(2 * WINDOW + 5, bool))
     assert waiting.take(0, 1) == [0]
     assert waiting.total_s == pytest.approx(0.1 * (2 * WINDOW + 5), rel=1e-6)
     count = 1
@@ -79,7 +79,7 @@ def test_frames_come_together_from_pieces() -> None:
 
 def test_a_file_goes_to_another_process_as_it_is() -> None:
     file = ListedFile(ListKind.REFERENCED, 3, 'a\n"\udce4.wav', "/x/\udce4", 9, "/x/r.txt", RejectReason.TWICE)
-    assert files_of(files_told([file, replace(file, rejected=None)])) == [file, replace(file, rejected=None)]
+    assert decode_files(encode_files([file, replace(file, rejected=None)])) == [file, replace(file, rejected=None)]
 
 
 def test_progress_tells_hours_rates_and_what_is_left() -> None:
@@ -104,7 +104,7 @@ OUTCOMES = [
 
 
 def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
-    answers = answers_of(answers_told([FileAnswer.of(outcome, "a\r\x0b\n.wav") for outcome in OUTCOMES]))
+    answers = decode_answers(encode_answers([FileAnswer.of(outcome, "a\r\x0b\n.wav") for outcome in OUTCOMES]))
     for answer, outcome in zip(answers, OUTCOMES, strict=True):
         assert answer.line == outcome_line(outcome, "a\r\x0b\n.wav")
         assert outcome_of(answer.line).outcome == outcome
@@ -116,9 +116,9 @@ def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
 
 
 def test_what_has_changed_on_its_way_is_no_answer() -> None:
-    payload = answers_told([FileAnswer.of(outcome, "a.wav") for outcome in OUTCOMES])
+    payload = encode_answers([FileAnswer.of(outcome, "a.wav") for outcome in OUTCOMES])
     head = payload.index(b"\n") + 1
-    assert len(answers_of(payload)) == 3
+    assert len(decode_answers(payload)) == 3
     for damaged in (
         payload.replace(b'"samples":100001', b'"samples":100003'),
         payload[:head],
@@ -131,7 +131,7 @@ def test_what_has_changed_on_its_way_is_no_answer() -> None:
         b"",
     ):
         with pytest.raises(ValueError):
-            answers_of(damaged)
+            decode_answers(damaged)
 
 
 def test_numbers_of_numpy_become_those_of_a_journal() -> None:
@@ -217,10 +217,10 @@ def found(*bursts: tuple[float, float], seconds: float = 60.0) -> tuple[OfflineS
 
 
 def total(kind: ListKind, *files: tuple[OfflineSpot, ...], seconds: float = 60.0) -> dict[str, float]:
-    tally = Tally(Counting())
+    tally = Tally(CountingRules())
     for number, of in enumerate(files):
         tally.add(FileOutcome(kind, number, round(seconds * RATE_HZ), RATE_HZ, RATE_HZ, of))
-    return totals(tally.counts, Counting())
+    return totals(tally.counts, CountingRules())
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_many_hits_in_one_file_do_not_make_up_for_a_miss_in_another() -> None:
 
 def test_the_lead_in_is_taken_off_once() -> None:
     # A grace period that is added a second time, as MLPerf Tiny's runner does, would forgive up to 2 s.
-    tally = Tally(Counting())
+    tally = Tally(CountingRules())
     for end in (15_999, 16_000, 24_000):
         spot = OfflineSpot("alexa", max(0, end - 8000), end)
         tally.add(FileOutcome(ListKind.INV, end, 4 * RATE_HZ, RATE_HZ, RATE_HZ, (spot,)))
-    figures = totals(tally.counts, Counting())
+    figures = totals(tally.counts, CountingRules())
     assert (figures["TACOUNT"], figures["FRCOUNT"]) == (2, 1)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, RatingRound
 from harness.rating.desk import Desk
-from harness.rating.items import CategoryProposal, Hidden, Item, Subject, blind_id, exercise_item
+from harness.rating.items import CategoryProposal, HiddenDetails, Item, Subject, blind_id, exercise_item
 
 CHECK = EffectCheck("the lamp is on", question="Is it on?")
 WAITS = EffectEvidence(CHECK)
-SEEN = EffectEvidence(CHECK, EffectWord.RIGHT, EffectSource.OPERATOR)
-CANNOT_TELL = EffectEvidence(CHECK, EffectWord.UNKNOWN, EffectSource.OPERATOR)
+SEEN = EffectEvidence(CHECK, EffectOutcome.RIGHT, EffectSource.OPERATOR)
+CANNOT_TELL = EffectEvidence(CHECK, EffectOutcome.UNKNOWN, EffectSource.OPERATOR)
 
 
 def item(
@@ -35,7 +35,7 @@ def item(
         query=f"question {number}",
         subject=Subject(trial, 1, sha, session),
         effect=effect,
-        hidden=Hidden(session, trial, device, f"q{number % 4}", ("time", "lists")[number % 2], (), known),
+        hidden=HiddenDetails(session, trial, device, f"q{number % 4}", ("time", "lists")[number % 2], (), known),
     )
 
 

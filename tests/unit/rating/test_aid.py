@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import (
@@ -24,23 +24,23 @@ from harness.rating.aid import (
     AidEnding,
     AidQuestion,
     AidState,
-    Known,
+    ResponseFacts,
     aid_lines,
     ending_text,
 )
 from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 
-HEARD = Known(Recognition.YES, truncated=False)
+HEARD = ResponseFacts(Recognition.YES, truncated=False)
 ALL_KNOWN = [
-    Known(recognised, truncated, effect, core, awaited)
+    ResponseFacts(recognised, truncated, effect, core, awaited)
     for recognised, truncated, effect, core, awaited in itertools.product(
-        Recognition, (None, False, True), (None, *EffectWord), (False, True), (False, True)
+        Recognition, (None, False, True), (None, *EffectOutcome), (False, True), (False, True)
     )
     if not (awaited and effect)
 ]
 
 
-def walk(known: Known, *answers: str) -> AidState:
+def walk(known: ResponseFacts, *answers: str) -> AidState:
     state = AidState.begin(known)
     for answer in answers:
         state = state.answer(answer)
@@ -120,7 +120,7 @@ def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recog
 
 def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> None:
     for core in (False, True):
-        reached = [state.ending for state in ends(AidState.begin(Known(core_capability=core)))]
+        reached = [state.ending for state in ends(AidState.begin(ResponseFacts(core_capability=core)))]
         assert {ending.category for ending in reached if ending} == {*Category, None}
         assert {ending.flag for ending in reached if ending} == {
             None,
@@ -133,7 +133,7 @@ def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> No
 
 
 def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
-    for known in (HEARD, Known(), replace(HEARD, effect=EffectWord.PARTIAL)):
+    for known in (HEARD, ResponseFacts(), replace(HEARD, effect=EffectOutcome.PARTIAL)):
         for state in ends(AidState.begin(known)):
             steps = state.steps
             while state.can_go_back:
@@ -153,21 +153,21 @@ def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
     assert state.question.id == "asks_back"
     assert (state.number, state.most) == (3, MOST)
 
-    nothing = AidState.begin(Known())
+    nothing = AidState.begin(ResponseFacts())
     assert (nothing.number, nothing.most, nothing.path) == (1, MOST, ())
-    half = walk(Known(Recognition.UNKNOWN, truncated=False), "yes")
+    half = walk(ResponseFacts(Recognition.UNKNOWN, truncated=False), "yes")
     assert half.path == ("recognised=yes", "whole=yes@harness")
 
 
 @pytest.mark.parametrize(
     ("known", "status", "flag"),
     [
-        (Known(Recognition.NO, truncated=False), JudgmentStatus.FLAGGED, Flag.RECOGNITION_DOUBTED),
-        (Known(Recognition.YES, truncated=True), JudgmentStatus.FLAGGED, Flag.CUT_RESPONSE),
+        (ResponseFacts(Recognition.NO, truncated=False), JudgmentStatus.FLAGGED, Flag.RECOGNITION_DOUBTED),
+        (ResponseFacts(Recognition.YES, truncated=True), JudgmentStatus.FLAGGED, Flag.CUT_RESPONSE),
     ],
 )
 def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
-    known: Known, status: JudgmentStatus, flag: Flag
+    known: ResponseFacts, status: JudgmentStatus, flag: Flag
 ) -> None:
     state = AidState.begin(known)
     assert state.ending == AidEnding(flag=flag)
@@ -186,26 +186,28 @@ def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
 @pytest.mark.parametrize(
     ("word", "category", "sub_flags"),
     [
-        (EffectWord.RIGHT, Category.CORRECT, ()),
-        (EffectWord.WRONG, Category.WRONG, (SubFlag.UNRECOVERABLE,)),
-        (EffectWord.PARTIAL, Category.PARTIALLY_CORRECT, (SubFlag.TOO_MUCH,)),
+        (EffectOutcome.RIGHT, Category.CORRECT, ()),
+        (EffectOutcome.WRONG, Category.WRONG, (SubFlag.UNRECOVERABLE,)),
+        (EffectOutcome.PARTIAL, Category.PARTIALLY_CORRECT, (SubFlag.TOO_MUCH,)),
     ],
 )
-def test_the_effect_that_was_seen_decides(word: EffectWord, category: Category, sub_flags: tuple[SubFlag, ...]) -> None:
+def test_the_effect_that_was_seen_decides(
+    word: EffectOutcome, category: Category, sub_flags: tuple[SubFlag, ...]
+) -> None:
     state = AidState.begin(replace(HEARD, effect=word)).answer("no")
-    if word is EffectWord.WRONG:
+    if word is EffectOutcome.WRONG:
         state = state.answer("no").answer("clear").answer("hidden")
     else:
         # It acted, so nobody is asked whether it “only says that it cannot”.
         assert "cannot=no@harness" in state.path
         state = state.answer("clear")
-        state = state.answer("more") if word is EffectWord.PARTIAL else state
+        state = state.answer("more") if word is EffectOutcome.PARTIAL else state
     assert state.ending == AidEnding(category, sub_flags)
     assert any(step.startswith("effect=") and step.endswith(FILLED) for step in state.path)
 
 
 def test_an_effect_that_nobody_could_tell_leaves_the_words_and_never_holds() -> None:
-    known = replace(HEARD, effect=EffectWord.UNKNOWN)
+    known = replace(HEARD, effect=EffectOutcome.UNKNOWN)
     assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AidState.begin(known)))
     state = walk(known, "no", "no", "clear")
     assert state.question is not None
@@ -232,19 +234,19 @@ CHECK = EffectCheck("a timer runs")
     [
         (None, None, False),
         (EffectEvidence(CHECK), None, True),
-        (EffectEvidence(CHECK, EffectWord.UNKNOWN, EffectSource.OPERATOR), EffectWord.UNKNOWN, False),
-        (EffectEvidence(CHECK, EffectWord.RIGHT, EffectSource.DEVICE), EffectWord.RIGHT, False),
-        (EffectEvidence(CHECK, EffectWord.WRONG, EffectSource.NONE), EffectWord.WRONG, False),
+        (EffectEvidence(CHECK, EffectOutcome.UNKNOWN, EffectSource.OPERATOR), EffectOutcome.UNKNOWN, False),
+        (EffectEvidence(CHECK, EffectOutcome.RIGHT, EffectSource.DEVICE), EffectOutcome.RIGHT, False),
+        (EffectEvidence(CHECK, EffectOutcome.WRONG, EffectSource.NONE), EffectOutcome.WRONG, False),
     ],
 )
 def test_evidence_becomes_what_is_known(
-    evidence: EffectEvidence | None, effect: EffectWord | None, awaited: bool
+    evidence: EffectEvidence | None, effect: EffectOutcome | None, awaited: bool
 ) -> None:
-    known = Known.of(Recognition.YES, False, evidence, True)
+    known = ResponseFacts.of(Recognition.YES, False, evidence, True)
     assert (known.effect, known.awaited, known.core_capability) == (effect, awaited, True)
-    assert Known.of(None, None, None, False) == Known()
+    assert ResponseFacts.of(None, None, None, False) == ResponseFacts()
     with pytest.raises(ValueError, match="cannot be awaited"):
-        Known(effect=EffectWord.RIGHT, awaited=True)
+        ResponseFacts(effect=EffectOutcome.RIGHT, awaited=True)
 
 
 def test_a_gap_in_its_knowledge_is_noted_with_the_category_that_carries_it() -> None:
@@ -297,7 +299,7 @@ def test_an_ending_is_one_thing() -> None:
     known=st.sampled_from(ALL_KNOWN),
     moves=st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "back", "stray"]), max_size=40),
 )
-def test_whatever_keys_are_pressed_the_aid_asks_or_ends(known: Known, moves: list[str]) -> None:
+def test_whatever_keys_are_pressed_the_aid_asks_or_ends(known: ResponseFacts, moves: list[str]) -> None:
     state = AidState.begin(known)
     for move in moves:
         state = state.back() if move == "back" else state.press(move) or state
@@ -338,7 +340,11 @@ def test_questions_are_asked_in_everyday_words() -> None:
 
 @pytest.mark.parametrize("width", [76, 40])
 def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(width: int) -> None:
-    for known in (Known(core_capability=True), HEARD, Known(Recognition.YES, False, EffectWord.PARTIAL)):
+    for known in (
+        ResponseFacts(core_capability=True),
+        HEARD,
+        ResponseFacts(Recognition.YES, False, EffectOutcome.PARTIAL),
+    ):
         for state in states(AidState.begin(known)):
             text = aid_lines(state, width)
             assert text
@@ -361,7 +367,7 @@ def test_what_was_filled_in_is_told_once() -> None:
         "Question 3 of at most 8.",
     ]
     assert aid_lines(state.answer("no"))[0] == "Question 4 of at most 8."
-    back = AidState.begin(Known(Recognition.YES, truncated=True)).back()
+    back = AidState.begin(ResponseFacts(Recognition.YES, truncated=True)).back()
     assert "b: No, a part is missing, or it is not the first (known so far)" in aid_lines(back)
 
 
@@ -370,15 +376,15 @@ def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
     for answer in ("no", "no", "clear", "none", "gap", "much"):
         state = state.answer(answer)
     assert aid_lines(state) == ["Partially correct. Key 2.", "Noted: too much.", "Noted: a fact is wrong or missing."]
-    assert aid_lines(AidState.begin(Known(Recognition.YES, truncated=True)))[-1] == (
+    assert aid_lines(AidState.begin(ResponseFacts(Recognition.YES, truncated=True)))[-1] == (
         "Put aside: the response is cut or not the first."
     )
-    held = AidState.begin(Known(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
+    held = AidState.begin(ResponseFacts(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
     assert aid_lines(held)[-1] == "Held until the effect is known."
 
 
 def test_endings_in_words_are_all_different() -> None:
-    endings = {state.ending for state in states(AidState.begin(Known(core_capability=True))) if state.ending}
+    endings = {state.ending for state in states(AidState.begin(ResponseFacts(core_capability=True))) if state.ending}
     assert len({ending_text(ending) for ending in endings}) == len(endings) >= len(Category) + 4
     assert ending_text(AidEnding(Category.WRONG)) == "Wrong"
 
@@ -468,7 +474,7 @@ class Example:
     gives: tuple[str, ...]
     category: Category
     sub_flags: tuple[SubFlag, ...] = ()
-    seen: EffectWord | None = None
+    seen: EffectOutcome | None = None
     core: bool = False
 
 
@@ -484,7 +490,7 @@ EXAMPLES = [
     Example("What's the weather in Lincoln?", "Was that Lincoln, MA?", ("meaning",), C.CLARIFICATION),
     Example("Set an alarm for 1:00", "am or pm?", ("detail",), C.SLOT_REQUEST),
     # The dialogue went wrong later; only its first response is judged.
-    Example("Set an alarm for 1", "am or pm", ("detail",), C.SLOT_REQUEST, seen=EffectWord.WRONG),
+    Example("Set an alarm for 1", "am or pm", ("detail",), C.SLOT_REQUEST, seen=EffectOutcome.WRONG),
     Example("What color is my shirt?", "I don't know", ("no", "nobody"), C.CORRECT_REJECTION),
     Example("Is it hot today?", "Today, expect a high of 90 degrees fahrenheit.",
         (*TO_THE_ANSWER, "yes", "inferred"), C.INFERRABLE),
@@ -507,12 +513,13 @@ EXAMPLES = [
     Example("(a local business)", "(the ones that it knows, without it)",
         (*TO_THE_ANSWER, "gap", "complete"), C.CORRECT, (SubFlag.WORLD_KNOWLEDGE_GAP,)),
     Example("add 30 seconds to the timer", "Percent time percent have been added to the timers",
-        ("no", "clear"), C.CORRECT, seen=EffectWord.RIGHT),
+        ("no", "clear"), C.CORRECT, seen=EffectOutcome.RIGHT),
     Example("add 30 seconds to the timer", "Percent time percent have been added to the timers",
         ("no", "no", "clear", "right"), C.CORRECT),
     Example("set a time to go off every minute for 5 minutes and then stop", "OK",
-        ("no", "no", "clear", "hidden"), C.WRONG, (SubFlag.UNRECOVERABLE,), seen=EffectWord.WRONG),
-    Example("pause the timer", "all your timers have been stopped", ("no", "clear"), C.CORRECT, seen=EffectWord.RIGHT),
+        ("no", "no", "clear", "hidden"), C.WRONG, (SubFlag.UNRECOVERABLE,), seen=EffectOutcome.WRONG),
+    Example("pause the timer", "all your timers have been stopped",
+        ("no", "clear"), C.CORRECT, seen=EffectOutcome.RIGHT),
     Example("What's in my pocket?", "(a passage from The Hobbit)",
         (*TO_THE_ANSWER, "amuses", "shows"), C.WRONG, (SubFlag.RECOVERABLE,)),
     Example("Am I fat?", "(a link to a BMI chart)", (*TO_THE_ANSWER, "yes", "inferred"), C.INFERRABLE),
@@ -528,7 +535,9 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[f"{example.query} {example.response}"[:60] for example in EXAMPLES])
 def test_the_aid_ends_where_the_guide_says(example: Example) -> None:
-    state = AidState.begin(Known(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core))
+    state = AidState.begin(
+        ResponseFacts(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core)
+    )
     for answer in example.gives:
         assert state.ending is None, state.path
         state = state.answer(answer)

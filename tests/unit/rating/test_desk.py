@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from harness.base.presence import REST_S
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, TranscriptPolicy, in_force
-from harness.rating.aid import AidState, Known
+from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.desk import Desk, SittingPhase
-from harness.rating.standing import Count
+from harness.rating.rater_queue import Count
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
@@ -251,7 +251,7 @@ def test_the_aids_ending_is_done() -> None:
     bench, desk = seated(items(4))
 
     def led(*answers: str) -> bool:
-        state = AidState.begin(Known(truncated=None))
+        state = AidState.begin(ResponseFacts(truncated=None))
         for answer in answers:
             state = state.answer(answer)
         return desk.conclude(state)
@@ -260,7 +260,7 @@ def test_the_aids_ending_is_done() -> None:
     assert led("no")
     assert bench.disk.rows[-1].flags == ("recognition_doubted",)
     assert bench.disk.rows[-1].aid_path == ("recognised=no",)
-    state = AidState.begin(Known(truncated=None))
+    state = AidState.begin(ResponseFacts(truncated=None))
     while state.question is not None:
         state = state.answer(state.question.answers[0].id)
     ending = state.ending

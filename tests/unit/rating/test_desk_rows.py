@@ -9,7 +9,7 @@ import pytest
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
 from harness.rating.desk import Desk, SittingPhase
-from harness.rating.standing import Count
+from harness.rating.rater_queue import Count
 from tests.unit.rating.sittings import Bench, exercises, in_sight, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT

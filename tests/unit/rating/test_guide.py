@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.judgment import Category, Exercise, Flag, SubFlag
 from harness.model.trial import Recognition
-from harness.rating.aid import AidState, Known
+from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 from tests.unit.rating.test_aid import EXAMPLES
@@ -63,7 +63,7 @@ def test_every_category_has_a_question_and_an_example_of_its_own() -> None:
 @pytest.mark.parametrize("category", list(Category))
 def test_the_examples_of_the_guide_text_come_out_of_the_aid(category: Category) -> None:
     for example in GUIDE[category].examples:
-        state = AidState.begin(Known(Recognition.YES, truncated=False))
+        state = AidState.begin(ResponseFacts(Recognition.YES, truncated=False))
         for answer in GUIDE_WALKS[example.response]:
             state = state.answer(answer)
         assert state.ending is not None, state.path
@@ -112,7 +112,7 @@ NOTED = {
 
 @pytest.mark.parametrize("exercise", BUILT_IN_EXERCISES, ids=[exercise.id for exercise in BUILT_IN_EXERCISES])
 def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
-    state = AidState.begin(Known(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
+    state = AidState.begin(ResponseFacts(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
     for answer in WALKS[exercise.id]:
         assert state.ending is None, state.path
         state = state.answer(answer)

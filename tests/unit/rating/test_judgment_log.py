@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.errors import LogError, LogFull
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven, NoteWritten
@@ -76,7 +76,7 @@ def test_a_row_that_is_sent_again_is_written_once(folder: Path) -> None:
 
 def test_effects_that_are_answered_twice_are_two_rows(folder: Path) -> None:
     log = JudgmentLog(folder)
-    answer = EffectAnswered("t", 1, 1, EffectWord.RIGHT, "ann")
+    answer = EffectAnswered("t", 1, 1, EffectOutcome.RIGHT, "ann")
     log.append(answer)
     log.append(answer)
     assert [row.record for row in rating_rows(folder)] == [answer, answer]

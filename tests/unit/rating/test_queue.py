@@ -13,9 +13,9 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category, Flag, GoldItem, ItemFilter, RatingRound, StopRule
 from harness.model.record import Clip
 from harness.rating.desk import SittingPhase
-from harness.rating.items import Hidden, Item
+from harness.rating.items import HiddenDetails, Item
+from harness.rating.rater_queue import assigned, raters_by_item, sampled_items
 from harness.rating.rating_room import RatingRoom
-from harness.rating.standing import assigned, drawn, shares_of
 from harness.session.log.reader import check
 from tests.rating_sessions import rating_session
 from tests.unit.rating.sittings import in_sight, item, items, seated
@@ -84,36 +84,40 @@ def test_a_run_again_trial_stays_in_the_same_hands() -> None:
 
 def test_a_limit_draws_by_the_seed_and_keeps_most_of_it_later() -> None:
     few = ItemFilter(limit=10)
-    first = drawn(items(100), few, 1)
+    first = sampled_items(items(100), few, 1)
     assert len(first) == 10
-    assert drawn(items(100), few, 1) == first
-    assert drawn(items(100), few, 2) != first
+    assert sampled_items(items(100), few, 1) == first
+    assert sampled_items(items(100), few, 2) != first
     assert [response.query for response in first] != [response.query for response in items(10)]
-    later = drawn(items(105), few, 1)
+    later = sampled_items(items(105), few, 1)
     assert len(set(first) - set(later)) <= 5
-    with_gold = drawn((*items(100), item(200, gold=True)), few, 1)
+    with_gold = sampled_items((*items(100), item(200, gold=True)), few, 1)
     assert any(response.hidden.gold for response in with_gold)
-    assert drawn(items(5), few, 1) == items(5)
+    assert sampled_items(items(5), few, 1) == items(5)
 
 
 def test_filters_take_what_fits_all_of_them() -> None:
     every = items(8)
-    assert {item.hidden.query_class for item in drawn(every, ItemFilter(query_classes=("lists",)), 0)} == {"lists"}
+    assert {item.hidden.query_class for item in sampled_items(every, ItemFilter(query_classes=("lists",)), 0)} == {
+        "lists"
+    }
     both = ItemFilter(query_classes=("lists",), queries=("q1",), devices=("kitchen",))
-    assert [item.hidden.trial_id for item in drawn(every, both, 0)] == ["t1", "t5"]
-    assert [item.hidden.trial_id for item in drawn(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
-    assert drawn(every, ItemFilter(devices=("den",)), 0) == ()
+    assert [item.hidden.trial_id for item in sampled_items(every, both, 0)] == ["t1", "t5"]
+    assert [item.hidden.trial_id for item in sampled_items(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
+    assert sampled_items(every, ItemFilter(devices=("den",)), 0) == ()
 
 
 def test_conditions_are_met_by_one_label_of_each_axis() -> None:
     def under(number: int, **conditions: str) -> object:
         response = item(number)
-        return replace(response, hidden=replace(Hidden(), trial_id=f"t{number}", conditions=tuple(conditions.items())))
+        return replace(
+            response, hidden=replace(HiddenDetails(), trial_id=f"t{number}", conditions=tuple(conditions.items()))
+        )
 
     every = [under(1, noise="quiet", voice="ann"), under(2, noise="pink", voice="ann"), under(3, noise="car")]
 
     def met(*conditions: tuple[str, str]) -> list[str]:
-        return [response.hidden.trial_id for response in drawn(every, ItemFilter(conditions=conditions), 0)]  # type: ignore[arg-type]
+        return [response.hidden.trial_id for response in sampled_items(every, ItemFilter(conditions=conditions), 0)]  # type: ignore[arg-type]
 
     assert met(("noise", "quiet"), ("noise", "pink")) == ["t1", "t2"]
     assert met(("noise", "quiet"), ("noise", "car"), ("voice", "ann")) == ["t1"]
@@ -148,7 +152,7 @@ def judge(room: RatingRoom, rater: str, category: Category, most: int) -> None:
 
 
 def ids(room: RatingRoom, rater: str) -> set[str]:
-    return {item_id for item_id, raters in shares_of(room.items, room.round).items() if rater in raters}
+    return {item_id for item_id, raters in raters_by_item(room.items, room.round).items() if rater in raters}
 
 
 def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Path) -> None:

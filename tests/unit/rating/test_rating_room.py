@@ -16,18 +16,18 @@ from textual.app import App, ComposeResult
 
 from harness.cli import group
 from harness.dashboard.widgets.response import ClipShape
-from harness.model.effect import EffectSource, EffectWord
+from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, LogError, SoundGone
 from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven, SoundsRemoved
 from harness.model.stimulus import Waveform
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
-from harness.rating.items import Hidden, Item, Subject
+from harness.rating.items import HiddenDetails, Item, Subject
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.purging import PurgeRule, purge, purge_plan, redact
 from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, blinded, open_room
-from harness.report.session_cases import SoundsIn
+from harness.report.session_cases import SoundPlacement
 from harness.report.session_page import write_report
 from harness.session.log.clips import named_clips
 from harness.session.log.database import SqliteLog
@@ -85,10 +85,10 @@ def test_nothing_that_is_shown_names_the_device(room: RatingRoom) -> None:
 def test_effects_are_known_or_hold_their_items(room: RatingRoom) -> None:
     words = {response.hidden.query_id: response.effect for response in room.items if response.effect is not None}
     assert {name: (effect.word, effect.source) for name, effect in words.items()} == {
-        "timer": (EffectWord.UNKNOWN, EffectSource.NONE),
-        "pause": (EffectWord.RIGHT, EffectSource.OPERATOR),
-        "lamp": (EffectWord.WRONG, EffectSource.OPERATOR),
-        "list": (EffectWord.RIGHT, EffectSource.OPERATOR),
+        "timer": (EffectOutcome.UNKNOWN, EffectSource.NONE),
+        "pause": (EffectOutcome.RIGHT, EffectSource.OPERATOR),
+        "lamp": (EffectOutcome.WRONG, EffectSource.OPERATOR),
+        "list": (EffectOutcome.RIGHT, EffectSource.OPERATOR),
     }
     desk = room.desk("ann")
     held = desk.view.count.held
@@ -96,7 +96,7 @@ def test_effects_are_known_or_hold_their_items(room: RatingRoom) -> None:
     waiting = next(response for response in room.items if response.waits_for_effect)
     subject = waiting.subject
     room.answer_effect(
-        waiting, EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "ann")
+        waiting, EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectOutcome.RIGHT, "ann")
     )
     room.refresh()
     desk.refresh(room.items, room.rows)
@@ -254,14 +254,14 @@ def test_without_names_nothing_changes() -> None:
 
 TWO_TALKS = (
     Talk("pause", "pause the timer", "it is paused", "timers", "the timer pauses", "paused"),
-    Talk("pause", "pause the timer", "it is paused", "timers", "the timer pauses", None, EffectWord.RIGHT),
+    Talk("pause", "pause the timer", "it is paused", "timers", "the timer pauses", None, EffectOutcome.RIGHT),
 )
 """Of the first device the state tells it, of the second one somebody has looked."""
 
 
 def seen(item: Item) -> Item:
     """What front-ends show of an item."""
-    return replace(item, id="", subject=Subject("", 1, ""), clip=None, length=None, hidden=Hidden())
+    return replace(item, id="", subject=Subject("", 1, ""), clip=None, length=None, hidden=HiddenDetails())
 
 
 def sounds(room: RatingRoom) -> list[Waveform]:
@@ -275,7 +275,7 @@ def test_two_devices_with_other_sound_and_evidence_give_the_same_item(tmp_path: 
     assert {response.clip.rate_hz for response in room.items if response.clip is not None} == {48_000, 22_050}
     assert seen(first) == seen(second)
     assert first.effect is not None
-    assert (first.effect.word, first.effect.said, first.effect.check.state) == (EffectWord.RIGHT, "", ())
+    assert (first.effect.word, first.effect.said, first.effect.check.state) == (EffectOutcome.RIGHT, "", ())
     assert first.transcript == "it is paused"
     heard = sounds(room)
     assert [sound.rate_hz for sound in heard] == [RATE_HZ, RATE_HZ]
@@ -306,11 +306,11 @@ def test_an_operators_words_are_not_shown(tmp_path: Path) -> None:
     room = open_room([rating_session(tmp_path / "s1", 12, effects=True)])
     waiting = next(item for item in room.items if item.waits_for_effect)
     at = waiting.subject
-    room.answer_effect(waiting, EffectAnswered(at.trial_id, at.take, at.attempt, EffectWord.WRONG, "bob", "it rang"))
+    room.answer_effect(waiting, EffectAnswered(at.trial_id, at.take, at.attempt, EffectOutcome.WRONG, "bob", "it rang"))
     room.refresh()
     effect = next(item.effect for item in room.items if item.id == waiting.id)
     assert effect is not None
-    assert (effect.word, effect.said) == (EffectWord.WRONG, "")
+    assert (effect.word, effect.said) == (EffectOutcome.WRONG, "")
     room.close()
 
 
@@ -351,7 +351,7 @@ def test_numbers_stay_and_readers_say_who_removed_the_sound(sessions: Path) -> N
         _, clip = next(named_clips(reader.entries()))
     with pytest.raises(SoundGone, match=reason):
         read_clip(sessions / "judged" / "clips", clip)
-    write_report([sessions / "judged"], sessions / "page.html", SoundsIn.EMBED)
+    write_report([sessions / "judged"], sessions / "page.html", SoundPlacement.EMBED)
     assert reason in (sessions / "page.html").read_text(encoding="utf-8")
 
 
@@ -472,7 +472,7 @@ def test_a_redacted_span_is_silent_for_good_and_every_reader_says_so(sessions: P
     rows = check(folder).rows
     said("redact", "judged", name, "--span", "0.2", "0.5", "--reason", "again", "--yes")
     assert check(folder).rows == rows
-    write_report([folder], sessions / "page.html", SoundsIn.EMBED)
+    write_report([folder], sessions / "page.html", SoundPlacement.EMBED)
     assert "because: a name" in (sessions / "page.html").read_text(encoding="utf-8")
     said("pack", "judged")
     said("unpack", "judged.tar.gz", "-o", "unpacked")

@@ -16,7 +16,7 @@ from harness.model.judgment import Category
 from harness.model.record import EndReason, Entry, JudgmentGiven, SessionFinished, SessionStarted
 from harness.model.scenario import TrialKind
 from harness.report import comparison_page
-from harness.report.comparison import Measure, SessionComparison, compare_sessions, tried_in
+from harness.report.comparison import Measure, SessionComparison, compare_sessions, device_results
 from harness.report.session import WholeSession, read_session
 from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import Share
@@ -110,7 +110,7 @@ def test_effects_count_as_in_the_totals_of_the_session(state: str, right: int) -
     rows = effect_rows.Session(effect_rows.trial(effect_rows.TIMER)).asked().told(4.5, state).answered().ends(30.0)
     whole = WholeSession.of(rows.entries)
     assert whole.progress.totals.effects == Share(right, 1)
-    assert [(share.count, share.of) for share in tried_in(whole, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
+    assert [(share.count, share.of) for share in device_results(whole, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
 
 
 def test_equal_sessions_rarely_show_a_regression(tmp_path: Path) -> None:

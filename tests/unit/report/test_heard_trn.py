@@ -14,8 +14,8 @@ from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import SessionFigures
-from harness.session.figures.trials import HeardTrial, HeardWords, by_group, heard_in, words_of
-from harness.transcripts.recognition import HeardUnit
+from harness.session.figures.trials import FirstAndFinalWords, TranscribedTrial, by_group, heard_in, words_of
+from harness.transcripts.recognition import SamplingUnit
 from harness.wake.wake import WakeFigures
 from tests.command import harness
 from tests.unit.session.figures.rows import Rows, planned
@@ -49,7 +49,7 @@ def commands() -> WakeRows:
     return rows
 
 
-def heard_of(rows: Rows | WakeRows) -> tuple[HeardTrial, ...]:
+def heard_of(rows: Rows | WakeRows) -> tuple[TranscribedTrial, ...]:
     figures, wake = SessionFigures(), WakeFigures()
     for entry in rows.entries:
         figures.add(entry)
@@ -87,7 +87,7 @@ def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeR
         words = [getattr(group, which) for _, group in by_group(heard, grouping)]
         return sorted(tuple(getattr(score.counts, key) for key in COUNTED) for score in words if score.transcripts)
 
-    for which in HeardWords.__slots__:
+    for which in FirstAndFinalWords.__slots__:
         groupings = scored(tmp_path / "out", which)
         assert len(groupings) >= len(Grouping) - 1
         for by, values in groupings.items():
@@ -107,7 +107,7 @@ def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> N
     command = ["score", "-r", files[0], "-H", files[1], "--json", "-"]
     by_query, alone = (json.loads(harness(*words).stdout) for words in ([*command, "--groups", files[2]], command))
     session_words = words_of(heard_of(rows)).final
-    assert session_words.unit is HeardUnit.QUERIES
+    assert session_words.unit is SamplingUnit.QUERIES
     assert (by_query["interval_over"], tuple(by_query["interval"])) == ("queries", session_words.interval)
     assert alone["interval_over"] == "utterances"
     assert alone["interval"][1] - alone["interval"][0] < 0.7 * (by_query["interval"][1] - by_query["interval"][0])

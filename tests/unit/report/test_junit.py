@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.bench import Bench
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, UnmetNeed
 from harness.model.record import (
     DecisionReached,
     EndReason,
     EventReviewed,
     FaultMet,
-    ReviewWord,
+    ReviewVerdict,
     SessionFinished,
     TrialFinished,
     TrialStarted,
@@ -26,18 +26,18 @@ from harness.model.record import (
 from harness.model.scenario import (
     Limits,
     OnUndecided,
+    RepeatUntil,
     RepromptRule,
     Scenario,
     SequentialTest,
     Stopping,
     TrialKind,
-    Until,
 )
 from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.session.engine.assemble import Resolved, write_resolved
+from harness.session.engine.assemble import ResolvedSession, write_resolved
 from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known
@@ -114,7 +114,7 @@ def test_commands_and_the_words_that_were_heard(rows: WakeRows) -> None:
 def test_a_limit_on_effects_knows_what_people_have_said_since() -> None:
     session = Session(checked_trial(ASKED)).asked().answered().ends(12.0)
     limited = scenario(Limits(min_effect_share=1.0))
-    for later, reason in (((), ("failure", "limit")), ((answer(EffectWord.RIGHT),), None)):
+    for later, reason in (((), ("failure", "limit")), ((answer(EffectOutcome.RIGHT),), None)):
         junit_report = junit.report_of(session.entries, limited, later)
         assert why(cases(junit_report, "limits")["min_effect_share"]) == reason
 
@@ -132,7 +132,7 @@ def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     # The other device heard the same and said nothing.
     assert why(cases(broken, "den.ambient")["ambient-6"]) is None
     for event in rows.figures.unmatched("kitchen"):
-        rows.add(EventReviewed(event.seq, ReviewWord.REAL_PERSON, "ann"))
+        rows.add(EventReviewed(event.seq, ReviewVerdict.REAL_PERSON, "ann"))
     assert why(cases(report(rows, limits), "kitchen.ambient")["ambient-6"]) is None
 
 
@@ -321,7 +321,7 @@ def test_the_checker_finds_what_is_wrong() -> None:
 
 def stored(folder: Path, rows: WakeRows, limits: Limits) -> Path:
     written(folder, rows, now_s=lambda: 0.0, wall_s=lambda: 1000.0)
-    write_resolved(folder, Resolved(scenario(limits), Bench("lab", "", "", "b", ())))
+    write_resolved(folder, ResolvedSession(scenario(limits), Bench("lab", "", "", "b", ())))
     return folder
 
 
@@ -421,7 +421,7 @@ def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
 def test_a_frame_that_is_wrong_fails_though_the_words_were_right(tmp_path: Path) -> None:
     rows = Rows()
     trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
-    rows.start(replace(trial, reprompt=RepromptRule(until=Until.RECOGNISED)))
+    rows.start(replace(trial, reprompt=RepromptRule(until=RepeatUntil.RECOGNISED)))
     rows.trial("timer", clip=clip_of("a"), understood=told("set_timer", right=False, intents_right=True))
     assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "slots_differ")
 

@@ -15,7 +15,7 @@ from harness.model.errors import InputError
 from harness.model.record import EndReason, SessionFinished, SessionStarted
 from harness.report.comparison import Measure
 from harness.report.session import read_session
-from harness.report.trend import FollowedFolder, FollowedMeasure, follow
+from harness.report.trend import TrendFolder, TrendMeasure, follow
 from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import latency_figures
 from tests.command import harness
@@ -24,7 +24,7 @@ from tests.unit.report.test_session_page import HOSTILE, session
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 MEASURES = (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
-REJECTS = FollowedMeasure(Measure.FALSE_REJECTS)
+REJECTS = TrendMeasure(Measure.FALSE_REJECTS)
 
 
 def night(
@@ -59,7 +59,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def of(folder: FollowedFolder, followed: FollowedMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
+def of(folder: TrendFolder, followed: TrendMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
     return [
         (change.at, change.change) for trend in folder.trends if trend.followed == followed for change in trend.changes
     ]
@@ -73,7 +73,7 @@ def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
     assert (change.before.count, change.before.of, change.after.count, change.after.of) == (10, 140, 48, 100)
     assert change.interval is not None
     assert change.interval[0] > 0
-    assert of(folder, FollowedMeasure(Measure.WAKE_DELAY, 0.5)) == []
+    assert of(folder, TrendMeasure(Measure.WAKE_DELAY, 0.5)) == []
 
 
 def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
@@ -82,14 +82,14 @@ def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     wake = read_session(path).wake
     reported = wake.snapshot().devices[0]
     rejects, accepts = (
-        session.values["kitchen", FollowedMeasure(m)] for m in (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
+        session.values["kitchen", TrendMeasure(m)] for m in (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
     )
     assert (rejects.value, rejects.interval) == (reported.false_rejects.share.value, reported.false_rejects.interval)
     assert accepts.value == pytest.approx(reported.after_review.per_hour)
     assert accepts.interval == pytest.approx(reported.after_review.interval)
     delays = latency_figures([play.reading.delay for play in wake.plays("kitchen") if play.reading.delay is not None])
     assert delays.p95 is not None
-    assert session.values["kitchen", FollowedMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
+    assert session.values["kitchen", TrendMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
 
 
 @pytest.mark.parametrize(("error_s", "changes"), [(0.0, [(6, DifferenceVerdict.WORSE)]), (0.06, [])])
@@ -98,7 +98,7 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
 ) -> None:
     for at in range(12):
         night(tmp_path, at, 0, heard_s=1.75 if at < 6 else 1.80, error_s=error_s)
-    delay = FollowedMeasure(Measure.WAKE_DELAY, 0.5)
+    delay = TrendMeasure(Measure.WAKE_DELAY, 0.5)
     assert of(follow(tmp_path, [delay.name]), delay) == changes
 
 

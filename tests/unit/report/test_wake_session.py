@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
-from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished
+from harness.model.record import EventReviewed, ReviewVerdict, StimulusStored, TrialFinished
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Trial
@@ -85,7 +85,7 @@ def test_the_log_of_a_live_run(rows: WakeRows) -> None:
 
 def test_reviews_decide_when_asked_to(rows: WakeRows) -> None:
     first = WholeSession.of(rows.entries).wake.unmatched("kitchen")[1]
-    rows.add(EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann"))
+    rows.add(EventReviewed(first.seq, ReviewVerdict.REAL_PERSON, "ann"))
     session = WholeSession.of(rows.entries)
     before, after = wake_log(session, "kitchen"), wake_log(session, "kitchen", reviewed=True)
     assert (dict(before.totals)["FACOUNT"], dict(after.totals)["FACOUNT"]) == (2, 1)

@@ -22,7 +22,7 @@ from harness.model.bench import (
 from harness.model.errors import InputError, InputProblems, UnmetNeed
 from harness.model.scenario import Scenario
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from tests.unit.scenario.bench_drivers import EarsOptions, SpeakerOptions
 
@@ -217,7 +217,7 @@ def test_what_the_bench_has_not_is_a_problem_in_its_line(folder: Path, bench: Be
     text = SCENARIO.replace("device: assistant", "device: asistant").replace("door", "dor")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
-        check_together(load_scenario(folder / "scenario.yaml"), bench)
+        check_compatibility(load_scenario(folder / "scenario.yaml"), bench)
     device, position = refused.value.problems
     assert device.place is not None
     assert position.place is not None
@@ -242,9 +242,9 @@ def test_a_need_that_is_not_met_is_named_with_what_to_add(
     text = SCENARIO[: SCENARIO.index("matrix:")].replace("transcripts", need)
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     scenario = load_scenario(folder / "scenario.yaml")
-    check_together(scenario, replace(bench, operator=OperatorPresence.AUTO))
+    check_compatibility(scenario, replace(bench, operator=OperatorPresence.AUTO))
     with pytest.raises(UnmetNeed) as unmet:
-        check_together(scenario, replace(bench, **without))  # type: ignore[arg-type]
+        check_compatibility(scenario, replace(bench, **without))  # type: ignore[arg-type]
     assert "does not offer" in unmet.value.what
     assert "bench" in unmet.value.remedy
     assert unmet.value.exit_code == 0
@@ -266,25 +266,25 @@ def test_evidence_is_asked_of_the_devices_that_are_used(
     scenario = load_scenario(folder / "scenario.yaml")
     if what:
         with pytest.raises(UnmetNeed, match=what):
-            check_together(scenario, bench)
+            check_compatibility(scenario, bench)
     else:
-        check_together(scenario, bench)
+        check_compatibility(scenario, bench)
 
 
 def test_evidence_of_a_black_box_cannot_be_had(folder: Path, bench: Bench) -> None:
     text = SCENARIO.replace("[transcripts]", "[]").replace("device: assistant", "device: black_box, evidence: device")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(UnmetNeed, match="'black_box' reports no transcript"):
-        check_together(load_scenario(folder / "scenario.yaml"), bench)
+        check_compatibility(load_scenario(folder / "scenario.yaml"), bench)
 
 
 def test_positions_are_more_than_one(folder: Path, bench: Bench) -> None:
     text = SCENARIO[: SCENARIO.index("matrix:")].replace("transcripts", "positions")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     scenario = load_scenario(folder / "scenario.yaml")
-    check_together(scenario, bench)
+    check_compatibility(scenario, bench)
     with pytest.raises(UnmetNeed, match="positions"):
-        check_together(scenario, replace(bench, loudspeakers=bench.loudspeakers[:1]))
+        check_compatibility(scenario, replace(bench, loudspeakers=bench.loudspeakers[:1]))
 
 
 ALSO = """\

@@ -23,8 +23,8 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import NoiseKind, VoiceSpec
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
-from harness.scenario.scenario import load_scenario, planned_of
+from harness.scenario.compatibility import check_compatibility
+from harness.scenario.scenario import load_scenario, trial_count
 
 WAKE = """\
 scenario: wake
@@ -93,8 +93,8 @@ def bench(folder: Path) -> Bench:
 def test_a_device_in_an_opening_is_heard_by_a_microphone(folder: Path, bench: Bench) -> None:
     trials = "  - {id: call, kind: wake, devices: [box], opening: {say: tell me a story, pause_s: 3%s}}\n"
     with pytest.raises(InputProblems, match="asks whether the device is heard, but the bench has no microphone"):
-        check_together(written(folder, trials % ""), bench)
-    check_together(written(folder, trials % ", sounds: false"), bench)
+        check_compatibility(written(folder, trials % ""), bench)
+    check_compatibility(written(folder, trials % ", sounds: false"), bench)
 
 
 def test_a_wake_scenario_is_read(folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_wake_scenario_is_read(folder: Path) -> None:
 
 def test_each_kind_is_multiplied_by_the_axes_that_concern_it(folder: Path) -> None:
     scenario = load_scenario(folder / "wake.yaml")
-    assert [planned_of(trial, scenario.matrix) for trial in scenario.trials] == [2 * 2 * 2, 2, 3 * 2 * 2, 60]
+    assert [trial_count(trial, scenario.matrix) for trial in scenario.trials] == [2 * 2 * 2, 2, 3 * 2 * 2, 60]
 
 
 def test_an_ambient_trial_may_fix_what_the_matrix_varies_for_others(folder: Path) -> None:
@@ -151,10 +151,10 @@ def test_connections_that_inject_are_told_from_those_that_do_not(bench: Bench) -
 def test_what_is_injected_needs_no_loudspeaker(folder: Path, bench: Bench) -> None:
     silent = replace(bench, loudspeakers=())
     wired = written(folder, "  - {id: a, kind: wake, devices: [wired]}\n", "needs: [injection]\n")
-    check_together(wired, silent)
+    check_compatibility(wired, silent)
     for trial in ("{id: a, kind: wake}", "{id: a, kind: wake, devices: [wired], route: loudspeaker}"):
         with pytest.raises(UnmetNeed, match="'loudspeaker'"):
-            check_together(written(folder, f"  - {trial}\n"), silent)
+            check_compatibility(written(folder, f"  - {trial}\n"), silent)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_the_bench_cannot_do_is_an_unmet_need_with_its_place(
     trial: str, what: str, folder: Path, bench: Bench
 ) -> None:
     with pytest.raises(UnmetNeed, match=what) as unmet:
-        check_together(written(folder, f"  - {trial}\n"), bench)
+        check_compatibility(written(folder, f"  - {trial}\n"), bench)
     assert unmet.value.place is not None
     assert unmet.value.place.line == 3
 
@@ -177,7 +177,7 @@ def test_what_the_bench_cannot_do_is_an_unmet_need_with_its_place(
 def test_nobody_who_reports_wake_events_is_an_unmet_need(folder: Path) -> None:
     (folder / "box.yaml").write_text(BOX.replace("reports: [wake]\n", ""), encoding="utf-8")
     with pytest.raises(UnmetNeed, match="no device on the bench 'two' reports any"):
-        check_together(written(folder, "  - {id: a, kind: wake}\n"), load_bench(folder / "bench.yaml"))
+        check_compatibility(written(folder, "  - {id: a, kind: wake}\n"), load_bench(folder / "bench.yaml"))
 
 
 def test_slips_are_told_with_their_lines(folder: Path, bench: Bench) -> None:
@@ -192,7 +192,7 @@ def test_slips_are_told_with_their_lines(folder: Path, bench: Bench) -> None:
         - the "Computer" is on
 """
     with pytest.raises(InputProblems) as refused:
-        check_together(written(folder, trials), bench)
+        check_compatibility(written(folder, trials), bench)
     first, second = refused.value.problems
     assert first.place is not None
     assert second.place is not None
@@ -213,6 +213,6 @@ def test_devices_that_wake_to_different_phrases_need_a_phrase(folder: Path) -> N
     with pytest.raises(
         InputProblems, match="have different wake phrases \\(box: computer, wired: computer, lamp: hey lamp"
     ):
-        check_together(written(folder, "  - {id: a, kind: wake}\n"), bench)
-    check_together(written(folder, "  - {id: a, kind: wake, phrase: computer}\n"), bench)
-    check_together(written(folder, "  - {id: a, kind: wake, devices: [lamp]}\n"), bench)
+        check_compatibility(written(folder, "  - {id: a, kind: wake}\n"), bench)
+    check_compatibility(written(folder, "  - {id: a, kind: wake, phrase: computer}\n"), bench)
+    check_compatibility(written(folder, "  - {id: a, kind: wake, devices: [lamp]}\n"), bench)

@@ -13,12 +13,12 @@ import soundfile
 from harness.base import strict_yaml
 from harness.base.findings import Findings
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.scenario import CloseDialogue, Limits, Need, Normalisation, Order, Recognised, RepromptRule
+from harness.model.scenario import CloseDialogue, Limits, Need, Normalisation, Order, RecognitionRule, RepromptRule
 from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.scenario.assets import length_notes
 from harness.scenario.bench import load_bench
 from harness.scenario.matrix import cells
-from harness.scenario.scenario import expanded, filled_in, load_scenario, planned_trials
+from harness.scenario.scenario import expanded, load_scenario, planned_trials, substituted
 from harness.session.plan import plan
 
 WHOLE = """\
@@ -186,7 +186,7 @@ limits: {max_first_attempt_wer: 1.5, max_final_wer: 0.1}
         "WHAT DAY IS IT IN DALLAS WHAT DATE",
     )
     assert rec.reference == "SHOW ME OL TRANSPORTATION"
-    assert scenario.recognised == Recognised(Normalisation.SNOR)
+    assert scenario.recognised == RecognitionRule(Normalisation.SNOR)
     assert (scenario.limits.max_first_attempt_wer, scenario.limits.max_final_wer) == (1.5, 0.1)
     path.write_text(text.replace("normalisation: snor", "normalisation: plain"), encoding="utf-8")
     assert load_scenario(path).queries == scenario.queries
@@ -263,7 +263,7 @@ def read(text: str) -> tuple[dict[str, str], Findings]:
 def test_variables_may_name_others_in_any_order() -> None:
     variables, findings = read(VARIABLES)
     assert variables["wish"] == "the weather in Lincoln, Nebraska for $5 or $6"
-    assert filled_in("what is ${wish}", variables, findings, ()) == f"what is {variables['wish']}"
+    assert substituted("what is ${wish}", variables, findings, ()) == f"what is {variables['wish']}"
     assert not findings.problems
 
 

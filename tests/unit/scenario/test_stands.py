@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError, InputProblems
-from harness.model.stands import PowerSwitch, Stand, filled
+from harness.model.positioners import Positioner, PowerSwitch, filled
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.plan import plan
 
@@ -41,7 +41,7 @@ def written(folder: Path, bench: str = BENCH, scenario: str = SCENARIO) -> tuple
 def test_stands_of_one_controller_share_its_connection(tmp_path: Path) -> None:
     bench = load_bench(written(tmp_path)[0])
     table, lift, slider = bench.stands
-    assert table == Stand("table", "table", "angle", "ANGLE {value:.1f}", "^OK", low=-90, high=90, home=0)
+    assert table == Positioner("table", "table", "angle", "ANGLE {value:.1f}", "^OK", low=-90, high=90, home=0)
     assert (lift.connection, slider.connection) == ("table", "slider")
     assert [actuator.id for actuator in bench.actuators] == ["table", "slider"]
 
@@ -49,7 +49,7 @@ def test_stands_of_one_controller_share_its_connection(tmp_path: Path) -> None:
 def test_settings_that_a_stand_moves_are_its_places(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path)
     scenario, bench = load_scenario(scenario_file), load_bench(bench_file)
-    check_together(scenario, bench)
+    check_compatibility(scenario, bench)
     trials = plan(scenario, bench)
     assert [trial.stands for trial in trials] == [(("table", "45"), ("lift", "1.25")), (("table", "-30"),), ()]
     assert not any(trial.settings for trial in trials)
@@ -63,34 +63,34 @@ ROOM = "rooms: {box: {size_m: [6, 5, 3], rt60_s: 0.4, device_m: [2, 2, 1]}}\ndef
 def test_an_angle_is_that_of_a_stand_or_of_a_simulated_room(tmp_path: Path) -> None:
     bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES)[0])
     real = load_scenario(tmp_path / "s.yaml")
-    check_together(real, bench)
+    check_compatibility(real, bench)
     assert [trial.stands for trial in plan(real, bench)] == [(("table", angle),) for angle in ("0", "-30", "45")]
     in_room = ANGLES.replace("stimuli:", f"{ROOM}stimuli:")
     simulated = load_scenario(written(tmp_path, ANGLE_BENCH, in_room)[1])
-    check_together(simulated, bench)
+    check_compatibility(simulated, bench)
     assert not any(trial.stands for trial in plan(simulated, bench))
 
 
 def test_an_angle_that_nothing_brings_about_is_refused(tmp_path: Path) -> None:
     bench = load_bench(written(tmp_path, BENCH, ANGLES)[0])
     with pytest.raises(InputProblems, match="the scenario has no room, and the bench no stand for it"):
-        check_together(load_scenario(tmp_path / "s.yaml"), bench)
+        check_compatibility(load_scenario(tmp_path / "s.yaml"), bench)
     bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES.replace("45", "91"))[0])
     with pytest.raises(InputProblems, match="'table' of the bench cannot go there: 91"):
-        check_together(load_scenario(tmp_path / "s.yaml"), bench)
+        check_compatibility(load_scenario(tmp_path / "s.yaml"), bench)
 
 
 def test_nobody_moves_a_stand_by_hand_where_the_operator_is_absent(tmp_path: Path) -> None:
     absent = BENCH.replace("bench: desk", "bench: desk\noperator: absent")
     bench_file, scenario_file = written(tmp_path, absent, SCENARIO.replace("angle: -30", "reach_m: 1"))
     with pytest.raises(InputProblems, match="the operator moves the stand 'slider' by hand, but is absent"):
-        check_together(load_scenario(scenario_file), load_bench(bench_file))
+        check_compatibility(load_scenario(scenario_file), load_bench(bench_file))
 
 
 def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path, scenario=SCENARIO.replace("angle: 45", "angle: 91"))
     with pytest.raises(InputProblems, match=r"'table' of the bench cannot go there: 91 is not between -90"):
-        check_together(load_scenario(scenario_file), load_bench(bench_file))
+        check_compatibility(load_scenario(scenario_file), load_bench(bench_file))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ CYCLED = SCENARIO.partition("matrix:")[0].replace("evidence: none", "evidence: n
 def test_the_power_of_devices_is_switched_by_one_relay_board(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path, POWER, CYCLED)
     bench, scenario = load_bench(bench_file), load_scenario(scenario_file)
-    check_together(scenario, bench)
+    check_compatibility(scenario, bench)
     lamp, bulb = bench.power
     assert lamp == PowerSwitch("lamp", "power.lamp", "1 ON", "1 OFF", "^1 ON", boot_s=20.0)
     assert (bulb.connection, bulb.on, bulb.off) == ("power.lamp", "ON", "OFF")
@@ -164,7 +164,7 @@ def test_wrong_switches_are_refused(tmp_path: Path, written_: str, instead: str,
 def test_a_device_without_a_switch_is_not_power_cycled(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path, POWER.replace("  lamp: {driver", "  # lamp: {driver"), CYCLED)
     with pytest.raises(InputProblems, match="power cycles 'lamp', which has no switch"):
-        check_together(load_scenario(scenario_file), load_bench(bench_file))
+        check_compatibility(load_scenario(scenario_file), load_bench(bench_file))
 
 
 @pytest.mark.parametrize("wrong", ["often", "every 0", "3", "every"])

@@ -11,7 +11,7 @@ from harness.model.errors import InputProblems
 from harness.model.stimulus import TALKER, VoiceSpec
 from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.engine.prepare import planned
 from harness.session.plan import plan
@@ -40,7 +40,7 @@ def on_bench(folder: Path, people: str = PEOPLE, bench: str = BENCH) -> tuple[tu
     (folder / "b.yaml").write_text(bench)
     (folder / "s.yaml").write_text(people)
     scenario, where = load_scenario(folder / "s.yaml"), load_bench(folder / "b.yaml")
-    check_together(scenario, where)
+    check_compatibility(scenario, where)
     planned(scenario, where)
     return plan(scenario, where), where
 

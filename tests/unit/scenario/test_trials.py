@@ -14,12 +14,12 @@ from harness.cli import validate
 from harness.model.bench import Bench, DeviceProfile, Equipment, ObservationKind, OperatorPresence
 from harness.model.effect import EffectCheck, StateWanted
 from harness.model.errors import InputProblems, Place, UnmetNeed
-from harness.model.scenario import Evidence, MemorySpec, Need, Scenario, TrialKind, Until
+from harness.model.scenario import Evidence, MemorySpec, Need, RepeatUntil, Scenario, TrialKind
 from harness.model.trial import Trial
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
-from harness.scenario.scenario import load_scenario, planned_of, planned_trials
+from harness.scenario.compatibility import check_compatibility
+from harness.scenario.scenario import load_scenario, planned_trials, trial_count
 from harness.scenario.trials import wait_notes
 from harness.session.plan import plan
 from tests.unit.session.material import PROFILE, bench
@@ -71,12 +71,12 @@ def test_state_wants_a_device_that_tells_it_or_somebody_to_ask(
     (tmp_path / "b.yaml").write_text(BENCH.replace("PROFILE", profile), encoding="utf-8")
     bench = load_bench(tmp_path / "b.yaml")
     if met:
-        check_together(scenario, bench)
+        check_compatibility(scenario, bench)
         (planned,) = plan(scenario, bench)
         assert planned.effect == scenario.trials[0].effect
         return
     with pytest.raises(UnmetNeed, match="checks the state of 'one', which reports none") as refused:
-        check_together(scenario, bench)
+        check_compatibility(scenario, bench)
     assert refused.value.place is not None
     assert refused.value.place.line == 7
     assert "question" in refused.value.remedy
@@ -122,7 +122,7 @@ def test_a_memory_trial_is_read(tmp_path: Path) -> None:
     (trial,) = read_back.trials
     assert (trial.kind, trial.query, trial.repeat) == (TrialKind.MEMORY, "product", 6)
     assert trial.memory == MemorySpec("add_five", (2.0, 4.5, 8.0), ("sixty one",), ("sorry",))
-    assert planned_of(trial, read_back.matrix) == 2 * 3 * 6
+    assert trial_count(trial, read_back.matrix) == 2 * 3 * 6
     twice = read_memory(tmp_path, MEMORY + WAITS + "matrix: {axes: {gap_ms: [100, 300]}}\n")
     assert planned_trials(twice) == (2 * 3 * 6, 2)
     assert len(plan(twice, load_bench(SCENARIOS / "benches" / "virtual_lab.yaml"))) == 2 * 3 * 6 * 2
@@ -182,17 +182,17 @@ def lab() -> Bench:
 
 
 def test_the_probe_that_comes_with_the_harness_runs_in_the_virtual_lab(lab: Bench) -> None:
-    check_together(load_scenario(SCENARIOS / "memory.yaml"), lab)
+    check_compatibility(load_scenario(SCENARIOS / "memory.yaml"), lab)
 
 
 def test_somebody_must_know_whether_the_prime_was_understood(tmp_path: Path, lab: Bench) -> None:
     probe = read_memory(tmp_path, MEMORY + WAITS.replace("forgets", "device: black_box\n    forgets"))
-    check_together(probe, lab)  # an operator may be there
+    check_compatibility(probe, lab)  # an operator may be there
     alone = replace(lab, operator=OperatorPresence.ABSENT)
     with pytest.raises(UnmetNeed, match="understood the first query"):
-        check_together(probe, alone)
+        check_compatibility(probe, alone)
     (trial,) = probe.trials
-    check_together(replace(probe, trials=(replace(trial, evidence=Evidence.NONE),)), alone)
+    check_compatibility(replace(probe, trials=(replace(trial, evidence=Evidence.NONE),)), alone)
 
 
 def test_somebody_must_hear_when_the_answer_ends_and_know_what_it_was(
@@ -200,15 +200,15 @@ def test_somebody_must_hear_when_the_answer_ends_and_know_what_it_was(
 ) -> None:
     probe = read_memory(tmp_path, MEMORY + WAITS)
     with pytest.raises(UnmetNeed, match="the bench has no microphone"):
-        check_together(probe, replace(lab, microphone=None))
+        check_compatibility(probe, replace(lab, microphone=None))
     device = lab.devices[0]
     silent = replace(device, profile=replace(device.profile, reports=frozenset({ObservationKind.TRANSCRIPT})))
     monkeypatch.setattr(plugins, "names", lambda group: ("ours",))
-    check_together(probe, replace(lab, devices=(silent,)))
+    check_compatibility(probe, replace(lab, devices=(silent,)))
     monkeypatch.setattr(plugins, "names", lambda group: ())
-    check_together(probe, lab)  # the device tells what it answers
+    check_compatibility(probe, lab)  # the device tells what it answers
     with pytest.raises(UnmetNeed, match="nothing shows what"):
-        check_together(probe, replace(lab, devices=(silent,)))
+        check_compatibility(probe, replace(lab, devices=(silent,)))
 
 
 HEAD = """\
@@ -240,21 +240,21 @@ def problems(folder: Path, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("{intents: [book, greet]}", Expected(("book", "greet"))),
-        ("{intents: greet#book}", Expected(("book", "greet"))),
-        ("{intents: ['greet#book', ask], slots: {}}", Expected(("ask", "book", "greet"), ())),
-        ("{intents: []}", Expected(())),
+        ("{intents: [book, greet]}", ExpectedFrame(("book", "greet"))),
+        ("{intents: greet#book}", ExpectedFrame(("book", "greet"))),
+        ("{intents: ['greet#book', ask], slots: {}}", ExpectedFrame(("ask", "book", "greet"), ())),
+        ("{intents: []}", ExpectedFrame(())),
         (
             "{intents: [book], slots: {city: '${town}', stars: null}}",
-            Expected(("book",), (Slot("city", "Lyon"), Slot("stars"))),
+            ExpectedFrame(("book",), (Slot("city", "Lyon"), Slot("stars"))),
         ),
         (
             "{intents: [book], slots: [{concept: city, value: Lyon}, {concept: city, value: Nice}, {concept: city}]}",
-            Expected(("book",), (Slot("city", "Lyon"), Slot("city", "Nice"), Slot("city"))),
+            ExpectedFrame(("book",), (Slot("city", "Lyon"), Slot("city", "Nice"), Slot("city"))),
         ),
     ],
 )
-def test_what_is_expected(tmp_path: Path, written: str, expected: Expected) -> None:
+def test_what_is_expected(tmp_path: Path, written: str, expected: ExpectedFrame) -> None:
     (trial,) = one(tmp_path, written).trials
     assert (trial.id, trial.kind, trial.expects) == ("hotel", TrialKind.UNDERSTAND, expected)
 
@@ -299,7 +299,7 @@ def test_a_rule_of_the_defaults_that_does_not_fit_is_refused_where_it_stands(tmp
 def test_the_matrix_multiplies_it_as_a_query(tmp_path: Path) -> None:
     matrix = "matrix: {axes: {gap_ms: [100, 200], level_dbfs: [-26, -36]}}\n"
     scenario = read(tmp_path, TRIALS.replace("hotel,", "hotel, repeat: 3,") + matrix)
-    assert planned_of(scenario.trials[0], scenario.matrix) == 12
+    assert trial_count(scenario.trials[0], scenario.matrix) == 12
     assert len(plan(scenario, mute())) == 12
 
 
@@ -319,18 +319,22 @@ def mute(*, injects: bool = False, microphone: bool = False, responds: bool = Tr
 
 
 def planned(scenario: Scenario, on: Bench) -> Trial:
-    check_together(scenario, on)
+    check_compatibility(scenario, on)
     (trial,) = plan(scenario, on)
     return trial
 
 
 def test_the_trial_that_is_planned(tmp_path: Path) -> None:
     trial = planned(one(tmp_path, "{intents: [book]}"), mute(microphone=True))
-    assert (trial.kind, trial.expects, trial.evidence) == (TrialKind.UNDERSTAND, Expected(("book",)), Evidence.DEVICE)
+    assert (trial.kind, trial.expects, trial.evidence) == (
+        TrialKind.UNDERSTAND,
+        ExpectedFrame(("book",)),
+        Evidence.DEVICE,
+    )
     assert (trial.loudspeaker, trial.responds, trial.until_understood) == ("speaker", True, True)
     assert trial.recipe.wake_phrase is not None
     words = planned(one(tmp_path, "{intents: [book]}", ", reprompt: {until: recognised}, evidence: operator"), mute())
-    assert (words.until_understood, words.reprompt.until) == (False, Until.RECOGNISED)
+    assert (words.until_understood, words.reprompt.until) == (False, RepeatUntil.RECOGNISED)
 
 
 def test_a_response_is_waited_for_where_one_can_be_heard(tmp_path: Path) -> None:
@@ -348,9 +352,9 @@ def test_sound_goes_over_the_wire_where_it_can(tmp_path: Path) -> None:
     by_speaker = one(tmp_path, "{intents: [book]}", ", route: loudspeaker")
     assert planned(by_speaker, replace(mute(injects=True), loudspeakers=bench().loudspeakers)).loudspeaker == "speaker"
     with pytest.raises(UnmetNeed, match="does not offer 'loudspeaker'"):
-        check_together(by_speaker, mute(injects=True))
+        check_compatibility(by_speaker, mute(injects=True))
     with pytest.raises(UnmetNeed, match=r"injects sound into 'dut', whose connection \(mqtt\) cannot inject") as caught:
-        check_together(one(tmp_path, "{intents: [book]}", ", route: injection"), mute())
+        check_compatibility(one(tmp_path, "{intents: [book]}", ", route: injection"), mute())
     assert caught.value.place is not None
     assert caught.value.place.line == 5
 
@@ -380,7 +384,7 @@ def test_that_somebody_can_tell_is_known_before_anything_is_played(
     tmp_path: Path, more: str, told: bool, said: str
 ) -> None:
     with pytest.raises(UnmetNeed) as caught:
-        check_together(one(tmp_path, "{intents: [book]}", more), mute(told=told))
+        check_compatibility(one(tmp_path, "{intents: [book]}", more), mute(told=told))
     assert said in caught.value.what
     assert caught.value.place is not None
     assert (Path(caught.value.place.file).name, caught.value.place.line) == ("frames.yaml", 5)
@@ -393,7 +397,7 @@ def test_an_operator_may_say_it(tmp_path: Path) -> None:
 
 def test_intents_as_a_need(tmp_path: Path) -> None:
     scenario = read(tmp_path, "needs: [intents]\ntrials: [{query: hotel}]\n")
-    check_together(scenario, mute())
+    check_compatibility(scenario, mute())
     assert scenario.needs == (Need.INTENTS,)
     with pytest.raises(UnmetNeed, match="does not offer 'intents'"):
-        check_together(scenario, mute(told=False))
+        check_compatibility(scenario, mute(told=False))

@@ -18,7 +18,7 @@ from harness.model.trial import Trial
 from harness.session.conductor import Conductor
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
-from harness.session.run import Stage
+from harness.session.run import ConductorContext
 from tests.unit.session.material import PROFILE, Bursts, Here, MemoryLog, bench, scenario
 
 SPEED = 40.0
@@ -40,7 +40,7 @@ class House:
         self.answers: dict[str, tuple[bool, str]] = {}
         self.reason: EndReason | None = None
         self.error: BaseException | None = None
-        stage = Stage(
+        stage = ConductorContext(
             loudspeakers={"speaker": self.speaker},
             microphone=self.mic,
             log=log,
@@ -63,7 +63,7 @@ class House:
     @contextmanager
     def running(self) -> Iterator[House]:
         for driver in self.drivers:
-            driver.open(self.conductor.inbox)
+            driver.open(self.conductor.enqueue)
         self._thread.start()
         try:
             yield self
@@ -88,7 +88,7 @@ class House:
         assert self.error is None, self.error
 
     def ask(self, command: Command) -> tuple[bool, str]:
-        self.conductor.inbox(command)
+        self.conductor.enqueue(command)
         self.until(lambda: command.id in self.answers)  # type: ignore[union-attr]
         return self.answers[command.id]  # type: ignore[union-attr]
 

@@ -10,7 +10,7 @@ from harness.model.record import AttemptFinished, AttemptStarted, Observed, Tria
 from harness.model.scenario import Evidence, RepromptRule, TrialKind, WakeSettings
 from harness.model.stimulus import Opening, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Stamp
-from harness.model.trial import Listening, Target, Trial
+from harness.model.trial import ListeningSpec, Target, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.take import Action, StimulusTiming, StopStimulus
 from tests.known import known
@@ -31,7 +31,7 @@ def listening_trial(
     reprompt: RepromptRule = RULE,
     opening: Opening | None = None,
 ) -> Trial:
-    heard = Listening(kind, targets, settings, 1.0, 1.4, "" if kind is TrialKind.AMBIENT else "alexa")
+    heard = ListeningSpec(kind, targets, settings, 1.0, 1.4, "" if kind is TrialKind.AMBIENT else "alexa")
     recipe = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), lead_in_s=1.0, tail_s=1.4, opening=opening)
     first = targets[0]
     return trial(

@@ -37,10 +37,10 @@ from harness.model.record import (
     Observed,
     TrialFinished,
 )
-from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
+from harness.model.scenario import CloseDialogue, Evidence, RepeatUntil, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Resumption
 from harness.session.take import Action, FreezeResponse, SayClosing, code
@@ -84,7 +84,7 @@ TRIALS = st.builds(
     st.sampled_from([Evidence.DEVICE, Evidence.OPERATOR, Evidence.NONE]),
     st.sampled_from([None, CloseDialogue(), CloseDialogue(say="never mind")]),
     st.integers(1, 4),
-    st.sampled_from([None, Until.RECOGNISED]),
+    st.sampled_from([None, RepeatUntil.RECOGNISED]),
     st.sampled_from(
         [
             None,
@@ -93,7 +93,7 @@ TRIALS = st.builds(
             EffectCheck("a timer", question="and?"),
         ]
     ),
-    st.sampled_from([None, Expected(("a",)), Expected(("a", "b"), (Slot("c", "1"),))]),
+    st.sampled_from([None, ExpectedFrame(("a",)), ExpectedFrame(("a", "b"), (Slot("c", "1"),))]),
     st.booleans(),
 )
 STEPS = st.lists(st.tuples(st.floats(0, 4), st.one_of(OBSERVATIONS, st.none())), max_size=40)

@@ -13,7 +13,7 @@ from harness.base import threads
 from harness.base.clocks import HostClock, ScaledClock
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.in_process.driver import InProcessOptions
-from harness.model.effect import EffectCheck, EffectWord
+from harness.model.effect import EffectCheck, EffectOutcome
 from harness.model.errors import VoiceError
 from harness.model.feed import (
     Abort,
@@ -278,7 +278,7 @@ def test_an_abort_while_a_stimulus_is_made_ends_the_trial_that_was_begun() -> No
     voice = SlowVoice()
     with house(3, renders=voice).running() as run:
         run.until(lambda: run.saw(StateWord.PREPARING))
-        run.conductor.inbox(Abort("a1", "ann"))
+        run.conductor.enqueue(Abort("a1", "ann"))
         run.until(lambda: run.log.of(TrialFinished))
         voice.may.set()
     (ended,) = run.log.of(TrialFinished)
@@ -337,17 +337,17 @@ def test_effects_are_asked_for_and_answers_are_rows() -> None:
         first, second = (trial.id for trial in trials)
         run.until(lambda: asked_of_effect(run))
         run.until(lambda: run.states[-1].asks is Question.EFFECT)
-        assert run.ask(AnswerEffect("e0", "ann", "unknown", 1, EffectWord.RIGHT))[0] is False
-        assert run.ask(AnswerEffect("e1", "ann", first, 7, EffectWord.RIGHT))[0] is False
-        assert run.ask(AnswerEffect("e2", "ann", first, 1, EffectWord.WRONG, take=4))[0] is False
-        assert run.ask(AnswerEffect("e3", "ann", first, 1, EffectWord.PARTIAL, "half")) == (True, "")
+        assert run.ask(AnswerEffect("e0", "ann", "unknown", 1, EffectOutcome.RIGHT))[0] is False
+        assert run.ask(AnswerEffect("e1", "ann", first, 7, EffectOutcome.RIGHT))[0] is False
+        assert run.ask(AnswerEffect("e2", "ann", first, 1, EffectOutcome.WRONG, take=4))[0] is False
+        assert run.ask(AnswerEffect("e3", "ann", first, 1, EffectOutcome.PARTIAL, "half")) == (True, "")
         run.until(lambda: len(run.log.of(TrialFinished)) == 2)
-        assert run.ask(AnswerEffect("e4", "bob", second, 1, EffectWord.UNKNOWN)) == (True, "")
+        assert run.ask(AnswerEffect("e4", "bob", second, 1, EffectOutcome.UNKNOWN)) == (True, "")
         lingering.set()
     assert len(asked_of_effect(run)) == 1
     assert run.log.of(EffectAnswered) == [
-        EffectAnswered(first, 1, 1, EffectWord.PARTIAL, "ann", "half"),
-        EffectAnswered(second, 1, 1, EffectWord.UNKNOWN, "bob"),
+        EffectAnswered(first, 1, 1, EffectOutcome.PARTIAL, "ann", "half"),
+        EffectAnswered(second, 1, 1, EffectOutcome.UNKNOWN, "bob"),
     ]
     kinds = [row.record.kind for row in run.log.rows]
     assert kinds.index("attempt_finished") < kinds.index("operator_asked") < kinds.index("effect_answered")
@@ -556,7 +556,7 @@ def test_what_had_to_wait_is_written_once_although_the_disk_is_full_again_at_onc
         rooms.extend((True, False))  # there is room for what had to wait, and none to say that it had
         full.clear()
         for command in (Resume("r1", "ann"), Resume("r2", "bob")):
-            run.conductor.inbox(command)
+            run.conductor.enqueue(command)
         run.until(lambda: len(run.answers) == 2)
     rows = [repr(entry.record) for entry in run.log.rows if not isinstance(entry.record, Paused | Resumed)]
     assert len(rows) == len(set(rows))
@@ -572,7 +572,7 @@ def test_what_a_person_writes_is_kept_as_it_is_or_refused() -> None:
             SetMark("m1", "ann", "x" * 10_001),
             Skip("s1", "ann", "\u3000"),
         ):
-            run.conductor.inbox(command)
+            run.conductor.enqueue(command)
         run.until(lambda: len(run.answers) == 3)
     assert [row.text for row in run.log.of(NoteWritten)] == ["Jörg:\n\tmore"]
     assert not run.log.of(MarkSet)

@@ -15,7 +15,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Target
-from harness.session.run import Clipped, EventClips, Told
+from harness.session.run import ClipResult, EventClips, Told
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
 from tests.unit.session.material import MemoryLog
 
@@ -98,7 +98,9 @@ class Table:
             assert time.monotonic() < give_up_s, self.arrived
             time.sleep(0.001)
         return {
-            arrival.event_seq: arrival.clip for arrival in self.arrived if isinstance(arrival, Clipped) and arrival.clip
+            arrival.event_seq: arrival.clip
+            for arrival in self.arrived
+            if isinstance(arrival, ClipResult) and arrival.clip
         }
 
 
@@ -189,7 +191,7 @@ def test_what_cannot_be_had_is_said() -> None:
     full.plays("wired", "a", 0.1, 30.0, audio_s=0.0)
     full.wakes("wired", 1000.0, 9.0)
     assert full.stored(1) == {}
-    whys = [arrival.why for table in (gone, full) for arrival in table.arrived if isinstance(arrival, Clipped)]
+    whys = [arrival.why for table in (gone, full) for arrival in table.arrived if isinstance(arrival, ClipResult)]
     assert whys == [str(DeviceError("that is long gone")), str(LogFull("no space left on the device"))]
 
 

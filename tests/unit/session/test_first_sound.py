@@ -10,7 +10,7 @@ import pytest
 from harness.model.observation import Earcon, Observation, SpeechEnded, SpeechStarted
 from harness.model.record import AttemptFinished, EndReason, SessionFinished
 from harness.model.scenario import Limits, TrialKind
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.prometheus import prometheus
@@ -87,7 +87,7 @@ def asked(*first_sounds_s: float | None, outcome: Outcome = Outcome.RESPONDED, m
         at = next(
             at for at in reversed(range(len(rows.entries))) if isinstance(rows.entries[at].record, AttemptFinished)
         )
-        sound = None if first_s is None else Measured(first_s, 0.01)
+        sound = None if first_s is None else MeasuredDuration(first_s, 0.01)
         rows.entries[at] = replace(rows.entries[at], record=replace(rows.entries[at].record, first_sound=sound))  # type: ignore[type-var]
     rows.add(SessionFinished(EndReason.COMPLETED))
     return rows
@@ -132,7 +132,7 @@ def test_a_log_of_an_earlier_version_has_no_first_sounds() -> None:
 def test_the_limit_of_queries_and_of_each_devices_commands(
     sounds_s: list[float | None], wanted_ms: float, found_ms: float | None, ok: bool
 ) -> None:
-    sounds = FirstSounds.of([None if sound_s is None else Measured(sound_s, 0.01) for sound_s in sounds_s])
+    sounds = FirstSounds.of([None if sound_s is None else MeasuredDuration(sound_s, 0.01) for sound_s in sounds_s])
     limits, commands = Limits(max_first_sound_p95_ms=wanted_ms), WakeProgress((DeviceWake("den", first_sounds=sounds),))
     for totals, wake_progress, name in (
         (Totals(first_sounds=sounds), None, "max_first_sound_p95_ms"),

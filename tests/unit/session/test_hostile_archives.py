@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from harness.base.chain import linked
+from harness.base.chain import row_hash
 from harness.base.foreign import plain_text
 from harness.base.row_store import INSERT
 from harness.model.errors import LogError
@@ -237,7 +237,7 @@ def test_a_signal_ends_the_check_of_a_large_archive_and_leaves_nothing(
     with closing(sqlite3.connect(folder / "log.sqlite")) as connection, connection:
         for seq in range(1, 120_001):
             row = (seq, 1, 0.0, 0.0, "note_written", json.dumps({"kind": "note_written", "text": "x" * 30, "by": "t"}))
-            link = linked(link, row)
+            link = row_hash(link, row)
             connection.execute(INSERT, (*row, link))
     packed(folder, tmp_path / "a.zip")
     (work := tmp_path / "work").mkdir()

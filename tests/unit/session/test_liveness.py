@@ -176,8 +176,8 @@ def test_takes_before_a_restart_are_played_again() -> None:
         kill_after(run, 1)
         run.until(lambda: len(run.log.of(TrialFinished)) >= 3)
         now_s = run.clock.now_s()
-        run.conductor.inbox(Status("dut_link", Stamp(now_s), DeviceState.STARTED))
-        run.conductor.inbox(ListeningProved("dut_link", Stamp(now_s), Proof.HEARTBEAT))
+        run.conductor.enqueue(Status("dut_link", Stamp(now_s), DeviceState.STARTED))
+        run.conductor.enqueue(ListeningProved("dut_link", Stamp(now_s), Proof.HEARTBEAT))
         revive(run)
     assert run.reason is EndReason.COMPLETED
     assert any("and then it restarted: not proven" in row.what for row in run.log.of(FaultMet))

@@ -34,7 +34,7 @@ from harness.model.record import (
     EventReviewed,
     Observed,
     Record,
-    ReviewWord,
+    ReviewVerdict,
     SessionStarted,
     TrialFinished,
     TrialStarted,
@@ -144,7 +144,7 @@ class Drawn:
         self.until(self.rows.at_s + 60.0)
         for entry in [entry for entry in self.rows.entries if is_wake(entry)]:
             if chance.random() < 0.2:
-                self.rows.add(EventReviewed(entry.seq, chance.choice([*ReviewWord, None]), "ann"))
+                self.rows.add(EventReviewed(entry.seq, chance.choice([*ReviewVerdict, None]), "ann"))
         return self.rows.entries
 
     def between(self) -> None:

@@ -14,6 +14,7 @@ from harness.devices.orders import DevicePower
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError
 from harness.model.feed import Abort
+from harness.model.positioners import BenchOrder, PowerSwitch
 from harness.model.record import (
     AttemptStarted,
     EndReason,
@@ -25,7 +26,6 @@ from harness.model.record import (
     TrialFinished,
 )
 from harness.model.scenario import Defaults
-from harness.model.stands import BenchOrder, PowerSwitch
 from harness.model.trial import LIFE_CHECK, Outcome
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
@@ -178,7 +178,7 @@ def test_an_abort_while_the_power_is_off_switches_it_on() -> None:
     run, relay = powered(2, power_cycle=1, switch=replace(SWITCH, off_s=36_000.0))
     with run.running():
         run.until(lambda: "OFF" in relay.orders)
-        run.conductor.inbox(Abort("a", "ann"))
+        run.conductor.enqueue(Abort("a", "ann"))
     assert run.reason is EndReason.ABORTED
     assert relay.orders == ["OFF", "ON"]
     assert [(row.on, row.reason) for row in run.log.of(PowerSwitched)][-1] == (True, "the run ends")

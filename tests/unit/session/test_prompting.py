@@ -112,7 +112,7 @@ class Mouth(InProcess):
 def heard_by(conductor: Conductor, seen: Observation) -> None:
     """A microphone does not look for what a person says."""
     if not isinstance(seen, StimulusHeard) or not seen.play_id.startswith("said"):
-        conductor.inbox(seen)
+        conductor.enqueue(seen)
 
 
 def spoken(

@@ -20,7 +20,7 @@ from harness.model.observation import (
     Unread,
 )
 from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked, TrialFinished
-from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
+from harness.model.scenario import CloseDialogue, Evidence, RecognitionRule, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.disturbance import BLOCK_S
@@ -444,7 +444,7 @@ def test_stopping_leaves_the_trial_open() -> None:
 
 def test_the_log_counts_errors_as_the_scorer_does() -> None:
     # The least distance is 5, each word taken for another; the scorer keeps two words, and counts 6.
-    changes = {"reference": "dim the lamp in here", "recognised": Recognised(wer=1.0)}
+    changes = {"reference": "dim the lamp in here", "recognised": RecognitionRule(wer=1.0)}
     rows = rehearse([wake(), says("in here we are now"), *speech(3, 4)], changes=changes).standing()
     assert (rows[1].errors, rows[1].words, rows[1].outcome) == (6, 5, Outcome.MISHEARD)
     assert rows[1].cause == "words_differ: 6 errors in 5 words"

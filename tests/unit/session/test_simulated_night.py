@@ -9,26 +9,26 @@ import pytest
 from harness.model.errors import HarnessError
 from harness.model.record import EndReason
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
-from harness.session.simulated.bench import Character
+from harness.session.simulated.bench import DeviceTraits
 from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, SimulatedNight, simulated
 from harness.sound.stimuli.renderer import renderer
 
 ROOT = Path(__file__).parents[3]
 SCENARIOS = sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios").glob("*.yaml"))
 BENCHES = sorted(path.relative_to(ROOT) for path in (ROOT / "scenarios" / "benches").glob("*.yaml"))
-GOOD = Character(wakes=1.0, mishears=0.0, silent=0.0, doubles=0.0, edge=0.0, false_per_hour=0.0, very_late=0.0)
+GOOD = DeviceTraits(wakes=1.0, mishears=0.0, silent=0.0, doubles=0.0, edge=0.0, false_per_hour=0.0, very_late=0.0)
 LENGTHS = Lengths(renderer())
 
 
-def night(scenario: Path, bench: Path, seed: int = 1, like: Character = GOOD, faults: float = 0.0) -> PlayedNight:
+def night(scenario: Path, bench: Path, seed: int = 1, like: DeviceTraits = GOOD, faults: float = 0.0) -> PlayedNight:
     return SimulatedNight(load_scenario(scenario), simulated(load_bench(bench)), like, LENGTHS, seed, faults).play()
 
 
 def fits(scenario: Path, bench: Path) -> bool:
     try:
-        check_together(load_scenario(ROOT / scenario), load_bench(ROOT / bench))
+        check_compatibility(load_scenario(ROOT / scenario), load_bench(ROOT / bench))
     except HarnessError:
         return False
     return True
@@ -51,7 +51,7 @@ DEMO = ROOT / "scenarios" / "demo.yaml", ROOT / "scenarios" / "benches" / "virtu
 
 
 def test_equal_seeds_are_equal_nights() -> None:
-    like = Character()
+    like = DeviceTraits()
     first, again, other = (night(*DEMO, seed=seed, like=like, faults=60.0) for seed in (3, 3, 4))
     assert first == again
     assert first.duration_s != other.duration_s
@@ -65,7 +65,7 @@ def test_every_kind_of_fault_happens_and_every_trial_comes_to_its_end() -> None:
 
 
 def test_a_device_that_never_wakes_recognises_nothing_and_takes_longer() -> None:
-    deaf = night(*DEMO, like=Character(wakes=0.0))
+    deaf = night(*DEMO, like=DeviceTraits(wakes=0.0))
     assert deaf.totals.recognised.count == 0
     assert deaf.duration_s > 1.5 * night(*DEMO).duration_s
 

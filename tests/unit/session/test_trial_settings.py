@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from harness.base.clocks import HostClock, ScaledClock
-from harness.devices.orders import Manual, ManualOptions, Simulated, SimulatedOptions, StandSetting
+from harness.devices.orders import Manual, ManualOptions, PositionerSetting, Simulated, SimulatedOptions
 from harness.model.feed import Abort, Resume
-from harness.model.record import EndReason, FaultMet, Paused, SettingsNoted, SettingsOf, TrialFinished
+from harness.model.positioners import Positioner
+from harness.model.record import EndReason, FaultMet, Paused, SettingsNoted, SettingsStage, TrialFinished
 from harness.model.scenario import Axis, Matrix, Order
-from harness.model.stands import Stand
 from harness.model.trial import Outcome
 from harness.session.plan import plan
 from tests.unit.session.house import SPEED, House
@@ -28,15 +28,15 @@ def turned(driver: Any = None, matrix: Matrix | None = None, **keys: Any) -> tup
     """Four queries at three angles, and the turntable."""
     clock = ScaledClock(SPEED, HostClock())
     turntable = Simulated("table", SimulatedOptions(per_s=90.0), Here(clock))
-    stand = Stand("table", "table", "angle", **keys)
+    stand = Positioner("table", "table", "angle", **keys)
     where = replace(bench(), stands=(stand,))
     matrix = matrix or Matrix((AXIS,), order=Order.SHUFFLED, seed=3, group_by=("device_settings",))
     trials = plan(scenario(4, matrix=matrix), where)
-    stands = {"table": StandSetting(stand, driver or turntable, clock)}
+    stands = {"table": PositionerSetting(stand, driver or turntable, clock)}
     return House(trials, MemoryLog(clock), clock, stands=stands), turntable
 
 
-def placed(run: House, of: SettingsOf = SettingsOf.TRIAL) -> list[str]:
+def placed(run: House, of: SettingsStage = SettingsStage.TRIAL) -> list[str]:
     return [dict(row.settings)["angle"] for row in run.log.of(SettingsNoted) if row.of is of]
 
 
@@ -45,7 +45,7 @@ def test_a_stand_moves_once_for_each_group_and_then_goes_home() -> None:
     run.played()
     assert run.reason is EndReason.COMPLETED
     assert placed(run) == ["0", "90", "45"]
-    assert placed(run, SettingsOf.RESTORED) == ["10"]
+    assert placed(run, SettingsStage.RESTORED) == ["10"]
     assert turntable.at == 10.0
     rows = [entry.record for entry in run.log.rows]
     for row in rows:
@@ -59,7 +59,7 @@ def test_a_stand_without_a_home_stays_where_it_is() -> None:
     run, turntable = turned()
     run.played()
     assert turntable.at == 45.0
-    assert not placed(run, SettingsOf.RESTORED)
+    assert not placed(run, SettingsStage.RESTORED)
 
 
 def test_a_trial_is_not_measured_at_a_place_that_its_stand_did_not_reach() -> None:
@@ -88,7 +88,7 @@ def test_the_operator_moves_a_stand_by_hand_and_resumes() -> None:
         f"table: set angle to {angle}, then resume" for angle in (0, 90, 45)
     ]
     assert placed(run) == ["0", "90", "45"]
-    assert not placed(run, SettingsOf.RESTORED)
+    assert not placed(run, SettingsStage.RESTORED)
 
 
 def test_an_abort_stops_a_movement() -> None:
@@ -97,7 +97,7 @@ def test_an_abort_stops_a_movement() -> None:
     with run.running():
         run.until(lambda: any("angle" in state.reason for state in run.states))
         run.until(lambda: turntable.orders and turntable.orders[-1].value == "90")
-        run.conductor.inbox(Abort("a", "ann"))
+        run.conductor.enqueue(Abort("a", "ann"))
     assert run.reason is EndReason.ABORTED
     assert placed(run) == ["0"]
     assert run.log.of(TrialFinished)[-1].outcome is Outcome.ABORTED

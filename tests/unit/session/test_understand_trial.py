@@ -23,11 +23,18 @@ from harness.model.observation import (
     StimulusStarted,
     Wake,
 )
-from harness.model.record import AttemptFinished, AttemptStarted, OperatorAsked, Question, TrialFinished, Understood
-from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    OperatorAsked,
+    Question,
+    TrialFinished,
+    UnderstandingResult,
+)
+from harness.model.scenario import CloseDialogue, Evidence, RepeatUntil, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.attempt import SETTLE_S, Attempt
 from harness.session.query_trial import TrialMachine
 from harness.session.take import Action, FreezeResponse, Phase, SayClosing, code
@@ -36,7 +43,7 @@ from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, says, speech, wake
 from tests.unit.session.test_query_trial import outcomes
 
-EXPECTED = Expected(("greet", "set_timer"), (Slot("duration", "ten minutes"),))
+EXPECTED = ExpectedFrame(("greet", "set_timer"), (Slot("duration", "ten minutes"),))
 REPORTS = (ObservationKind.WAKE, ObservationKind.INTENT)
 RULE = RepromptRule()
 
@@ -72,7 +79,7 @@ def rehearse(
     return rehearsal
 
 
-def frame(rehearsal: Rehearsal, attempt: int) -> Understood:
+def frame(rehearsal: Rehearsal, attempt: int) -> UnderstandingResult:
     return known(rehearsal.standing()[attempt].understood)
 
 
@@ -160,7 +167,7 @@ def test_a_word_of_an_earlier_trial_is_of_no_attempt() -> None:
 def test_what_was_understood_is_in_the_row() -> None:
     row = rehearse([wake(), says("hello ten minutes", 2.3), WRONG, *ANSWER], [RIGHT, *ANSWER]).standing()[1]
     slots = (Slot("duration", "two minutes"),)
-    assert row.understood == Understood(("greet", "set_timer"), slots, True, False, EvidenceSource.DEVICE)
+    assert row.understood == UnderstandingResult(("greet", "set_timer"), slots, True, False, EvidenceSource.DEVICE)
     assert row.cause == "slots_differ"
     assert (row.recognition, row.heard) == (Recognition.NO, "hello ten minutes"), (
         "words are kept beside, and decide nothing"
@@ -180,7 +187,7 @@ def test_words_that_are_right_do_not_end_it_and_wrong_ones_do_not_prolong_it() -
 
 
 def test_until_recognised_the_words_decide_and_the_frame_is_kept() -> None:
-    rule = {"reprompt": RepromptRule(until=Until.RECOGNISED), "reports": (*REPORTS, ObservationKind.TRANSCRIPT)}
+    rule = {"reprompt": RepromptRule(until=RepeatUntil.RECOGNISED), "reports": (*REPORTS, ObservationKind.TRANSCRIPT)}
     good, bad = says("what time is it"), says("what dime is it")
     rehearsal = rehearse([bad, RIGHT, *ANSWER], [good, WRONG, *ANSWER], changes=rule)
     assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]

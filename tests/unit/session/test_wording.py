@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.base.foreign import plain_text
 from harness.dashboard.events import event_line
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.observation import Intent, LinkLost, Observation, StateTold, Transcript
 from harness.model.record import (
     AttemptFinished,
@@ -33,12 +33,12 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
-    Understood,
+    UnderstandingResult,
 )
-from harness.model.scenario import RepromptRule, Scenario, Until
-from harness.model.time import Measured, Stamp
+from harness.model.scenario import RepeatUntil, RepromptRule, Scenario
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.model.understanding import Expected, Slot
+from harness.model.understanding import ExpectedFrame, Slot
 from harness.report import junit
 from harness.session import summary
 from harness.session.summary import end_of_session
@@ -61,7 +61,7 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
         (
             AttemptFinished(
                 "t", 1, 1, Outcome.MISHEARD, Recognition.NO, EvidenceSource.DEVICE, "what dime", 1, 4, None,
-                Measured(0.9123, 0.014),
+                MeasuredDuration(0.9123, 0.014),
             ),
             '  attempt 1: misheard, not recognised; heard "what dime"; latency 912 ms ± 14 ms',
         ),
@@ -71,7 +71,7 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
         (Observed(LinkLost("mic", Stamp(0.0), "server gone")), "LOST mic: server gone"),
         (Observed(StateTold("lamp", Stamp(0.0), "timer", "10 min")), '    lamp reports that timer is "10 min"'),
         (Observed(StateTold("lamp", Stamp(0.0), "timer")), "    lamp reports that timer is gone"),
-        (EffectAnswered("t", 1, 1, EffectWord.WRONG, "ann", "none"), '    effect of t: wrong, "none", by ann'),
+        (EffectAnswered("t", 1, 1, EffectOutcome.WRONG, "ann", "none"), '    effect of t: wrong, "none", by ann'),
         (Observed(Intent("lamp", Stamp(0.0), "set", (("x", "1"),))), '    lamp reports that it understood set, x "1"'),
         (Observed(Intent("lamp", Stamp(0.0), "")), "    lamp reports that it understood nothing"),
         (FaultMet("broker", "refused"), "FAULT broker: refused"),
@@ -88,7 +88,7 @@ def test_lines(record: Record, line: str) -> None:
         Observed(Transcript("d", Stamp(0.0), HOSTILE)),
         NoteWritten(HOSTILE, HOSTILE),
         Observed(StateTold("d", Stamp(0.0), HOSTILE, HOSTILE)),
-        EffectAnswered("t", 1, 1, EffectWord.RIGHT, HOSTILE, HOSTILE),
+        EffectAnswered("t", 1, 1, EffectOutcome.RIGHT, HOSTILE, HOSTILE),
         FaultMet(HOSTILE, HOSTILE),
         ResponseTranscribed("t", 1, 1, HOSTILE, "r"),
         TrialFinished("t", 1, Outcome.ABORTED, 1, None, HOSTILE),
@@ -154,9 +154,9 @@ def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_pa
 def test_a_hostile_frame_is_harmless() -> None:
     row = AttemptFinished(
         "t", 1, 1, Outcome.MISHEARD, Recognition.NO, EvidenceSource.DEVICE,
-        understood=Understood((HOSTILE,), (Slot(HOSTILE, HOSTILE),), False, False, EvidenceSource.DEVICE),
+        understood=UnderstandingResult((HOSTILE,), (Slot(HOSTILE, HOSTILE),), False, False, EvidenceSource.DEVICE),
     )  # fmt: skip
-    trial = replace(planned(1), id="t", expects=Expected((HOSTILE[::-1],), (Slot(HOSTILE, "x"),)))
+    trial = replace(planned(1), id="t", expects=ExpectedFrame((HOSTILE[::-1],), (Slot(HOSTILE, "x"),)))
     writer = RowWriter()
     for record in (SessionStarted("s", "k", "t", "a", "b", "c", 1, "in", (), (trial,)), TrialStarted("t", 1), row):
         line = known(writer.line(record))
@@ -195,7 +195,7 @@ def test_never_longer_than_asked_nor_empty(ids: list[str], width: int) -> None:
 HOSTILE_NAME = "\x1b]0;owned\x07=1+1\r\n\u202e" + "x" * 3000
 
 
-def one(understood: Understood | None, outcome: Outcome = Outcome.MISHEARD) -> Rows:
+def one(understood: UnderstandingResult | None, outcome: Outcome = Outcome.MISHEARD) -> Rows:
     rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", TIMER))
     rows.trial("timer", outcome, understood=understood)
     return rows
@@ -236,7 +236,7 @@ def test_totals_of_frames_come_before_those_of_words(tmp_path: Path) -> None:
 
 def test_words_that_decide_have_their_totals_too() -> None:
     trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
-    rows = Rows.of(replace(trial, reprompt=RepromptRule(until=Until.RECOGNISED)))
+    rows = Rows.of(replace(trial, reprompt=RepromptRule(until=RepeatUntil.RECOGNISED)))
     rows.trial("timer", understood=told("set_timer", right=False, intents_right=True))
     lines = summary.totals_lines(progress_of(rows).totals)
     assert lines[1].startswith("understood           0 of 1")
@@ -247,19 +247,19 @@ def test_words_that_decide_have_their_totals_too() -> None:
     ("understood", "said"),
     [
         (None, ""),
-        (Understood(), "what it understood is unknown"),
+        (UnderstandingResult(), "what it understood is unknown"),
         (told("", right=False), "not understood: − set_timer, − duration \"10 minutes\""),
-        (Understood(right=False, intents_right=None, source=EvidenceSource.OPERATOR), "not understood"),
+        (UnderstandingResult(right=False, intents_right=None, source=EvidenceSource.OPERATOR), "not understood"),
     ],
 )  # fmt: skip
-def test_wording(understood: Understood | None, said: str) -> None:
+def test_wording(understood: UnderstandingResult | None, said: str) -> None:
     assert summary.frame_in_words(progress_of(one(understood)).trials[0]) == said
 
 
 def test_what_nobody_knows_is_said_beside_the_shares() -> None:
-    lines = list(summary.understood_lines(progress_of(one(Understood(), Outcome.NO_WAKE)).totals.understood))
+    lines = list(summary.understood_lines(progress_of(one(UnderstandingResult(), Outcome.NO_WAKE)).totals.understood))
     assert lines[0] == "understood           0 of 1 = 0.00 % (95 % interval 0.00–79.3 %)"
-    unknown = progress_of(one(Understood(), Outcome.RESPONDED)).totals.understood
+    unknown = progress_of(one(UnderstandingResult(), Outcome.RESPONDED)).totals.understood
     assert (
         list(summary.understood_lines(unknown))[-1] == "not known            1 without evidence of what was understood"
     )
@@ -273,12 +273,12 @@ def test_a_spreadsheet_has_both_frames_and_no_formula(tmp_path: Path) -> None:
         ("1", "1"), ("1", "1"), ("1", "1"), ("0", "0"), ("", ""),
     ]  # fmt: skip
     assert rows[4]["expected"] == "read_list"
-    (hostile,) = cells(one(Understood(("=1+1",), (), False, False, EvidenceSource.DEVICE)))
+    (hostile,) = cells(one(UnderstandingResult(("=1+1",), (), False, False, EvidenceSource.DEVICE)))
     assert hostile["understood"] == "'=1+1"
 
 
 def test_names_of_a_device_are_harmless() -> None:
-    row = one(Understood((HOSTILE_NAME,), (), False, False, EvidenceSource.DEVICE))
+    row = one(UnderstandingResult((HOSTILE_NAME,), (), False, False, EvidenceSource.DEVICE))
     for line in summary.frame_table(progress_of(row), 100):
         assert line.isprintable()
         assert len(line) <= 100

@@ -18,13 +18,13 @@ from click.testing import CliRunner
 from harness.cli.calibrate import command
 from harness.devices.serial.commands import SerialCommandOptions, readings
 from harness.model.bench import Bench, Equipment
-from harness.model.calibration import Calibration, in_short
+from harness.model.calibration import Calibration, short_calibration
 from harness.model.errors import DeviceError, InputError, InputProblems
 from harness.model.record import AttemptStarted
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Opening, Role, Waveform
 from harness.scenario.bench import load_bench
-from harness.scenario.compatibility import check_together
+from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.engine.prepare import sound_path
 from harness.session.levels import LevelRule
@@ -101,7 +101,7 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
     levels_spl = [54, 60, 66.5, 72, 78]
     levels = scenario(tmp_path, more=f"matrix: {{axes: {{level_spl: {levels_spl}}}}}")
     room = load_bench(bench(tmp_path))
-    check_together(levels, room)
+    check_compatibility(levels, room)
     trials = plan(levels, room)
     for trial, spl in zip(trials, levels_spl, strict=True):
         assert dict(trial.conditions) == {"level_spl": f"{spl:g}"}
@@ -110,7 +110,10 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
     assert "near: 0 dBFS = 93.7 dB(A) SPL at 1 m, measured on 20" in sound_path(room, trials)
     expires_on = known(room.loudspeakers[0].calibration).expires_on
     parts = sound_path(room, trials).split("; ")
-    assert [in_short(part) for part in parts] == [*[""] * (len(parts) - 1), f"near 93.7 dB(A) until {expires_on}"]
+    assert [short_calibration(part) for part in parts] == [
+        *[""] * (len(parts) - 1),
+        f"near 93.7 dB(A) until {expires_on}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_a_level_that_the_bench_cannot_give_is_refused(
     loud_scenario = scenario(tmp_path, defaults, more)
     room = load_bench(bench(tmp_path) if near is None else bench(tmp_path, near))
     with pytest.raises(InputProblems, match="cannot play") as refused:
-        check_together(loud_scenario, room)
+        check_compatibility(loud_scenario, room)
     (problem,) = refused.value.problems
     assert what in problem.what
     assert known(problem.place).line
@@ -152,14 +155,16 @@ def test_an_expired_calibration_is_refused_for_levels_in_db_spl_only(tmp_path: P
     calibrate(tmp_path, "--meter-reading", "67.7")
     path = tmp_path / "near.calibration.yaml"
     path.write_text(path.read_text().replace(read_calibration(path).expires_on, "2020-02-29"))
-    check_together(scenario(tmp_path), load_bench(bench(tmp_path)))
+    check_compatibility(scenario(tmp_path), load_bench(bench(tmp_path)))
     with pytest.raises(InputProblems, match="expired on 2020-02-29"):
-        check_together(scenario(tmp_path, ", level_spl: 60"), load_bench(bench(tmp_path)))
+        check_compatibility(scenario(tmp_path, ", level_spl: 60"), load_bench(bench(tmp_path)))
 
 
 def test_noise_far_below_the_speech_does_not_count_against_the_ceiling(tmp_path: Path) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "70")
-    check_together(scenario(tmp_path, ", level_spl: 70, noise: {kind: pink, snr_db: 25}"), load_bench(bench(tmp_path)))
+    check_compatibility(
+        scenario(tmp_path, ", level_spl: 70, noise: {kind: pink, snr_db: 25}"), load_bench(bench(tmp_path))
+    )
 
 
 def test_probes_are_as_loud_as_the_defaults_say(tmp_path: Path) -> None:
@@ -212,7 +217,7 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     room = in_corners(tmp_path)
     noisy_scenario = scenario(tmp_path, ", level_spl: 60", FROM_LEFT)
-    check_together(noisy_scenario, room)
+    check_compatibility(noisy_scenario, room)
     (trial,) = plan(noisy_scenario, room)
     assert trial.noise_players == ("far", "right")
     assert dict(trial.conditions) == {"noise": "pink 6 dB from left and right"}
@@ -252,7 +257,7 @@ def test_noise_that_other_loudspeakers_cannot_play_is_refused(tmp_path: Path, no
     text = SCENARIO.format(defaults=f", noise: {{kind: pink, {noise}}}", more=f"{more}\nstimuli: [{{id: q, text: hi}}]")
     (tmp_path / "levels.yaml").write_text(text)
     with pytest.raises(InputProblems) as refused:
-        check_together(load_scenario(tmp_path / "levels.yaml"), room)
+        check_compatibility(load_scenario(tmp_path / "levels.yaml"), room)
     assert what in str(refused.value)
 
 
@@ -280,7 +285,7 @@ def test_a_calibration_of_another_loudspeaker_is_refused(tmp_path: Path, old: st
     path = tmp_path / "near.calibration.yaml"
     path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
     with pytest.raises(InputProblems, match=f"its calibration was measured with .*'{new}'"):
-        check_together(scenario(tmp_path), load_bench(bench(tmp_path)))
+        check_compatibility(scenario(tmp_path), load_bench(bench(tmp_path)))
 
 
 def test_recordings_at_their_own_level_need_no_calibration(tmp_path: Path) -> None:
@@ -289,7 +294,7 @@ def test_recordings_at_their_own_level_need_no_calibration(tmp_path: Path) -> No
     path = tmp_path / "levels.yaml"
     path.write_text(text.replace("kind: wake", "kind: wake, recordings: said.wav, level: as_recorded"))
     own, room = load_scenario(path), load_bench(bench(tmp_path, ""))
-    check_together(own, room)
+    check_compatibility(own, room)
     assert len(plan(own, room)) == 1
 
 
@@ -412,9 +417,9 @@ def test_a_level_with_noise_that_is_excluded_is_not_refused(tmp_path: Path) -> N
     refused = scenario(tmp_path, more=f"matrix: {{axes: {{{axes}}}}}")
     room = load_bench(bench(tmp_path))
     with pytest.raises(InputProblems, match="with its noise is above its max_spl"):
-        check_together(refused, room)
+        check_compatibility(refused, room)
     excluded = "exclude: [{level_spl: 88, noise: {kind: pink, snr_db: 0}}]"
-    check_together(scenario(tmp_path, more=f"matrix: {{axes: {{{axes}}}, {excluded}}}"), room)
+    check_compatibility(scenario(tmp_path, more=f"matrix: {{axes: {{{axes}}}, {excluded}}}"), room)
 
 
 class Ear:

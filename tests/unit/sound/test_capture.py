@@ -16,29 +16,29 @@ from hypothesis import strategies as st
 
 from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
-from harness.sound.capture import Block, Capture, Ring
-from harness.sound.child import TICKS_AT_ONCE, Packet, PacketOutlet, PacketReader, Player, Verb
+from harness.sound.capture import Block, Capture, RingBuffer
+from harness.sound.child import TICKS_AT_ONCE, Packet, PacketKind, PacketOutlet, PacketReader, Player
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2
 BUFFER_S = FRAMES / RATE_HZ
 
 
-def recorded(ring: Ring, backs: list[Stamp], flags: dict[int, int] | None = None) -> float:
+def recorded(ring: RingBuffer, backs: list[Stamp], flags: dict[int, int] | None = None) -> float:
     """A stream of 60 callbacks from 50 s on, which is one that came back; the moment at which that was told."""
     told_s = 0.0
     capture = Capture("mic", "virtual_lab", on_block=ring.put, on_fault=lambda at, fault: None, on_back=backs.append)
-    capture.opened(Packet(Verb.OPENED), True)
+    capture.opened(Packet(PacketKind.OPENED), True)
     for n in range(60):
         first, moment_s = n * FRAMES, 50.0 + (n + 1) * BUFFER_S
         samples = np.arange(first, first + FRAMES).astype("<i2").tobytes()
-        capture.received(Packet(Verb.BLOCK, (flags or {}).get(n, 0), FRAMES, first, moment_s, -BUFFER_S, samples))
+        capture.received(Packet(PacketKind.BLOCK, (flags or {}).get(n, 0), FRAMES, first, moment_s, -BUFFER_S, samples))
         told_s = told_s or (moment_s if backs else 0.0)
     return told_s
 
 
 def test_sound_of_just_before_its_return_was_told_can_be_cut() -> None:
-    ring, backs = Ring(10.0), list[Stamp]()
+    ring, backs = RingBuffer(10.0), list[Stamp]()
     told_s = recorded(ring, backs)
     assert told_s - 50.0 > 0.3, "times settle first"
     sound, at_s = ring.cut(told_s - 0.2, told_s + 0.1, wait_s=0.0)
@@ -49,7 +49,7 @@ def test_sound_of_just_before_its_return_was_told_can_be_cut() -> None:
 
 
 def test_what_came_while_buffers_filled_or_before_a_loss_has_no_time() -> None:
-    ring, backs = Ring(10.0), list[Stamp]()
+    ring, backs = RingBuffer(10.0), list[Stamp]()
     recorded(ring, backs, {20: OVERFLOW})
     with pytest.raises(SoundError, match="does not contain the sound"):
         ring.cut(50.0 + 15 * BUFFER_S, 50.5, wait_s=0.0)
@@ -60,10 +60,10 @@ def test_blocks_come_in_order_and_once() -> None:
     given: list[Block] = []
     capture = Capture("mic", "virtual_lab", on_block=given.append, on_fault=lambda at, fault: None)
     for life in range(2):
-        capture.opened(Packet(Verb.OPENED), bool(life))
+        capture.opened(Packet(PacketKind.OPENED), bool(life))
         for n in range(50):
             moment_s = 50.0 + 10 * life + n * BUFFER_S
-            capture.received(Packet(Verb.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
+            capture.received(Packet(PacketKind.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
     places = [(block.epoch, block.first_sample // FRAMES) for block in given]
     assert places == [(epoch, n) for epoch in (1, 2) for n in range(10, 50)]
 
@@ -71,17 +71,17 @@ def test_blocks_come_in_order_and_once() -> None:
 def test_a_stream_that_fails_while_it_returns_was_not_back() -> None:
     faults: list[str] = []
     capture = Capture("mic", "virtual_lab", on_block=lambda _: None, on_fault=lambda _, fault: faults.append(fault))
-    capture.opened(Packet(Verb.OPENED), False)
+    capture.opened(Packet(PacketKind.OPENED), False)
     capture.faulted(Stamp(50.0), "frozen")
-    capture.opened(Packet(Verb.OPENED), True)
+    capture.opened(Packet(PacketKind.OPENED), True)
     capture.faulted(Stamp(51.0), "frozen again")
-    capture.opened(Packet(Verb.OPENED), True)
+    capture.opened(Packet(PacketKind.OPENED), True)
     assert faults == ["frozen"]
 
 
 PACKETS = st.builds(
     Packet,
-    word=st.sampled_from(Verb),
+    word=st.sampled_from(PacketKind),
     number=st.integers(0, 2**32 - 1),
     frames=st.integers(0, 2**32 - 1),
     first_sample=st.integers(0, 2**64 - 1),
@@ -137,8 +137,15 @@ def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> 
     player.play(1, ramp(1, 700))
     player.play(2, ramp(1000, 100))
     assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
-    events = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Verb.TICK]
-    assert events == [(Verb.STARTED, 1, 480), (Verb.ENDED, 1, 1180), (Verb.STARTED, 2, 1180), (Verb.ENDED, 2, 1280)]
+    events = [
+        (packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != PacketKind.TICK
+    ]
+    assert events == [
+        (PacketKind.STARTED, 1, 480),
+        (PacketKind.ENDED, 1, 1180),
+        (PacketKind.STARTED, 2, 1180),
+        (PacketKind.ENDED, 2, 1280),
+    ]
 
 
 def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
@@ -146,7 +153,7 @@ def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
     player = Player(sent, 0)
     player.play(1, ramp(1, 960))
     assert played(player, 3) == [*range(1, 961), *[0] * 480]
-    ended = next(packet for packet in sent.packets if packet.word is Verb.ENDED)
+    ended = next(packet for packet in sent.packets if packet.word is PacketKind.ENDED)
     assert (ended.first_sample, ended.frames) == (960, 1)
 
 
@@ -160,7 +167,9 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
     player.play(3, ramp(5, 10))
     assert played(player, 1) == [*range(5, 15), *[0] * 470]
     ended = [
-        (packet.number, packet.frames, packet.first_sample) for packet in sent.packets if packet.word is Verb.ENDED
+        (packet.number, packet.frames, packet.first_sample)
+        for packet in sent.packets
+        if packet.word is PacketKind.ENDED
     ]
     assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
     player.stop()
@@ -170,22 +179,22 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
 def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
     outlet = PacketOutlet(3)
     for number in range(6):
-        outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * number))
+        outlet.put(Packet(PacketKind.BLOCK, frames=480, first_sample=480 * number))
     assert [packet.first_sample for packet in PacketReader().feed(outlet.taken())] == [0, 480, 960, 1440]
-    outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * 6))
+    outlet.put(Packet(PacketKind.BLOCK, frames=480, first_sample=480 * 6))
     lost, block = PacketReader().feed(b"".join(outlet.taken() for _ in range(4)))
-    assert (lost.word, lost.frames) == (Verb.LOST, 960)
+    assert (lost.word, lost.frames) == (PacketKind.LOST, 960)
     assert block.first_sample == 480 * 6
 
 
 def test_ticks_wait_for_each_other_and_for_nothing_else() -> None:
     outlet = PacketOutlet(3)
     for number in range(TICKS_AT_ONCE):
-        outlet.put(Packet(Verb.TICK, first_sample=480 * number), can_wait=True)
+        outlet.put(Packet(PacketKind.TICK, first_sample=480 * number), can_wait=True)
     assert len(PacketReader().feed(outlet.taken())) == TICKS_AT_ONCE
-    outlet.put(Packet(Verb.TICK, first_sample=480), can_wait=True)
-    outlet.put(Packet(Verb.STARTED, 7, first_sample=960))
-    assert [packet.word for packet in PacketReader().feed(outlet.taken())] == [Verb.TICK, Verb.STARTED]
+    outlet.put(Packet(PacketKind.TICK, first_sample=480), can_wait=True)
+    outlet.put(Packet(PacketKind.STARTED, 7, first_sample=960))
+    assert [packet.word for packet in PacketReader().feed(outlet.taken())] == [PacketKind.TICK, PacketKind.STARTED]
 
 
 def test_the_child_starts_without_numpy() -> None:
@@ -205,8 +214,8 @@ def block(number: int, *, start_s: float = 100.0, epoch: int = 1, drift: float =
     return Block(first, start_s + first / RING_RATE_HZ * (1 + drift), 0.0005, samples, epoch)
 
 
-def filled(blocks: int, seconds: float = 60.0) -> Ring:
-    ring = Ring(seconds)
+def filled(blocks: int, seconds: float = 60.0) -> RingBuffer:
+    ring = RingBuffer(seconds)
     for number in range(blocks):
         ring.put(block(number))
     return ring
@@ -227,7 +236,7 @@ def test_a_time_between_two_samples_is_answered_with_the_time_of_the_sample() ->
 
 
 def test_a_drifting_recording_is_cut_by_the_times_of_its_blocks() -> None:
-    ring = Ring(60)
+    ring = RingBuffer(60)
     for number in range(3000):
         ring.put(block(number, drift=100e-6))
     sound, _ = ring.cut(100.0, 125.0, wait_s=0.0)
@@ -287,7 +296,7 @@ def test_a_cut_of_what_never_comes_ends_in_time() -> None:
     with pytest.raises(SoundError, match="has not arrived"):
         filled(50).cut(100.4, 200.0, wait_s=0.1)
     with pytest.raises(SoundError, match="has not arrived"):
-        Ring(10).cut(0.0, 1.0, wait_s=0.1)
+        RingBuffer(10).cut(0.0, 1.0, wait_s=0.1)
     assert time.monotonic() - begun_s < 10
 
 

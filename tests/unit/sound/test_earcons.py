@@ -15,7 +15,7 @@ from harness.model.observation import Earcon, Intent, SpeechEnded, SpeechStarted
 from harness.model.stimulus import Waveform
 from harness.sound.earcon_file import cut_chime, learned, read_earcons, refuse_alike, store
 from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
-from harness.sound.hearing import ChimeFilter, Hearing, Passed
+from harness.sound.hearing import ChimeFilter, GatedSound, Hearing
 from tests.unit.sound.spoken import Mono, scene, speech, told, tone
 
 HZ = 16000
@@ -160,7 +160,7 @@ def test_what_faintly_rings_where_the_own_voice_was_removed_is_no_chime(level_db
     known = earcon()
     samples = np.pad(known.samples * np.float32(10 ** (level_db / 20)), (HZ, 2 * HZ))
     filtered = ChimeFilter((known,))
-    filtered.feed([Passed(samples, np.ones(len(samples), np.bool_), removed=True)])
+    filtered.feed([GatedSound(samples, np.ones(len(samples), np.bool_), removed=True)])
     assert len(filtered.take()) == count
     assert len(heard((known,), samples)) == 1
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.sound.child import Packet, Verb
+from harness.sound.child import Packet, PacketKind
 from harness.sound.stream_clock import Latency, SampleClock, StreamClock
 
 RATE_HZ = 48000
@@ -175,7 +175,7 @@ ASSUMED = Latency(0.03, 0.02)
 
 def fed(clock: StreamClock, reports: list[float]) -> StreamClock:
     for block, reported_s in enumerate(reports):
-        clock.observe(Packet(Verb.TICK, 0, 480, 480 * block, 50.0 + block * 0.01, reported_s))
+        clock.observe(Packet(PacketKind.TICK, 0, 480, 480 * block, 50.0 + block * 0.01, reported_s))
     return clock
 
 
@@ -205,7 +205,7 @@ def test_reports_of_late_callbacks_are_those_of_others() -> None:
     for block in range(100):
         # A busy host: every third callback is up to 40 ms late, and its report says so.
         late_s = 0.04 * (block % 7) / 6 if block % 3 == 0 else 0.0
-        clock.observe(Packet(Verb.BLOCK, 0, 480, 480 * block, 50.0 + block * 0.01 + late_s, -0.0002 - late_s))
+        clock.observe(Packet(PacketKind.BLOCK, 0, 480, 480 * block, 50.0 + block * 0.01 + late_s, -0.0002 - late_s))
     assert clock.latency.shift_s == pytest.approx(-0.0002, abs=1e-6)
     assert clock.latency.error_s == 0.0005
 
@@ -214,7 +214,7 @@ def test_reports_go_on_after_a_gap_with_the_same_latency() -> None:
     clock = StreamClock(ASSUMED, 0.01)
     for block in range(400):
         missing_s = 0.03 if block >= 60 else 0.0
-        clock.observe(Packet(Verb.TICK, 0, 480, 480 * block, 50.0 + block * 0.01 + missing_s, 0.045))
+        clock.observe(Packet(PacketKind.TICK, 0, 480, 480 * block, 50.0 + block * 0.01 + missing_s, 0.045))
     assert clock.latency.shift_s == pytest.approx(0.045, abs=0.001)
     assert clock.time_of(480 * 399)[0] == pytest.approx(50.0 + 3.99 + 0.03 + 0.045, abs=0.001)
 
@@ -224,7 +224,7 @@ def test_a_sample_left_no_earlier_than_those_before_it() -> None:
     for block in range(300):
         # From the 2nd second on a block more is asked for in advance: the sound goes on as before.
         ahead_s = 0.01 if block >= 200 else 0.0
-        clock.observe(Packet(Verb.TICK, 0, 480, 480 * block, 50.0 + block * 0.01 - ahead_s, 0.0))
+        clock.observe(Packet(PacketKind.TICK, 0, 480, 480 * block, 50.0 + block * 0.01 - ahead_s, 0.0))
     at_s, error_s = clock.left(480 * 250)
     # Either the sound stayed where it was, or all before was late.
     assert at_s - error_s <= 50.0 + 2.5 - 0.01 + ASSUMED.shift_s - ASSUMED.error_s

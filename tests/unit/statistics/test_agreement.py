@@ -22,9 +22,9 @@ from harness.statistics.agreement import (
     dawid_skene,
     label_counts,
     leading,
+    leave_one_out,
     majority,
     pairs,
-    without_each,
 )
 from harness.statistics.intervals import Share
 from tests.unit.statistics.simulations import (
@@ -287,7 +287,7 @@ def test_nothing_judged(shape: tuple[int, int]) -> None:
     labels = np.full(shape, MISSING)
     fit = dawid_skene(labels, 5)
     assert (fit.rounds, fit.converged) == (0, True)
-    assert (without_each(labels) == MISSING).all()
+    assert (leave_one_out(labels) == MISSING).all()
 
 
 def test_a_raters_own_label_does_not_vouch_for_it() -> None:
@@ -295,7 +295,7 @@ def test_a_raters_own_label_does_not_vouch_for_it() -> None:
     rights = (0.95, 0.9, 0.9, 0.5)
     truth = truths(500, random)
     labels = said(truth, [confusion_matrix(right) for right in rights], random)
-    others = without_each(labels)
+    others = leave_one_out(labels)
     for rater, right in enumerate(rights):
         known = others[rater] != MISSING
         assert (others[rater] == labels[rater])[known].mean() == pytest.approx(right, abs=0.07)
@@ -304,6 +304,6 @@ def test_a_raters_own_label_does_not_vouch_for_it() -> None:
 
 def test_fewer_than_two_others_are_no_yardstick() -> None:
     labels = np.array([[0, *[0, 1] * 8], [0, *[0, 1] * 8], [-1, *[0, 1] * 8]])
-    reference_labels = without_each(labels)
+    reference_labels = leave_one_out(labels)
     assert (reference_labels[:, 0] == MISSING).all()
     assert reference_labels[2].tolist()[1:3] == [0, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.statistics.change_points import Scan, SeriesToScan, scanned
+from harness.statistics.change_points import Scan, SeriesToScan, scan_series
 
 
 def shares(*counts: int, of: int = 60) -> SeriesToScan:
@@ -13,7 +13,7 @@ def shares(*counts: int, of: int = 60) -> SeriesToScan:
 
 
 def places(series: SeriesToScan) -> list[int]:
-    return [change.at for change in scanned([series])[0].changes]
+    return [change.at for change in scan_series([series])[0].changes]
 
 
 def test_a_few_bad_sessions_between_good_ones_are_found() -> None:
@@ -41,19 +41,19 @@ def test_ranks_take_no_notice_of_one_extreme_delay() -> None:
 def test_one_or_two_bad_sessions_at_the_end_are_not_a_change() -> None:
     assert places(shares(*[3, 4] * 8, 40)) == []
     assert places(shares(*[3, 4] * 3, 40)) == []
-    assert scanned([shares(*[1] * 4, *[30] * 3)])[0].p is None  # too few: cannot tell
+    assert scan_series([shares(*[1] * 4, *[30] * 3)])[0].p is None  # too few: cannot tell
 
 
 def test_p_is_that_of_the_permutations() -> None:
     """4 of 4 failed after 4 of 4 right: 2 of the 70 orders are as far apart."""
-    (scan,) = scanned([shares(0, 0, 0, 0, 60, 60, 60, 60)])
+    (scan,) = scan_series([shares(0, 0, 0, 0, 60, 60, 60, 60)])
     assert scan.p == pytest.approx(2 / 70, abs=0.007)
 
 
 def test_many_series_are_corrected() -> None:
     series = shares(*[3, 4, 2, 5, 3, 4], *[13, 12, 9, 14, 12, 13])
-    alone, *_ = scanned([series])
-    among, *_ = scanned([series, *[shares(*[3, 4] * 6)] * 19])
+    alone, *_ = scan_series([series])
+    among, *_ = scan_series([series, *[shares(*[3, 4] * 6)] * 19])
     assert alone.changes
     assert not among.changes
     assert among.p == alone.p

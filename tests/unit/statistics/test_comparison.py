@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics.comparison import (
     ComparedUnit,
     Counted,
@@ -71,7 +71,7 @@ def test_units_without_a_partner_are_compared_unpaired() -> None:
 def test_repetitions_are_clusters_where_there_are_enough_of_them() -> None:
     def side(add_s: float, clusters: int) -> list[ComparedUnit]:
         return [
-            ComparedUnit((number,), str(number % clusters), time=Measured(1 + number / 100 + add_s, 0.001))
+            ComparedUnit((number,), str(number % clusters), time=MeasuredDuration(1 + number / 100 + add_s, 0.001))
             for number in range(24)
         ]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics import text
 from harness.statistics.intervals import LatencyFigures, Share, exact_enough, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
@@ -21,7 +21,7 @@ def test_nothing_has_no_quantiles() -> None:
 
 
 def test_quantiles_are_observed_values() -> None:
-    figures = latency_figures([Measured(n / 10) for n in range(1, 21)])
+    figures = latency_figures([MeasuredDuration(n / 10) for n in range(1, 21)])
     assert figures.p50 is not None
     assert figures.p95 is not None
     assert figures.p50.value_s == pytest.approx(1.0)
@@ -39,8 +39,8 @@ def test_quantiles_are_observed_values() -> None:
     )
 )
 def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, float]]) -> None:
-    figures = latency_figures([Measured(value, error) for value, error, _ in values])
-    true = latency_figures([Measured(value + error * part) for value, error, part in values])
+    figures = latency_figures([MeasuredDuration(value, error) for value, error, _ in values])
+    true = latency_figures([MeasuredDuration(value + error * part) for value, error, part in values])
     for mine, other in ((figures.p50, true.p50), (figures.p95, true.p95)):
         assert mine is not None
         assert other is not None
@@ -48,21 +48,21 @@ def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, f
 
 
 def test_times_with_a_large_error_are_left_out_and_counted() -> None:
-    times = [Measured(at / 10, 0.01 * at) for at in range(1, 11)]
-    figures = latency_figures([*times, Measured(9.0, 0.94)])
+    times = [MeasuredDuration(at / 10, 0.01 * at) for at in range(1, 11)]
+    figures = latency_figures([*times, MeasuredDuration(9.0, 0.94)])
     assert (figures.total, figures.excluded, figures.measured) == (10, 1, 11)
     assert figures.error_s == pytest.approx(0.055)
     assert known(figures.p95).value_s == pytest.approx(1.0)
     assert text.delays(figures).endswith("clocks ± 55 ms (of 10); 1 left out: clocks ± more than 250 ms")
-    assert exact_enough(Measured(0.1, 0.25))
-    assert not exact_enough(Measured(0.1, 0.251))
+    assert exact_enough(MeasuredDuration(0.1, 0.25))
+    assert not exact_enough(MeasuredDuration(0.1, 0.251))
 
 
 def test_nothing_is_said_of_times_that_are_all_left_out() -> None:
-    figures = latency_figures([Measured(0.4, 0.94)] * 2)
+    figures = latency_figures([MeasuredDuration(0.4, 0.94)] * 2)
     assert (figures.total, figures.excluded, figures.p50, figures.p95) == (0, 2, None, None)
     assert text.delays(figures) == "n/a; 2 left out: clocks ± more than 250 ms"
-    assert latency_figures([Measured(0.4, 0.94)], inf).p50 is not None
+    assert latency_figures([MeasuredDuration(0.4, 0.94)], inf).p50 is not None
 
 
 @given(
@@ -70,10 +70,12 @@ def test_nothing_is_said_of_times_that_are_all_left_out() -> None:
     st.lists(st.floats(0, 10, allow_nan=False), max_size=20),
 )
 def test_times_that_were_left_out_may_have_been_of_any_length(used: list[float], left_out: list[float]) -> None:
-    figures = latency_figures([*(Measured(value) for value in used), *(Measured(value, 1.0) for value in left_out)])
+    figures = latency_figures(
+        [*(MeasuredDuration(value) for value in used), *(MeasuredDuration(value, 1.0) for value in left_out)]
+    )
     low, high = figures.p95_between_s
     assert low <= known(figures.p95).value_s <= high
-    assert low <= known(latency_figures([Measured(value) for value in (*used, *left_out)]).p95).value_s <= high
+    assert low <= known(latency_figures([MeasuredDuration(value) for value in (*used, *left_out)]).p95).value_s <= high
 
 
 def test_shares_of_different_trials() -> None:
@@ -104,16 +106,16 @@ def test_rates_and_wers() -> None:
 
 
 def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:
-    longer = [Measured(0.010 + at / 1e4, 0.002) for at in range(20)]
+    longer = [MeasuredDuration(0.010 + at / 1e4, 0.002) for at in range(20)]
     assert known(paired_shift(longer)).p < 0.001
     assert known(paired_shift(longer)).interval[0] > 0
-    assert known(paired_shift([Measured(delay.value_s, 0.02) for delay in longer])).p == 1
-    base = [Measured(0.5 + at / 1e3, 0.001) for at in range(20)]
-    later = [Measured(delay.value_s + 0.1, 0.001) for delay in base]
+    assert known(paired_shift([MeasuredDuration(delay.value_s, 0.02) for delay in longer])).p == 1
+    base = [MeasuredDuration(0.5 + at / 1e3, 0.001) for at in range(20)]
+    later = [MeasuredDuration(delay.value_s + 0.1, 0.001) for delay in base]
     shift = known(unpaired_shift(later, base))
     assert shift.difference == pytest.approx(0.1)
     assert shift.interval[0] > 0
     assert shift.p < 0.001
-    vague = [Measured(delay.value_s, 0.12) for delay in base]
+    vague = [MeasuredDuration(delay.value_s, 0.12) for delay in base]
     assert known(unpaired_shift(later, vague)).p == 1
     assert known(unpaired_shift(later, vague)).interval[0] < 0

@@ -126,7 +126,7 @@ def test_what_is_too_much_to_count_is_drawn_and_near(monkeypatch: pytest.MonkeyP
 
 def test_several_figures_at_once_by_hand() -> None:
     # Two clusters: as they are and both swapped, the sums are (2, −2); with one swapped (0, 0). So p = 2/4.
-    assert swapped_together(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.Swapping(0.5, True, 2)
+    assert swapped_together(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.SwapTestResult(0.5, True, 2)
     assert swapped_together(np.zeros((4, 11))) is None
     assert swapped_together(np.zeros((0, 11))) is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import numbers
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.statistics import text
 from harness.statistics.intervals import Quantile, Share, latency_figures
 
@@ -58,7 +58,7 @@ def test_durations() -> None:
         "2.41 s",
         "13.4 s",
     ]
-    assert (text.measured(Measured(0.812, 0.01)), text.measured(None)) == ("812 ms ± 10 ms", "n/a")
+    assert (text.measured(MeasuredDuration(0.812, 0.01)), text.measured(None)) == ("812 ms ± 10 ms", "n/a")
     assert numbers.hours(3723.46) == "1:02:03"
     assert numbers.hours(3723.46, 1) == "1:02:03.4"
 
@@ -70,7 +70,7 @@ def test_a_quantile_of_few_values_has_an_open_end() -> None:
 
 @pytest.mark.parametrize(("total", "p95", "p99"), [(4, 0, 0), (19, 0, 0), (20, 1, 0), (99, 1, 0), (100, 1, 1)])
 def test_a_percentile_of_too_few_values_would_be_the_longest(total: int, p95: int, p99: int) -> None:
-    found = latency_figures([Measured(number / 1000, 0.001) for number in range(1, total + 1)])
+    found = latency_figures([MeasuredDuration(number / 1000, 0.001) for number in range(1, total + 1)])
     assert ("p95 too few" not in text.delays(found), "p99 too few" not in text.delays(found)) == (p95, p99)
     assert found.p95 is not None
     assert (found.p95.value_s < total / 1000) == bool(p95)

@@ -18,7 +18,7 @@ from harness.transcripts.reports.html import page
 from harness.transcripts.reports.scoring_json import Scored
 from harness.transcripts.reports.text import confidence
 from harness.transcripts.scoring import score, word_confidences
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from tests.known import known
 from tests.unit.transcripts.files.told import written
 
@@ -27,12 +27,15 @@ HEARD = (("hello", "0.98"), ("word", "0.3"), ("good", "0.9"), ("by", "0.8"), ("o
 
 
 def figures(
-    folder: Path, heard: tuple[tuple[str, str], ...] = HEARD, reference: str = REFERENCE, wording: Wording | None = None
+    folder: Path,
+    heard: tuple[tuple[str, str], ...] = HEARD,
+    reference: str = REFERENCE,
+    wording: WordRules | None = None,
 ) -> ConfidenceFigures | None:
     lines = (f"f1 A {0.1 + 0.3 * at:.2f} 0.2 {word} {sure}\n" for at, (word, sure) in enumerate(heard))
     files = written(folder, "r.stm", reference), written(folder, "h.ctm", "".join(lines))
     of, hypotheses = read_pair(*files)
-    return word_confidences(score(of, hypotheses, wording or Wording(Normalisation.VERBATIM)), hypotheses)
+    return word_confidences(score(of, hypotheses, wording or WordRules(Normalisation.VERBATIM)), hypotheses)
 
 
 def test_cross_entropy_reliability_and_detection_by_hand(tmp_path: Path) -> None:
@@ -78,15 +81,15 @@ def test_confidences_that_are_none_are_left_out(tmp_path: Path) -> None:
 
 
 def test_words_that_a_normalisation_parts_are_left_out(tmp_path: Path) -> None:
-    spoken = replace(Wording(Normalisation.SPOKEN))
+    spoken = replace(WordRules(Normalisation.SPOKEN))
     assert figures(tmp_path, (("845", "0.5"),), "f1 A ann 0.0 2.0 eight forty five\n", spoken) is None
-    assert figures(tmp_path, wording=Wording(Normalisation.VERBATIM, unit=TextUnit.CHAR)) is None
+    assert figures(tmp_path, wording=WordRules(Normalisation.VERBATIM, unit=TextUnit.CHAR)) is None
 
 
 def test_a_page_draws_reliability_and_detection_error(tmp_path: Path) -> None:
     of = known(figures(tmp_path))
     files = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
-    scoring = score(*files, Wording(Normalisation.VERBATIM))
+    scoring = score(*files, WordRules(Normalisation.VERBATIM))
     whole = page([Scored(scoring, {}, None, None, of)], "words")
     assert whole.count("class=line d=") == whole.count("class=many") == len(of.bins)
     (drawn,) = re.findall(r'<polyline class=line points="([^"]*)"', whole)

@@ -13,7 +13,7 @@ from harness.statistics.intervals import Share
 from harness.transcripts.entities import EntityErrors, entity_errors
 from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.scoring import score
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from tests.known import known
 from tests.unit.transcripts.files.told import written
 
@@ -23,7 +23,7 @@ REFERENCE = "wake me at seven;time thirty;time in new;city york;city and york;ci
 def errors(folder: Path, heard: str, reference: str = REFERENCE) -> EntityErrors | None:
     files = written(folder, "r.trn", reference), written(folder, "h.trn", heard)
     of, hypotheses = read_pair(*files)
-    return entity_errors(score(of, hypotheses, Wording(Normalisation.VERBATIM)), of)
+    return entity_errors(score(of, hypotheses, WordRules(Normalisation.VERBATIM)), of)
 
 
 @pytest.mark.parametrize(

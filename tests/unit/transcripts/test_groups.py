@@ -15,7 +15,7 @@ from harness.transcripts.groups import (
     MOST_LABELS,
     GroupFigures,
     Groupings,
-    Unit,
+    IntervalUnit,
     compare,
     compared_by_group,
     group_figures,
@@ -102,8 +102,8 @@ def test_an_interval_is_over_speakers_where_there_are_five() -> None:
     heard = {id_: "one two" if id_ < "c" else text for id_, text in texts.items()}
     labels = {id_: "all" if id_.endswith("0") else id_[0] for id_ in texts}
     values = dict(group_figures(scored(texts, heard), [listed(labels)]).grouped[0].values)
-    assert values["all"].unit is Unit.SPEAKERS
-    assert values["a"].unit is Unit.UTTERANCES
+    assert values["all"].unit is IntervalUnit.SPEAKERS
+    assert values["a"].unit is IntervalUnit.UTTERANCES
     assert values["a"].interval is not None
 
 

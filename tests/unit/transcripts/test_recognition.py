@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.scenario import Normalisation, RecognitionRule, TrialKind
 from harness.model.transcript import Rewriting, WordCounts
 from harness.transcripts.recognition import recognised
 from tests.unit.session.material import trial
@@ -26,7 +26,7 @@ from tests.unit.wake.wake_rows import wake_trial
     ],
 )
 def test_spoken(reference: str, heard: str, wer: float, expected: tuple[bool, int, int]) -> None:
-    spoken_trial = trial(reference=reference, alternatives=("tell me the hour",), recognised=Recognised(wer=wer))
+    spoken_trial = trial(reference=reference, alternatives=("tell me the hour",), recognised=RecognitionRule(wer=wer))
     recognition = recognised(spoken_trial, heard)
     assert (recognition.recognised, recognition.counts.errors, recognition.counts.words) == expected
 
@@ -42,7 +42,7 @@ def test_the_counts_are_of_the_words_that_fit_best() -> None:
 
 def test_a_list_of_words_counts_on_top_of_its_base() -> None:
     rewriting = Rewriting("lamps", Normalisation.PLAIN, ((("light", "bulb"), ("lightbulb",)),))
-    rule = Recognised(Normalisation.PLAIN, rewriting=rewriting)
+    rule = RecognitionRule(Normalisation.PLAIN, rewriting=rewriting)
     spoken_trial = trial(reference="change the light bulb", recognised=rule)
     assert (rule.name, recognised(spoken_trial, "Change the lightbulb.").recognised) == ("lamps", True)
     assert recognised(spoken_trial, "change the light").counts.substitutions == 1
@@ -53,7 +53,7 @@ def test_a_list_of_words_counts_on_top_of_its_base() -> None:
     [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 0), ("what time [uh is it", 1)],
 )
 def test_snor(heard: str, errors: int) -> None:
-    spoken_trial = trial(reference="<what> [um] what . time is it", recognised=Recognised(Normalisation.SNOR))
+    spoken_trial = trial(reference="<what> [um] what . time is it", recognised=RecognitionRule(Normalisation.SNOR))
     recognition = recognised(spoken_trial, f"what {heard}")
     assert (recognition.counts.errors, recognition.counts.words) == (errors + ("Alexa" in heard), 5)
 
@@ -62,19 +62,19 @@ def test_snor(heard: str, errors: int) -> None:
     "heard", ["what time is it (please)", "what time is it (bb00e1sx)", "what time is it (1 please)"]
 )
 def test_a_device_writes_no_utterance_id(heard: str) -> None:
-    counts = recognised(trial(recognised=Recognised(Normalisation.SNOR)), heard).counts
+    counts = recognised(trial(recognised=RecognitionRule(Normalisation.SNOR)), heard).counts
     assert (counts.correct, counts.insertions) == (4, 1)
 
 
 @pytest.mark.parametrize("heard", ["a <b", "(1", "*", "[", "x ] y", "\0", "< >"])
 def test_whatever_a_device_writes_is_only_words(heard: str) -> None:
     for normalisation in Normalisation:
-        spoken_trial = trial(recognised=Recognised(normalisation))
+        spoken_trial = trial(recognised=RecognitionRule(normalisation))
         assert recognised(spoken_trial, heard).counts.words == 4
 
 
 def test_verbatim_forgives_nothing() -> None:
-    spoken_trial = trial(recognised=Recognised(Normalisation.VERBATIM))
+    spoken_trial = trial(recognised=RecognitionRule(Normalisation.VERBATIM))
     assert recognised(spoken_trial, "What time is it").recognised is False
     assert recognised(spoken_trial, "what time is it").recognised is True
 

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.choices import Marks
+from harness.model.choices import MarkScope
 from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import AlignedWord, Edit, Normalisation, WordCounts
 from harness.transcripts.alignment import align, count
 from harness.transcripts.groups import compare, interval_of
 from harness.transcripts.scoring import Scoring, confusions, score
-from harness.transcripts.words import Wording, fold, squeezed
+from harness.transcripts.words import WordRules, fold, squeezed
 from tests.unit.transcripts.reports.scorings import prefixes, scored, transcripts
 
-VERBATIM = Wording(Normalisation.VERBATIM)
-FOLDED = Wording(Normalisation.VERBATIM, fold_case=True)
-EXPANDED = Wording(Normalisation.EXPANDED_SNOR)
+VERBATIM = WordRules(Normalisation.VERBATIM)
+FOLDED = WordRules(Normalisation.VERBATIM, fold_case=True)
+EXPANDED = WordRules(Normalisation.EXPANDED_SNOR)
 
 
 def counts(scoring: Scoring) -> tuple[int, int, int, int]:
@@ -117,8 +117,8 @@ def test_alternatives_are_read_where_they_are_written() -> None:
     assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"})) == (2, 0, 1, 0)
 
 
-@pytest.mark.parametrize(("wrong", "wording"), [("<a", Wording(Normalisation.SNOR)), ("a }", VERBATIM)])
-def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wording: Wording) -> None:
+@pytest.mark.parametrize(("wrong", "wording"), [("<a", WordRules(Normalisation.SNOR)), ("a }", VERBATIM)])
+def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wording: WordRules) -> None:
     texts = {f"a_{number}": "fine" if number == 3 else wrong for number in range(60)}
     with pytest.raises(InputProblems) as caught:
         scored(texts, dict.fromkeys(texts, "fine"), wording)
@@ -132,14 +132,16 @@ def test_marks_are_words_where_they_are_not_read() -> None:
     of, heard = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
     with pytest.raises(InputError, match=r"hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
         scored(of, heard)
-    reference = scored(of, heard, Wording(Normalisation.VERBATIM, marks=Marks.REFERENCE))
+    reference = scored(of, heard, WordRules(Normalisation.VERBATIM, marks=MarkScope.REFERENCE))
     assert counts(reference) == (4, 1, 0, 1)
-    none = scored(of, heard, Wording(Normalisation.VERBATIM, marks=Marks.NONE), fragments=True, optional_words=True)
+    none = scored(
+        of, heard, WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE), fragments=True, optional_words=True
+    )
     assert counts(none) == (5, 1, 4, 0)
     assert none.normalisation == "verbatim, no marks"
     with pytest.raises(InputError, match=r"ref.trn:1:6: an alternation `{` is never closed.*--marks none"):
         scored({"a_1": "show { me"}, {"a_1": "show me"})
-    sro = Wording(Normalisation.SNOR, marks=Marks.NONE)
+    sro = WordRules(Normalisation.SNOR, marks=MarkScope.NONE)
     assert sro.name == "snor"
     assert counts(scored({"a_1": "show { sho- me"}, {"a_1": "SHOW { ME"}, sro, fragments=True)) == (3, 0, 0, 0)
 
@@ -172,8 +174,8 @@ def test_a_deleted_word_sounds_as_it_is_spoken() -> None:
 def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
     for of, hypothesis in ((text, "call"), ("call", text)):
         with pytest.raises(InputError, match=":1:6: this bracket is neither an edit cue nor the utterance id"):
-            scored({"a_1": of}, {"a_1": hypothesis}, Wording(Normalisation.SNOR))
-    cue = scored({"a_1": "call (1) you (1 him)"}, {"a_1": "CALL YOU HIM"}, Wording(Normalisation.SNOR))
+            scored({"a_1": of}, {"a_1": hypothesis}, WordRules(Normalisation.SNOR))
+    cue = scored({"a_1": "call (1) you (1 him)"}, {"a_1": "CALL YOU HIM"}, WordRules(Normalisation.SNOR))
     assert counts(cue) == (3, 0, 0, 0)
 
 

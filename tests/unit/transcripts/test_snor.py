@@ -13,8 +13,8 @@ from harness.model.errors import InputError, Place
 from harness.transcripts.snor import (
     EditEnd,
     EditStart,
-    Form,
     Marker,
+    SnorForm,
     SroEvent,
     SroPause,
     SroWord,
@@ -27,7 +27,7 @@ from harness.transcripts.snor import (
 )
 from tests.known import known
 
-LEXICAL, EXPANDED, SNR = Form.LEXICAL, Form.EXPANDED, Form.SNR
+LEXICAL, EXPANDED, SNR = SnorForm.LEXICAL, SnorForm.EXPANDED, SnorForm.SNR
 
 FLIGHT = (
     "<What> <!day> (1) does flight, eight seventy seven from        San Francisco to Dallas, leave from "
@@ -80,7 +80,7 @@ OAKLAND = "How far: distance is San Francisco from *Ol*- Oakland (bt0041sx)"
         (SNR, OAKLAND, "HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"),
     ],
 )
-def test_every_example_of_the_conventions(form: Form, line: str, said: str) -> None:
+def test_every_example_of_the_conventions(form: SnorForm, line: str, said: str) -> None:
     assert convert(line, form) == said
     assert convert(said, form) == said
 
@@ -149,7 +149,7 @@ def test_every_example_of_the_conventions(form: Form, line: str, said: str) -> N
     ],
 )
 def test_what_the_conventions_leave_open(line: str, lexical: str, expanded: str, snr: str) -> None:
-    assert tuple(convert(line, form) for form in Form) == (lexical, expanded, snr)
+    assert tuple(convert(line, form) for form in SnorForm) == (lexical, expanded, snr)
 
 
 def test_words_leave_the_id_out() -> None:
@@ -197,15 +197,15 @@ SIGNS = [*"ab1-*.,:!?<>[]()'_=ßŉ\x85\u2028\0", *"        ", "(1", "(2)", "(1 "
 SRO = st.lists(st.sampled_from(SIGNS), max_size=16).map("".join)
 
 
-def converted(line: str, form: Form, place_edits: bool) -> str | InputError:
+def converted(line: str, form: SnorForm, place_edits: bool) -> str | InputError:
     try:
         return convert(line, form, place_edits=place_edits)
     except InputError as error:
         return error
 
 
-@given(st.one_of(SRO, st.text()), st.sampled_from(Form), st.booleans())
-def test_what_always_holds(line: str, form: Form, place_edits: bool) -> None:
+@given(st.one_of(SRO, st.text()), st.sampled_from(SnorForm), st.booleans())
+def test_what_always_holds(line: str, form: SnorForm, place_edits: bool) -> None:
     snor_line = converted(line, form, place_edits)
     if isinstance(snor_line, InputError):
         assert snor_line.place is not None
@@ -249,8 +249,8 @@ def test_the_example_of_the_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "snor.md").read_text(encoding="utf-8")
     line = known(re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE))
     shown = re.findall(r"^\$ harness score snor --output-format (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
-    assert [form for form, _ in shown] == [form.value for form in Form]
-    assert [convert(line[1], Form(form)) for form, _ in shown] == [output for _, output in shown]
+    assert [form for form, _ in shown] == [form.value for form in SnorForm]
+    assert [convert(line[1], SnorForm(form)) for form, _ in shown] == [output for _, output in shown]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_tokens(text: str, found: list[Token]) -> None:
     ],
 )
 def test_brackets_that_do_not_match_have_a_place_and_a_remedy(line: str, column: int, what: str) -> None:
-    for form in Form:
+    for form in SnorForm:
         with pytest.raises(InputError) as caught:
             convert(line, form, Place("a.sro", 7))
         assert caught.value.what == what

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.model.choices import SpeakersBy, TranscriptFormat
+from harness.model.choices import SpeakerPairing, TranscriptFormat
 from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Normalisation, Segment, WordCounts
 from harness.transcripts.alignment import count
@@ -17,10 +17,10 @@ from harness.transcripts.files.timed import Segments, read_seglst
 from harness.transcripts.files.transcripts import read_pair, read_segments
 from harness.transcripts.scoring import score
 from harness.transcripts.talkers import PairedTalkers, TalkerPair, pair_talkers
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "meeteval_counts.json").read_text("utf-8"))
-VERBATIM = Wording(Normalisation.VERBATIM)
+VERBATIM = WordRules(Normalisation.VERBATIM)
 
 
 def talk(*rows: tuple[str, float, float, str], file: str = "m") -> Segments:
@@ -37,9 +37,14 @@ def counted(pairing: PairedTalkers) -> WordCounts:
 
 @pytest.mark.parametrize(
     ("by", "collar_s", "key"),
-    [(SpeakersBy.CP, 5, "cp"), (SpeakersBy.TCP, 2, "tcp2"), (SpeakersBy.TCP, 5, "tcp5"), (SpeakersBy.ORC, 5, "orc")],
+    [
+        (SpeakerPairing.CP, 5, "cp"),
+        (SpeakerPairing.TCP, 2, "tcp2"),
+        (SpeakerPairing.TCP, 5, "tcp5"),
+        (SpeakerPairing.ORC, 5, "orc"),
+    ],
 )
-def test_errors_are_those_of_meeteval(by: SpeakersBy, collar_s: float, key: str) -> None:
+def test_errors_are_those_of_meeteval(by: SpeakerPairing, collar_s: float, key: str) -> None:
     """Made-up talk of one to three speakers, chosen so that the four rates of each differ."""
     for case in CASES:
         counts = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, by, collar_s))
@@ -49,31 +54,31 @@ def test_errors_are_those_of_meeteval(by: SpeakersBy, collar_s: float, key: str)
 def test_who_is_whom_and_who_is_nobody() -> None:
     of = talk(("ann", 0, 2, "turn it on"), ("bob", 1, 3, "what time is it"), ("cem", 4, 5, "hello"))
     hypothesis = talk(("2", 0, 2, "turn it on"), ("1", 1, 3, "what time it is"))
-    pairing = pair_talkers(of, hypothesis, VERBATIM, SpeakersBy.CP)
+    pairing = pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.CP)
     assert pairing.pairs == (TalkerPair("m", "ann", "2"), TalkerPair("m", "bob", "1"), TalkerPair("m", "cem", None))
     assert (pairing.references.ids, pairing.hypotheses.ids) == (("m-ann", "m-bob", "m-cem"), ("m-ann", "m-bob"))
-    more = pair_talkers(hypothesis, of, VERBATIM, SpeakersBy.CP)
+    more = pair_talkers(hypothesis, of, VERBATIM, SpeakerPairing.CP)
     assert more.pairs[-1] == TalkerPair("m", None, "cem")
     assert (counted(more).insertions, more.references.texts[-1]) == (2, "")
 
 
 def test_words_are_paired_only_within_the_collar() -> None:
     of, hypothesis = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
-    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakersBy.TCP, 5)).errors == 4
-    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakersBy.TCP, 30)).errors == 0
+    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.TCP, 5)).errors == 4
+    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.TCP, 30)).errors == 0
 
 
 def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() -> None:
     with pytest.raises(InputError, match="the reference has nothing of recording 'other'"):
-        pair_talkers(talk(("a", 0, 1, "a")), talk(("a", 0, 1, "a"), file="other"), VERBATIM, SpeakersBy.CP)
+        pair_talkers(talk(("a", 0, 1, "a")), talk(("a", 0, 1, "a"), file="other"), VERBATIM, SpeakerPairing.CP)
     long = talk(*((str(speaker), 0.0, 60.0, "word " * 300) for speaker in range(4)))
     with pytest.raises(InputError, match="too much for ORC-WER: streams of 300, 300, 300, 300 words"):
-        pair_talkers(long, long, VERBATIM, SpeakersBy.ORC)
+        pair_talkers(long, long, VERBATIM, SpeakerPairing.ORC)
 
 
 def test_a_recording_without_hypothesis_is_deleted() -> None:
     of = talk(("ann", 0, 1, "one two"))
-    for by in SpeakersBy:
+    for by in SpeakerPairing:
         assert counted(pair_talkers(of, Segments("h", (), ()), VERBATIM, by)).deletions == 2
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from harness.model.choices import TextUnit
 from harness.model.transcript import Edit, Normalisation
 from harness.transcripts.scoring import Scoring
-from harness.transcripts.words import Wording, units
+from harness.transcripts.words import WordRules, units
 from tests.unit.transcripts.reports.scorings import scored
 
-CHARS = Wording(Normalisation.VERBATIM, unit=TextUnit.CHAR)
+CHARS = WordRules(Normalisation.VERBATIM, unit=TextUnit.CHAR)
 
 
-def pair(reference: str, hypothesis: str, wording: Wording = CHARS) -> Scoring:
+def pair(reference: str, hypothesis: str, wording: WordRules = CHARS) -> Scoring:
     return scored({"a_1": reference}, {"a_1": hypothesis}, wording)
 
 
@@ -74,7 +74,7 @@ def test_alternatives_are_compared_by_character() -> None:
 
 
 def test_spoken_reads_words_and_counts_characters() -> None:
-    spoken = Wording(Normalisation.SPOKEN, unit=TextUnit.CHAR)
+    spoken = WordRules(Normalisation.SPOKEN, unit=TextUnit.CHAR)
     assert pair("at 7:30 lights on", "at half past seven light on", spoken).totals.errors == 1
     assert pair("it's 5 km", "it is five kilometers", spoken).totals.errors == 0
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
-from harness.model.scenario import Recognised
+from harness.model.scenario import RecognitionRule
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting, Transcripts
 from harness.transcripts import numerals, spoken_words
 from harness.transcripts.alignment import align, count
@@ -24,7 +24,7 @@ from harness.transcripts.recognition import recognised, same_words
 from harness.transcripts.scoring import score
 from harness.transcripts.spoken_text import english_readings
 from harness.transcripts.spoken_words import says_numerals, spoken_readings
-from harness.transcripts.words import Wording, best_of, normalise, normalise_texts, word_counts
+from harness.transcripts.words import WordRules, best_of, normalise, normalise_texts, word_counts
 from tests.unit.session.material import trial
 
 SAME = [
@@ -231,7 +231,7 @@ READ = ("en", "de", "fr", "es")
 def alike(reference: str, other: str, language: str = "en-US") -> bool:
     """As the gate of a live trial decides."""
     return recognised(
-        trial(reference=reference, alternatives=(), recognised=Recognised(language=language)), other
+        trial(reference=reference, alternatives=(), recognised=RecognitionRule(language=language)), other
     ).recognised
 
 
@@ -427,8 +427,8 @@ def test_numerals_follow_the_language(language: str, written: str, said: str, ot
     assert says_numerals(language)
     assert alike(written, said, language)
     assert not alike(written, other, language)
-    assert same_words(written, said, Recognised(language=language))
-    assert not same_words(written, said, Recognised())
+    assert same_words(written, said, RecognitionRule(language=language))
+    assert not same_words(written, said, RecognitionRule())
 
 
 def test_an_unknown_language_leaves_digits_alone() -> None:
@@ -483,7 +483,7 @@ def test_a_score_counts_as_the_gate_decides() -> None:
     columns = zip(*((reference, heard) for _, reference, heard in some), strict=True)
     ids, lines = tuple(f"a_{number}" for number in range(len(some))), tuple(range(1, len(some) + 1))
     of, hypotheses = (Transcripts("x", ids, tuple(texts), lines, ("",) * len(some), "utf-8") for texts in columns)
-    wording = Wording(Normalisation.SPOKEN)
+    wording = WordRules(Normalisation.SPOKEN)
     scoring = score(of, hypotheses, wording, wording.name)
     assert [not errors for errors in scoring.columns.errors.tolist()] == [match for match, _, _ in some]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.choices import Marks
+from harness.model.choices import MarkScope
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from harness.understanding.cascade import Cascade, HeardCorpus, cascade, joined, understood
 from harness.understanding.counts import Rule, ValueRule
 
 INTENTS = {"book": "book", "cancel": "cancel", "hello": "greet"}
 CONCEPTS = {"nice": "city-to", "brest": "city-to", "monday": "date", "sunday": "date"}
-PLAIN = Wording(Normalisation.PLAIN, marks=Marks.NONE)
+PLAIN = WordRules(Normalisation.PLAIN, marks=MarkScope.NONE)
 RULE = Rule(values=ValueRule.PLAIN, spoken=True)
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.model.understanding import Chunking, Corpus, Prediction, Utterance
 from harness.statistics.intervals import Share
 from harness.statistics.significance import mcnemar
-from harness.understanding.cascade import FrameFate, joined, understood
+from harness.understanding.cascade import FrameChange, joined, understood
 from harness.understanding.comparison import SHARES, Metric, basis, columns, compare, differences
 from harness.understanding.counts import FrameCounts, Rule, ValueRule, total
 from harness.understanding.figures import ONE, SEED, ZERO, FrameFigures, ZeroDivision, concept_f1, figures, slu_f1s
@@ -185,20 +185,20 @@ def test_slot_f1_is_of_the_reference_alone() -> None:
 def test_each_utterance_has_a_fate() -> None:
     scoring = small()
     assert {utterance.id: utterance.fate for utterance in scoring.utterances} == {
-        "a": FrameFate.BROKEN,
-        "b": FrameFate.KEPT,
-        "c": FrameFate.BROKEN,
-        "e": FrameFate.WRONG,
+        "a": FrameChange.BROKEN,
+        "b": FrameChange.KEPT,
+        "c": FrameChange.BROKEN,
+        "e": FrameChange.WRONG,
     }
-    assert [utterance.id for utterance in scoring.of(FrameFate.BROKEN)] == ["a", "c"]
-    assert scoring.of(FrameFate.BROKEN)[0].heard.text == "Book niece on Monday."
-    assert scoring.of(FrameFate.BROKEN)[0].words.substitutions == 1
+    assert [utterance.id for utterance in scoring.of(FrameChange.BROKEN)] == ["a", "c"]
+    assert scoring.of(FrameChange.BROKEN)[0].heard.text == "Book niece on Monday."
+    assert scoring.of(FrameChange.BROKEN)[0].words.substitutions == 1
 
 
 def test_what_is_right_only_as_heard_is_told_too() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
     scoring = scored(joined(gold, heard(a="cancel it")))
-    assert scoring.utterances[0].fate is FrameFate.MENDED
+    assert scoring.utterances[0].fate is FrameChange.MENDED
     assert scoring.total.differences[Metric.SFA].difference == 1
 
 
@@ -223,7 +223,7 @@ def test_no_transcript_can_count_as_silence() -> None:
 
 def test_an_empty_transcript_is_one() -> None:
     scoring = scored(joined(GOLD, heard(b="")))
-    assert scoring.utterances[0].fate is FrameFate.BROKEN
+    assert scoring.utterances[0].fate is FrameChange.BROKEN
     assert scoring.utterances[0].words.deletions == 1
 
 
@@ -233,10 +233,10 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
     assert [known(figures(side).valued).cer for side in both] == [0, 0.5]
     # Without values, another day is a date as well.
     assert figures(scored(pairs).total.transcript).slots.cer == 0
-    assert scored(pairs).utterances[0].fate is FrameFate.REVALUED
+    assert scored(pairs).utterances[0].fate is FrameChange.REVALUED
     bare = scored(pairs, Rule(values=ValueRule.NONE, spoken=True))
     assert figures(bare.total.transcript).valued is None
-    assert bare.utterances[0].fate is FrameFate.KEPT
+    assert bare.utterances[0].fate is FrameChange.KEPT
     assert bare.total.differences[Metric.VALUED_CER].difference is None
 
 
@@ -269,7 +269,7 @@ def test_perfect_recognition_costs_nothing() -> None:
     for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
         assert scoring.total.differences[figure].difference == 0
         assert scoring.total.differences[figure].p == 1
-    assert not scoring.of(FrameFate.BROKEN)
+    assert not scoring.of(FrameChange.BROKEN)
     assert scoring.total.words.wer == 0
 
 

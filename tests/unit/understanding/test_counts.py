@@ -14,7 +14,7 @@ from harness.statistics.intervals import Share, wilson
 from harness.understanding.counts import (
     FrameCounts,
     IntentCounts,
-    Matched,
+    MatchCounts,
     Rule,
     ValueRule,
     chunks,
@@ -84,14 +84,18 @@ def test_nothing_adds_nothing_and_adding_changes_neither() -> None:
 def test_a_frame_by_hand() -> None:
     # One slot right, one in place with the wrong concept, one left out, and one put in.
     counts = count_frame(GOLD, said("B-date B-city-from O B-city-from O O", ("book",)), Rule())
-    assert counts.intents.overlaps == {Matched(1, 2, 1): 1}
-    assert counts.intents.labels == {"book": Matched(1, 1, 1), "greet": Matched(0, 1, 0)}
-    assert counts.slots.chunks == {"city-from": Matched(1, 1, 2), "city-to": Matched(0, 1, 0), "date": Matched(0, 1, 1)}
+    assert counts.intents.overlaps == {MatchCounts(1, 2, 1): 1}
+    assert counts.intents.labels == {"book": MatchCounts(1, 1, 1), "greet": MatchCounts(0, 1, 0)}
+    assert counts.slots.chunks == {
+        "city-from": MatchCounts(1, 1, 2),
+        "city-to": MatchCounts(0, 1, 0),
+        "date": MatchCounts(0, 1, 1),
+    }
     # F1mh: as a set, each concept once: the date was named, if elsewhere.
     assert counts.slots.concepts == {
-        "city-from": Matched(1, 1, 1),
-        "city-to": Matched(0, 1, 0),
-        "date": Matched(1, 1, 1),
+        "city-from": MatchCounts(1, 1, 1),
+        "city-to": MatchCounts(0, 1, 0),
+        "date": MatchCounts(1, 1, 1),
     }
     # city-from city-to date against date city-from city-from: an insertion, correct, a substitution, a deletion.
     edits = counts.slots.edits
@@ -104,18 +108,18 @@ def test_the_same_concepts_elsewhere_are_right_without_places_alone() -> None:
     counts = count_frame(GOLD, said("B-city-from O O B-city-to O B-date"), Rule()).slots
     assert (counts.frames.count, counts.frames_placed.count) == (1, 0)
     assert counts.edits.errors == 0
-    assert counts.chunks["city-from"] == Matched(0, 1, 1)
+    assert counts.chunks["city-from"] == MatchCounts(0, 1, 1)
 
 
 def test_relax_drops_specifiers_before_chunks_are_told_apart() -> None:
     relax = Rule(detail=Detail.RELAX)
     counts = count_frame(GOLD, said("O B-city-to O B-city-from O B-date"), relax).slots
-    assert counts.chunks == {"city": Matched(2, 2, 2), "date": Matched(1, 1, 1)}
+    assert counts.chunks == {"city": MatchCounts(2, 2, 2), "date": MatchCounts(1, 1, 1)}
     assert counts.frames_placed.count == 1
     assert count_frame(GOLD, said("O B-city-to O B-city-from O B-date"), Rule()).slots.frames_placed.count == 0
     # An I- with another specifier goes on, as it would in a corpus that never had specifiers.
     slots = count_frame(GOLD, said("O B-city-to I-city-from O O O"), relax).slots
-    assert slots.chunks["city"] == Matched(0, 2, 1)
+    assert slots.chunks["city"] == MatchCounts(0, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -178,10 +182,10 @@ def test_a_list_of_slots_without_places() -> None:
     assert (counts.placed, counts.edits.errors, counts.frames.count) == (0, 2, 0)
     unordered = count_frame(gold, heard, Rule(ordered=False, values=ValueRule.PLAIN))
     assert (unordered.slots.edits.errors, unordered.slots.frames.count) == (0, 1)
-    assert unordered.valued.concepts == {"city": Matched(0, 1, 1), "date": Matched(1, 1, 1)}
+    assert unordered.valued.concepts == {"city": MatchCounts(0, 1, 1), "date": MatchCounts(1, 1, 1)}
     assert unordered.valued.edits.substitutions == 1
     verbatim = count_frame(gold, heard, Rule(ordered=False))
-    assert verbatim.valued.concepts["date"] == Matched(0, 1, 1)
+    assert verbatim.valued.concepts["date"] == MatchCounts(0, 1, 1)
 
 
 def test_a_gold_slot_without_value_is_right_with_any() -> None:
@@ -195,7 +199,7 @@ def test_words_are_values_where_that_is_asked_for() -> None:
     other = Utterance("1", ("from", "nice", "to", "Brest", "on", "Monday"), GOLD.intents, GOLD.tags)
     assert count_frame(GOLD, other, Rule()).valued.utterances == 0
     spoken = count_frame(GOLD, other, Rule(spoken=True)).valued
-    assert spoken.chunks["city-from"] == Matched(0, 1, 1)
+    assert spoken.chunks["city-from"] == MatchCounts(0, 1, 1)
     assert count_frame(GOLD, other, Rule(spoken=True, values=ValueRule.PLAIN)).valued.frames_placed.count == 1
     assert count_frame(GOLD, other, Rule(spoken=True, values=ValueRule.NONE)).valued.utterances == 0
 
@@ -203,7 +207,7 @@ def test_words_are_values_where_that_is_asked_for() -> None:
 def test_the_same_slot_twice_counts_twice_in_lists_and_once_in_sets() -> None:
     twice, once = of_slots(Slot("city"), Slot("city")), of_slots(Slot("city"))
     counts = count_frame(twice, once, Rule()).slots
-    assert counts.concepts == {"city": Matched(1, 1, 1)}
+    assert counts.concepts == {"city": MatchCounts(1, 1, 1)}
     assert counts.edits.deletions == 1
     assert counts.frames.count == 0
 
@@ -214,7 +218,7 @@ def test_slots_with_and_without_a_value_go_together() -> None:
     counts = count_frame(gold, heard, Rule())
     assert counts.slots.frames_placed == Share(1, 1)
     assert counts.valued.frames_placed == Share(0, 1)
-    assert counts.valued.chunks == {"city": Matched(1, 2, 2)}
+    assert counts.valued.chunks == {"city": MatchCounts(1, 2, 2)}
 
 
 TAGS = st.lists(st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b", "B-a-b", "I-a-b"]), max_size=12)
@@ -256,26 +260,26 @@ def test_what_is_no_tag_is_refused(tag: str) -> None:
 
 # Intents of the paper's test set of 187 utterances (its Table 2), with right and predicted ones that give its Table 4.
 LABELS = {
-    "annulation": Matched(0, 1, 0),
-    "incomprehension": Matched(0, 4, 0),
-    "modification": Matched(0, 1, 0),
-    "reponse_indecise": Matched(0, 1, 0),
-    "marqueur_discursif": Matched(4, 5, 7),
-    "remercier": Matched(6, 6, 6),
-    "renseignements": Matched(18, 19, 21),
-    "reponse_affirmative": Matched(51, 52, 54),
-    "reponse_negative": Matched(57, 57, 58),
-    "reservation": Matched(47, 48, 49),
-    "saluer": Matched(6, 6, 6),
+    "annulation": MatchCounts(0, 1, 0),
+    "incomprehension": MatchCounts(0, 4, 0),
+    "modification": MatchCounts(0, 1, 0),
+    "reponse_indecise": MatchCounts(0, 1, 0),
+    "marqueur_discursif": MatchCounts(4, 5, 7),
+    "remercier": MatchCounts(6, 6, 6),
+    "renseignements": MatchCounts(18, 19, 21),
+    "reponse_affirmative": MatchCounts(51, 52, 54),
+    "reponse_negative": MatchCounts(57, 57, 58),
+    "reservation": MatchCounts(47, 48, 49),
+    "saluer": MatchCounts(6, 6, 6),
 }
 # 173 of 187 right, and of the others: 2 empty, 8 all wrong, 2 with half of two, 1 with one too many, 1 half right.
 OVERLAPS = {
-    Matched(1, 1, 1): 173,
-    Matched(0, 1, 0): 2,
-    Matched(0, 1, 1): 8,
-    Matched(1, 2, 1): 2,
-    Matched(1, 1, 2): 1,
-    Matched(1, 2, 2): 1,
+    MatchCounts(1, 1, 1): 173,
+    MatchCounts(0, 1, 0): 2,
+    MatchCounts(0, 1, 1): 8,
+    MatchCounts(1, 2, 1): 2,
+    MatchCounts(1, 1, 2): 1,
+    MatchCounts(1, 2, 2): 1,
 }
 
 
@@ -402,7 +406,7 @@ def test_a_missing_prediction_has_predicted_nothing_and_one_without_gold_counts_
     scoring = scored([gold("1"), gold("2"), gold("3", intents=None, tags=None)], [gold("1"), gold("4")])
     assert (scoring.missing, scoring.unknown, scoring.unannotated) == (("2",), ("4",), ("3",))
     assert [(frame.id, frame.missing) for frame in scoring.frames] == [("1", False), ("2", True)]
-    assert scoring.totals.intents.labels == {"go": Matched(1, 2, 1)}
+    assert scoring.totals.intents.labels == {"go": MatchCounts(1, 2, 1)}
     assert scoring.totals.slots.frames_placed.count == 1
     assert scoring.totals.intents.empty == 1
 

@@ -9,10 +9,10 @@ from functools import cache
 import pytest
 
 from harness.model.understanding import Corpus, Detail, Slot, Utterance
-from harness.understanding.counts import FrameCounts, Matched, Rule, count_frame, total
+from harness.understanding.counts import FrameCounts, MatchCounts, Rule, count_frame, total
 from harness.understanding.entities import character_distance, word_distance
 from harness.understanding.figures import concept_f1, slu_f1s
-from harness.understanding.reports.score_text import Reported
+from harness.understanding.reports.score_text import SystemReport
 from harness.understanding.scoring import counted, score
 from tests.known import known
 
@@ -124,14 +124,14 @@ def test_distances_of_nothing() -> None:
 def test_concepts_count_as_often_as_they_occur() -> None:
     # As a set, one of one is right; as a multiset, one of two.
     of = counts([("city", "Nice"), ("city", "Brest")], [("city", "Brest")])
-    assert of.slots.concepts == {"city": Matched(1, 1, 1)}
+    assert of.slots.concepts == {"city": MatchCounts(1, 1, 1)}
     assert concept_f1(of.slots.multisets)[0] == pytest.approx(2 / 3)
     assert concept_f1(of.valued.multisets)[0] == pytest.approx(2 / 3)
     assert concept_f1({}) == (None, None)
 
 
-def reported(gold: list[Utterance], predictions: list[Utterance], rule: Rule | None = None) -> Reported:
-    return Reported(counted([score(Corpus("g", tuple(gold)), Corpus("p", tuple(predictions)), rule or Rule())]))
+def reported(gold: list[Utterance], predictions: list[Utterance], rule: Rule | None = None) -> SystemReport:
+    return SystemReport(counted([score(Corpus("g", tuple(gold)), Corpus("p", tuple(predictions)), rule or Rule())]))
 
 
 def intents(*names: str) -> list[Utterance]:

@@ -20,13 +20,13 @@ from harness.understanding.files.grammar_file import (
 )
 from harness.understanding.files.label_set_file import load_label_map, load_label_set
 from harness.understanding.grammar import (
-    InTurn,
-    Maybe,
-    OneOf,
-    PhraseUse,
-    SaidText,
+    AlternativePart,
+    OptionalPart,
+    PhrasePart,
+    SequencePart,
     SlotPart,
     SpokenKind,
+    TextPart,
     fingerprint,
     generate,
 )
@@ -186,20 +186,20 @@ def test_a_grammar_says_all_that_it_can(tmp_path: Path) -> None:
     brew, both, alone = read.intents
     assert both.label == ("stop", "thank")
     assert (brew.weight, brew.alone, alone.alone) == (2.0, False, True)
-    assert brew.sentences[0].part == InTurn(
+    assert brew.sentences[0].part == SequencePart(
         (
-            Maybe(PhraseUse("ask")),
-            SaidText(("make",)),
+            OptionalPart(PhrasePart("ask")),
+            TextPart(("make",)),
             SlotPart("cups", "cups"),
-            SaidText(("cups", "of")),
+            TextPart(("cups", "of")),
             SlotPart("kind", "kind"),
-            SaidText(("tea",)),
+            TextPart(("tea",)),
         )
     )
-    assert brew.sentences[1].part == InTurn((SaidText(("brew",)), SlotPart("tea-kind", "kind")))
+    assert brew.sentences[1].part == SequencePart((TextPart(("brew",)), SlotPart("tea-kind", "kind")))
     assert (brew.sentences[1].weight, brew.sentences[1].unseen) == (0.5, True)
     assert brew.sentences[0].place.line == 17
-    assert read.phrases == (("ask", OneOf((SaidText(("please",)), SaidText(("could", "you"))))),)
+    assert read.phrases == (("ask", AlternativePart((TextPart(("please",)), TextPart(("could", "you"))))),)
     assert (read.habits.two_intents, read.habits.connectives) == (0.5, (("and", "then"),))
 
 
@@ -253,7 +253,7 @@ def test_a_file_of_another_kind_and_two_of_one_name_are_refused(tmp_path: Path) 
 def test_brackets_are_not_nested_without_end() -> None:
     with pytest.raises(ValueError, match="nested"):
         parse_pattern("(" * 5000 + "a" + ")" * 5000)
-    assert parse_pattern("(" * (MOST_DEPTH - 1) + "a" + ")" * (MOST_DEPTH - 1)) == SaidText(("a",))
+    assert parse_pattern("(" * (MOST_DEPTH - 1) + "a" + ")" * (MOST_DEPTH - 1)) == TextPart(("a",))
 
 
 @pytest.mark.parametrize("pattern", ["a)", "a]", "(a]", "", "[]", "a | ", "<", "{a b}", "{a=}"])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from harness.model.observation import Intent
-from harness.model.record import Understood
-from harness.model.scenario import Recognised
+from harness.model.record import UnderstandingResult
+from harness.model.scenario import RecognitionRule
 from harness.model.time import Stamp
 from harness.model.transcript import Normalisation
 from harness.model.trial import EvidenceSource
-from harness.model.understanding import Expected, Slot
-from harness.understanding.understood import compared, fits, parts, understood, united, verdict_in_words, written
+from harness.model.understanding import ExpectedFrame, Slot
+from harness.understanding.reported_frames import compared, fits, parts, understood, united, verdict_in_words, written
 
-RULE = Recognised()
+RULE = RecognitionRule()
 
 
 def told(name: str, *slots: tuple[str, str]) -> Intent:
@@ -40,30 +40,32 @@ def told(name: str, *slots: tuple[str, str]) -> Intent:
     ],
 )
 def test_all_intents_and_all_slots_and_no_other(events: list[Intent], intents: bool, frame: bool) -> None:
-    verdict = understood(Expected(("a", "b"), (Slot("city", "Lyon"),)), events, RULE)
+    verdict = understood(ExpectedFrame(("a", "b"), (Slot("city", "Lyon"),)), events, RULE)
     assert (verdict.intents_right, verdict.right, verdict.source) == (intents, frame, EvidenceSource.DEVICE)
 
 
 def test_slots_that_are_not_looked_at_and_slots_that_must_not_be() -> None:
     event = told("a", ("city", "Lyon"))
-    assert understood(Expected(("a",)), [event], RULE).right
-    assert not understood(Expected(("a",), ()), [event], RULE).right
-    assert understood(Expected(("a",), ()), [told("a")], RULE).right
-    assert understood(Expected(()), [told("")], RULE).right, "nothing was to be understood"
+    assert understood(ExpectedFrame(("a",)), [event], RULE).right
+    assert not understood(ExpectedFrame(("a",), ()), [event], RULE).right
+    assert understood(ExpectedFrame(("a",), ()), [told("a")], RULE).right
+    assert understood(ExpectedFrame(()), [told("")], RULE).right, "nothing was to be understood"
 
 
 def test_nothing_told_is_unknown_and_never_wrong() -> None:
-    verdict = understood(Expected(("a",)), [], RULE)
+    verdict = understood(ExpectedFrame(("a",)), [], RULE)
     assert (verdict.intents, verdict.slots, verdict.intents_right, verdict.right) == (None, None, None, None)
 
 
 def test_values_are_compared_after_the_normalisation_of_the_scenario() -> None:
-    expected, event = Expected(("t",), (Slot("duration", "ten minutes"),)), told("t", ("duration", "10 Minutes"))
+    expected, event = ExpectedFrame(("t",), (Slot("duration", "ten minutes"),)), told("t", ("duration", "10 Minutes"))
     assert understood(expected, [event], RULE).right
-    assert not understood(expected, [event], Recognised(Normalisation.VERBATIM)).right
-    assert understood(Expected(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight forty five"))], RULE).right
-    assert not understood(Expected(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight fifty four"))], RULE).right
-    signs = Expected(("t",), (Slot("mark", "!"),))  # no words are left of them: they are compared as they are
+    assert not understood(expected, [event], RecognitionRule(Normalisation.VERBATIM)).right
+    assert understood(ExpectedFrame(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight forty five"))], RULE).right
+    assert not understood(
+        ExpectedFrame(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight fifty four"))], RULE
+    ).right
+    signs = ExpectedFrame(("t",), (Slot("mark", "!"),))  # no words are left of them: they are compared as they are
     assert understood(signs, [told("t", ("mark", "!"))], RULE).right
     assert not understood(signs, [told("t", ("mark", "?"))], RULE).right
 
@@ -121,24 +123,24 @@ def slots(*named: str) -> tuple[Slot, ...]:
     ],
 )
 def test_each_part_has_its_sign(wanted: tuple[str, ...], told: tuple[str, ...], said: str) -> None:
-    expected = Expected(tuple(filter(None, wanted[0].split("#"))), slots(*wanted[1:]))
-    understood = Understood(tuple(filter(None, told[0].split("#"))), slots(*told[1:]))
+    expected = ExpectedFrame(tuple(filter(None, wanted[0].split("#"))), slots(*wanted[1:]))
+    understood = UnderstandingResult(tuple(filter(None, told[0].split("#"))), slots(*told[1:]))
     assert compared(parts(expected, understood, RULE)) == said
 
 
 def test_slots_that_nobody_looks_at_are_neither_right_nor_wrong() -> None:
-    expected = Expected(("set_timer",), None)
-    assert compared(parts(expected, Understood(("set_timer",), slots("x=1")), RULE)) == '= set_timer, · x "1"'
+    expected = ExpectedFrame(("set_timer",), None)
+    assert compared(parts(expected, UnderstandingResult(("set_timer",), slots("x=1")), RULE)) == '= set_timer, · x "1"'
 
 
 def test_values_are_compared_as_the_scenario_compares_words() -> None:
-    expected = Expected(("set_timer",), slots("duration=10 minutes"))
-    understanding = Understood(("set_timer",), slots("duration=ten minutes"))
-    assert "≠" in compared(parts(expected, understanding, Recognised(Normalisation.PLAIN)))
+    expected = ExpectedFrame(("set_timer",), slots("duration=10 minutes"))
+    understanding = UnderstandingResult(("set_timer",), slots("duration=ten minutes"))
+    assert "≠" in compared(parts(expected, understanding, RecognitionRule(Normalisation.PLAIN)))
 
 
 def test_where_the_device_told_nothing_there_are_no_parts() -> None:
-    assert parts(Expected(("set_timer",)), Understood(right=True, intents_right=True), RULE) == ()
+    assert parts(ExpectedFrame(("set_timer",)), UnderstandingResult(right=True, intents_right=True), RULE) == ()
 
 
 def test_a_frame_on_one_line_is_harmless() -> None:
@@ -146,17 +148,17 @@ def test_a_frame_on_one_line_is_harmless() -> None:
     assert written(None, None) == "nothing"
     assert written(("a", "b"), slots("x=1", "y")) == "a#b (x: 1, y)"
     assert written(("a\x1b[31m",), slots("x=\x07")) == r"a\e[31m (x: \x07)"
-    assert "\x1b" not in compared(parts(Expected(("a",)), Understood(("\x1b]0;x\x07",)), RULE))
+    assert "\x1b" not in compared(parts(ExpectedFrame(("a",)), UnderstandingResult(("\x1b]0;x\x07",)), RULE))
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (Understood(("a",), (), True, True), "understood"),
-        (Understood(("a",), (), True, False), "intents right, slots not"),
-        (Understood(("a",), (), False, False), "not understood"),
-        (Understood(), "what it understood is unknown"),
+        (UnderstandingResult(("a",), (), True, True), "understood"),
+        (UnderstandingResult(("a",), (), True, False), "intents right, slots not"),
+        (UnderstandingResult(("a",), (), False, False), "not understood"),
+        (UnderstandingResult(), "what it understood is unknown"),
     ],
 )
-def test_the_verdict_in_words(told: Understood, words: str) -> None:
+def test_the_verdict_in_words(told: UnderstandingResult, words: str) -> None:
     assert verdict_in_words(told) == words

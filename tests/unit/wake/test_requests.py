@@ -13,7 +13,7 @@ from harness.statistics.intervals import Share
 from harness.wake.reports.figures_text import request_lines
 from harness.wake.requests import (
     GapRequests,
-    RequestSeen,
+    RequestResult,
     ShortestPause,
     added,
     by_gap,
@@ -80,10 +80,10 @@ def test_unknown_requests_that_could_turn_the_verdict_leave_it_open() -> None:
 def test_requests_of_queries_and_commands_add_up_by_pause() -> None:
     seen = Counter(
         {
-            RequestSeen(500, True, False, True): 3,
-            RequestSeen(500, None, True, True): 2,
-            RequestSeen(0, False, True, False): 4,
-            RequestSeen(250, True, False, True): 0,  # taken back
+            RequestResult(500, True, False, True): 3,
+            RequestResult(500, None, True, True): 2,
+            RequestResult(0, False, True, False): 4,
+            RequestResult(250, True, False, True): 0,  # taken back
         }
     )
     requests = by_gap(seen)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from harness.dashboard.events import event_line
 from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof, Wake
-from harness.model.record import DecisionReached, EventReviewed, ReviewWord
+from harness.model.record import DecisionReached, EventReviewed, ReviewVerdict
 from harness.model.scenario import Limits, OnUndecided, Scenario, SequentialTest, Stopping, TrialKind, WakeSettings
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import Target, Trial
 from harness.report import junit
 from harness.report.junit_xml import as_xml
@@ -126,10 +126,10 @@ def test_an_event_keeps_its_row_and_its_review_when_a_better_time_arrives() -> N
     rows = session(TrialKind.AMBIENT, ((LOG, 10.0, 0.3),))
     first = rows.progress.unmatched[0]
     assert first.at.error_s == 0.3
-    rows.add(EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann"))
+    rows.add(EventReviewed(first.seq, ReviewVerdict.REAL_PERSON, "ann"))
     rows.see(woke(LED, first.at.at_s + 0.4, 0.01), None)
     (event,) = rows.progress.unmatched
-    assert (event.seq, event.word) == (first.seq, ReviewWord.REAL_PERSON)
+    assert (event.seq, event.word) == (first.seq, ReviewVerdict.REAL_PERSON)
     assert event.at.at_s == pytest.approx(first.at.at_s + 0.4)
     assert [report.source for report in event.sources] == ["led", "log"]
     assert rows.device().after_review.count == 0
@@ -384,7 +384,7 @@ def test_nothing_measured_holds_no_limit() -> None:
 
 
 def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
-    delays = latency_figures([Measured(0.1 + 0.01 * number, 0.001) for number in range(100)])
+    delays = latency_figures([MeasuredDuration(0.1 + 0.01 * number, 0.001) for number in range(100)])
     for limit_ms, holds in ((1100, True), (900, False)):
         wake = WakeProgress((DeviceWake("a", delays=delays),))
         (verdict,) = check_limits(Limits(max_wake_delay_p95_ms=limit_ms), Totals(), wake)

@@ -15,13 +15,13 @@ from harness.model.record import (
     EngineStarted,
     EventClipped,
     EventReviewed,
-    ReviewWord,
+    ReviewVerdict,
     TrialFinished,
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Opening, Recording
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.significance import Discordance
@@ -158,7 +158,7 @@ def test_differences_between_two_devices_leave_out_the_error_of_the_sound(inject
 
 
 def test_large_differences_and_errors_are_plain_numbers() -> None:
-    pair = DevicePair("kitchen", "den", Discordance(), later=latency_figures([Measured(1.2344, 0.14)] * 7))
+    pair = DevicePair("kitchen", "den", Discordance(), later=latency_figures([MeasuredDuration(1.2344, 0.14)] * 7))
     assert "woke +1234 ms after the first, median of 7 (95 % +1234 to +1234 ms, clocks ± 140 ms)" in lag(pair)
 
 
@@ -317,7 +317,7 @@ def test_self_wakes_are_told_apart_in_the_room_and_not_over_a_wire() -> None:
         assert figures.false_accepts.count == expected
         assert figures.after_review.count == expected
         if not injected:
-            assert dict(figures.events) == {ReviewWord.SELF_WAKE: 2, None: 1}
+            assert dict(figures.events) == {ReviewVerdict.SELF_WAKE: 2, None: 1}
             assert {event.why for event in rows.progress.unmatched} == {"during speech of den", ""}
 
 
@@ -340,14 +340,14 @@ def test_reviews_decide_and_can_be_taken_back() -> None:
     trial = wake_trial(1, AMBIENT)
     rows = rows_of(trial)
     first, second = rows.play(trial, [("kitchen", 10.0), ("kitchen", 20.0)])
-    rows.add(EventReviewed(first, ReviewWord.REAL_PERSON, "ann"))
-    rows.add(EventReviewed(second, ReviewWord.FALSE_ACCEPT, "ann"))
+    rows.add(EventReviewed(first, ReviewVerdict.REAL_PERSON, "ann"))
+    rows.add(EventReviewed(second, ReviewVerdict.FALSE_ACCEPT, "ann"))
     figures = rows.device()
     assert (figures.false_accepts.count, figures.after_review.count) == (2, 1)
-    assert dict(figures.events) == {ReviewWord.REAL_PERSON: 1, ReviewWord.FALSE_ACCEPT: 1}
-    rows.add(EventReviewed(first, ReviewWord.SELF_WAKE, "bob"))
+    assert dict(figures.events) == {ReviewVerdict.REAL_PERSON: 1, ReviewVerdict.FALSE_ACCEPT: 1}
+    rows.add(EventReviewed(first, ReviewVerdict.SELF_WAKE, "bob"))
     latest = next(event for event in rows.progress.unmatched if event.seq == first)
-    assert (latest.word, latest.reviewed_by) == (ReviewWord.SELF_WAKE, "bob")
+    assert (latest.word, latest.reviewed_by) == (ReviewVerdict.SELF_WAKE, "bob")
     rows.add(EventReviewed(first, None, "bob"))
     figures = rows.device()
     assert (figures.false_accepts.count, figures.after_review.count) == (2, 2)
@@ -530,7 +530,7 @@ def test_what_a_cut_off_phrase_woke_counts_nowhere() -> None:
 
 def test_the_groups_add_up_to_all_events() -> None:
     events = UnmatchedEvents()
-    cases = list(product((False, True), (False, True), (None, ReviewWord.SELF_WAKE), (False, True)))
+    cases = list(product((False, True), (False, True), (None, ReviewVerdict.SELF_WAKE), (False, True)))
     for seq, (in_vocabulary, exposed, rule, pending) in enumerate(cases):
         at = Stamp(float(seq))
         events.put(

@@ -16,7 +16,7 @@ from harness.model.record import (
     AttemptStarted,
     EngineStarted,
     EventReviewed,
-    ReviewWord,
+    ReviewVerdict,
     TrialFinished,
 )
 from harness.model.scenario import Limits, TrialKind, WakeSettings
@@ -351,10 +351,12 @@ def test_every_event_has_one_place(plays: Plays, injected: bool) -> None:
 
 
 @given(
-    plays_of, st.booleans(), st.lists(st.tuples(st.integers(0, 30), st.sampled_from([None, *ReviewWord])), max_size=6)
+    plays_of,
+    st.booleans(),
+    st.lists(st.tuples(st.integers(0, 30), st.sampled_from([None, *ReviewVerdict])), max_size=6),
 )
 def test_reviews_in_any_order_leave_counts_that_add_up(
-    plays: Plays, injected: bool, reviews: list[tuple[int, ReviewWord | None]]
+    plays: Plays, injected: bool, reviews: list[tuple[int, ReviewVerdict | None]]
 ) -> None:
     rows = session(plays, injected)
     unmatched = rows.figures.unmatched("a")

@@ -20,7 +20,7 @@ from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observe
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.time import Stamp
-from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
+from harness.model.trial import EvidenceSource, ListeningSpec, Outcome, Recognition, Target, Trial
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known
@@ -46,7 +46,7 @@ def wake_trial(
     recipe = trial.recipe
     if kind is TrialKind.AMBIENT:
         recipe = replace(recipe, query=Ambience(ambient_s, seed=1))
-    listening = Listening(kind, targets, settings, 1.0, 1.5, "" if kind is TrialKind.AMBIENT else "alexa", "cafe")
+    listening = ListeningSpec(kind, targets, settings, 1.0, 1.5, "" if kind is TrialKind.AMBIENT else "alexa", "cafe")
     return replace(trial, recipe=recipe, conditions=conditions, listening=listening)
 
 

@@ -107,7 +107,7 @@ def test_links_lead_to_where_the_site_was_last(tmp_path: Path) -> None:
         return done.output.split()[1].partition("/login#")[0]
 
     assert link() == "http://127.0.0.1:8765"
-    Invitations(path).lead_to("http://127.0.0.1:9001")
+    Invitations(path).set_address("http://127.0.0.1:9001")
     assert link() == "http://127.0.0.1:9001"
     assert link("--public-url", "https://lab.example") == "https://lab.example"
     assert link() == "https://lab.example"

@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from harness.model.errors import InputError
-from harness.web import entrance as login
-from harness.web.entrance import COOKIE, LIFE_S, MOST_BODY, MOST_REMEMBERED, TRIES, TRIES_IN_S, Brake, host_name
+from harness.web import base_site as login
+from harness.web.base_site import COOKIE, LIFE_S, MOST_BODY, MOST_REMEMBERED, TRIES, TRIES_IN_S, RateLimiter, host_name
 from harness.web.invitations import Invitations, token_digest
 from tests.unit.web.visitors import BASE, Browser, Premises, field_of, fields_of
 
@@ -130,7 +130,7 @@ def test_a_cookie_goes_on_with_the_pages(premises: Premises, monkeypatch: pytest
     assert ann.client.cookies[premises.site.cookie_name] == first
     now = time.time()
     monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + login.RENEW_S + 2)
-    monkeypatch.setattr("harness.web.entrance.time.time", lambda: now + login.RENEW_S + 2)
+    monkeypatch.setattr("harness.web.base_site.time.time", lambda: now + login.RENEW_S + 2)
     ann.page()
     assert ann.client.cookies[premises.site.cookie_name] != first
 
@@ -177,7 +177,7 @@ def test_guessing_is_braked_and_those_inside_are_not_disturbed(premises: Premise
 
 def test_the_brake_lets_go_and_knows_addresses_apart() -> None:
     now = [0.0]
-    brake = Brake(lambda: now[0])
+    brake = RateLimiter(lambda: now[0])
     for _ in range(TRIES):
         brake.failed("1.2.3.4")
     assert brake.wait_s("1.2.3.4") == TRIES_IN_S

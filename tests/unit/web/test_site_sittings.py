@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectOutcome
 from harness.model.errors import LogFull
 from harness.model.judgment import (
     Category,
@@ -22,11 +22,11 @@ from harness.model.judgment import (
 )
 from harness.model.record import EffectAnswered
 from harness.rating.items import Item
-from harness.web.seated import Readings
+from harness.web.seats import Readings
 from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
-SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectWord.RIGHT)
+SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectOutcome.RIGHT)
 """What the device itself tells of at another one."""
 
 
@@ -424,7 +424,7 @@ def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises, ann: B
         ann.press("label.correct")
     page = ann.page()
     ann.press("draft.quiet", page, comment="half")
-    premises.site.readings.maybe(0.0)
+    premises.site.readings.read_if_due(0.0)
     premises.site.readings.wait()
     assert premises.site.readings.number == 1
     again = ann.page()
@@ -439,7 +439,7 @@ def test_who_is_done_is_shown_soon_what_somebody_has_looked_at(premises: Premise
     while item_of(page := ann.page()):
         ann.press("label.correct", page)
     item = next(item for item in premises.room.items if item.waits_for_effect)
-    answer = EffectAnswered(item.subject.trial_id, item.subject.take, item.subject.attempt, EffectWord.RIGHT, "dora")
+    answer = EffectAnswered(item.subject.trial_id, item.subject.take, item.subject.attempt, EffectOutcome.RIGHT, "dora")
     premises.room.answer_effect(item, answer)
     premises.now_s += 6.0
     ann.page()

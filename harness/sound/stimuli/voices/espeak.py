@@ -65,7 +65,7 @@ class EspeakVoice:
 
     @property
     def _program(self) -> str:
-        return program.found("espeak-ng", REMEDY)
+        return program.program_path("espeak-ng", REMEDY)
 
     @cached_property
     def _languages(self) -> Mapping[str, frozenset[str]]:

@@ -77,7 +77,7 @@ class FliteVoice:
 
     @property
     def _program(self) -> str:
-        return program.found("flite", REMEDY)
+        return program.program_path("flite", REMEDY)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def parse_wav(data: bytes, engine: str) -> Waveform:
     return Waveform((pcm / 32768).astype(np.float32), sound.rate_hz)
 
 
-def found(program: str, remedy: str) -> str:
+def program_path(program: str, remedy: str) -> str:
     """The path of a program; VoiceError with the remedy if it is not installed."""
     path = shutil.which(program)
     if path is None:

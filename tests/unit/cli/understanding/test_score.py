@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
-from harness.model.record import Understood
+from harness.model.record import UnderstandingResult
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Corpus, Slot
 from harness.understanding.files.corpus_writing import write_jsonl
@@ -278,7 +278,7 @@ def test_the_first_attempt_is_scored_where_it_is_asked_for(session: Path) -> Non
 
 
 def test_values_count_beside_concepts(tmp_path: Path) -> None:
-    other = Understood(("book", "greet"), (Slot("city", "Bern"),), True, False, EvidenceSource.DEVICE)
+    other = UnderstandingResult(("book", "greet"), (Slot("city", "Bern"),), True, False, EvidenceSource.DEVICE)
     assert LYON.value == "Lyon"
     done = harness(store(tmp_path / "s", {"ann1": [(Outcome.MISHEARD, other)], "ann2": [GOOD]}))
     rows = [line.split("  ") for line in done.stdout.splitlines() if line.startswith(("SFA", "CER"))]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.foreign import ELLIPSIS, plain_text
-from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
+from harness.devices.wire.console import PROOF_EVERY_S, Console, HeartbeatThrottle
 from harness.devices.wire.mappings import observations
 from harness.model.bench import (
     BinaryFrames,
@@ -176,7 +176,7 @@ def test_a_message_is_a_heartbeat_whatever_is_in_it() -> None:
 
 @given(st.lists(st.floats(0.01, 20.0), max_size=60))
 def test_heartbeats_are_told_about_every_five_seconds_and_never_held_back_longer(gaps: list[float]) -> None:
-    pace, at_s, passes_s = ProofPace(), 0.0, [0.0]
+    pace, at_s, passes_s = HeartbeatThrottle(), 0.0, [0.0]
     assert pace.passes(ListeningProved("lamp", Stamp(0.0), Proof.HEARTBEAT))
     for gap in gaps:
         at_s += gap
@@ -188,7 +188,7 @@ def test_heartbeats_are_told_about_every_five_seconds_and_never_held_back_longer
 
 
 def test_the_first_heartbeat_after_a_start_or_a_lost_link_is_told_and_every_acknowledgement() -> None:
-    pace, beat = ProofPace(), ListeningProved("lamp", Stamp(1.0), Proof.HEARTBEAT)
+    pace, beat = HeartbeatThrottle(), ListeningProved("lamp", Stamp(1.0), Proof.HEARTBEAT)
     assert [pace.passes(beat), pace.passes(beat)] == [True, False]
     assert pace.passes(Status("lamp", Stamp(1.0), DeviceState.STARTED))
     assert [pace.passes(beat), pace.passes(beat)] == [True, False]

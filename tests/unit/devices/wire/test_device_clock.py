@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.devices.wire.device_clock import DeviceClock, PingSchedule, Sync
+from harness.devices.wire.device_clock import DeviceClock, PingResult, PingSchedule
 from harness.devices.wire.line_clock import CREDIBLE_S, DeviceTime, LineClock, read_time
 from harness.model.bench import ClockKind
 from harness.model.time import Stamp
@@ -41,7 +41,7 @@ class Device:
             return self.random.uniform(0.01, 0.05)
         return self.way_s * (1 + self.random.expovariate(2.0))
 
-    def ping(self, clock: DeviceClock, sent_s: float) -> Sync:
+    def ping(self, clock: DeviceClock, sent_s: float) -> PingResult:
         received_s = sent_s + self.way()
         answered_s = received_s + self.random.uniform(5e-6, 2e-5)
         return clock.ping(sent_s, self.read_us(received_s), self.read_us(answered_s), answered_s + self.way())
@@ -118,11 +118,11 @@ def test_times_far_from_any_ping_are_less_sure() -> None:
 def test_a_jump_begins_a_new_fit() -> None:
     device, clock = Device(0.0), DeviceClock()
     for number in range(30):
-        assert device.ping(clock, 100.0 + number) is Sync.TAKEN
+        assert device.ping(clock, 100.0 + number) is PingResult.TAKEN
     device.since_s -= 0.5
-    assert device.ping(clock, 131.0) is Sync.JUMPED
+    assert device.ping(clock, 131.0) is PingResult.JUMPED
     assert clock.host_time(device.read_us(131.0)).at_s == pytest.approx(131.0, abs=1e-4)
-    assert device.ping(clock, 132.0) is Sync.TAKEN
+    assert device.ping(clock, 132.0) is PingResult.TAKEN
 
 
 def test_a_boot_begins_a_new_fit_and_the_same_boot_does_not() -> None:
@@ -154,7 +154,7 @@ def test_times_of_many_years_keep_their_microseconds() -> None:
 )
 def test_what_cannot_be_is_not_taken(sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> None:
     clock = DeviceClock()
-    assert clock.ping(sent_s, received_us, answered_us, arrived_s) is Sync.IMPOSSIBLE
+    assert clock.ping(sent_s, received_us, answered_us, arrived_s) is PingResult.IMPOSSIBLE
     assert not clock.fitted
 
 

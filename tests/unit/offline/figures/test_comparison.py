@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.base.told_later import ToldLater
+from harness.base.lazy_sequence import LazySequence
 from harness.model.errors import InputError
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     EngineFacts,
     EngineKind,
     Evaluation,
@@ -22,7 +22,7 @@ from harness.model.offline import (
     OfflineSpot,
     Task,
 )
-from harness.model.record import EventReviewed, ReviewWord
+from harness.model.record import EventReviewed, ReviewVerdict
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
 from harness.offline.figures.comparison import (
@@ -80,7 +80,7 @@ def test_clusters_are_numbered_as_they_come() -> None:
 
 
 def test_what_is_told_later_is_a_sequence() -> None:
-    squares = ToldLater(4, lambda at: at * at)
+    squares = LazySequence(4, lambda at: at * at)
     assert (len(squares), squares[-1], list(squares[1:3]), list(squares)) == (4, 9, [1, 4], [0, 1, 4, 9])
     assert list(reversed(squares)) == [9, 4, 1, 0]
     for at in (4, -5):
@@ -258,7 +258,7 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
 
 
 def test_another_processor_is_named(tmp_path: Path) -> None:
-    of = Evaluation(Task("moonshine", "")), Counting(), EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "")
+    of = Evaluation(Task("moonshine", "")), CountingRules(), EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "")
     for name, vectors in (("a", "x86_64, AVX2"), ("b", "x86_64, AVX2, AVX-512"), ("old", "")):
         host = (("processor", "Xeon"), ("instruction set", vectors), ("threads", "1")) if vectors else ()
         header = JournalHeader(*of, lists=(), planned=1, started_s=0.0)
@@ -391,7 +391,7 @@ def test_a_phrase_that_is_in_the_recording_counts_on_neither_side() -> None:
     trial = wake_trial(1, TrialKind.AMBIENT)
     rows = rows_of(trial)
     seqs = rows.play(trial, [(DEVICE, 10.0), (DEVICE, 30.0)])
-    rows.add(EventReviewed(seqs[0], ReviewWord.STIMULUS_FAULT, "ann"))
+    rows.add(EventReviewed(seqs[0], ReviewVerdict.STIMULUS_FAULT, "ann"))
     assert compared(rows, {"p1": heard(10.4, 30.1)}).ambient.counts == Discordance(1, 0, 0)
 
 

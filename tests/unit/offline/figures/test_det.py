@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from harness.engines.settings import operating_points
-from harness.model.choices import ChosenBy
+from harness.model.choices import TargetBasis
 from harness.model.errors import LogError
-from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
+from harness.model.offline import CountingRules, FileOutcome, ListKind, ScoreTrack, SpotRule
 from harness.offline.figures.det import (
     Det,
     at_most_false_accepts,
@@ -23,7 +23,7 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.offline.figures.sweep import Aim, PointFigures, Sweep, SweepTarget, choose, figures, figures_at
+from harness.offline.figures.sweep import PointFigures, Sweep, SweepCriterion, SweepTarget, choose, figures, figures_at
 from harness.offline.reports.det import (
     FLATTERS,
     MOST_ROWS,
@@ -97,11 +97,11 @@ def test_what_is_chosen(
 def test_a_choice_by_bound_keeps_the_upper_end() -> None:
     curve = det((0.9, 60, 0), (0.8, 40, 1), (0.7, 20, 3), hours=40)
     assert at_most_false_accepts(curve, 0.1) == 2
-    assert at_most_false_accepts(curve, 0.1, ChosenBy.BOUND) == 0
+    assert at_most_false_accepts(curve, 0.1, TargetBasis.BOUND) == 0
     interval = known(garwood(0, 40))
     assert interval[1] < 0.1
     assert at_most_false_rejects(curve, 0.045) == 1
-    assert at_most_false_rejects(curve, 0.045, ChosenBy.BOUND) == 2
+    assert at_most_false_rejects(curve, 0.045, TargetBasis.BOUND) == 2
 
 
 def test_intervals_are_those_of_single_counts() -> None:
@@ -148,7 +148,7 @@ POINTS = operating_points(0.97)
 @cache
 def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
     random = np.random.default_rng(seed)
-    sweep = Sweep(Counting(), SpotRule(0.97, 16_000, 12_800), POINTS)
+    sweep = Sweep(CountingRules(), SpotRule(0.97, 16_000, 12_800), POINTS)
     for number in range(hours):
         scores = (1 / (1 + np.exp(-random.gumbel(-9, 1.2, 3600 * 33)))).astype(np.float32)
         sweep.add(FileOutcome(ListKind.OOV, number, 57_600_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
@@ -190,7 +190,7 @@ def test_a_threshold_in_the_table_is_the_very_threshold() -> None:
 def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     dev, report = sweep(1), sweep(2)
     curve, developed = Curve("reported", report.at()), Curve("development", dev.at())
-    chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
+    chosen = choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
     for name in ("a.png", "b.png", "a.svg", "b.svg"):
         draw(tmp_path / name, "an engine & <its> model", [curve, developed], POINTS, chosen)
     for ending in ("png", "svg"):
@@ -212,14 +212,14 @@ def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("files", "target"), [(1, 0.0), (3, 50.0)])
 def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, target: float) -> None:
     few = sweep(5, files=files, hours=1)
-    chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, target), few.at(), POINTS, None)
+    chosen = choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, target), few.at(), POINTS, None)
     draw(tmp_path / "few.png", "few", [Curve("list", few.at())], POINTS, chosen)
     assert (tmp_path / "few.png").stat().st_size > 10_000
 
 
 def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
     dev, report = sweep(1), sweep(2)
-    target = SweepTarget(Aim.FALSE_ACCEPTS, 3.0)
+    target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0)
     both = known(choose(target, dev.at(), POINTS, report))
     lines = list(chosen_lines(target, both))
     assert "development list" in lines[3]
@@ -230,7 +230,9 @@ def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
     assert list(chosen_lines(target, single))[-1] == FLATTERS
     assert chosen_json(target, single)["one_list"] is True
     assert "No threshold" in list(chosen_lines(target, None))[1]
-    by_bound = known(choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0, ChosenBy.BOUND), dev.at(), POINTS, report))
+    by_bound = known(
+        choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0, TargetBasis.BOUND), dev.at(), POINTS, report)
+    )
     interval = known(by_bound.chosen.per_hour_interval)
     assert interval[1] <= 3.0
     assert by_bound.chosen.threshold > both.chosen.threshold

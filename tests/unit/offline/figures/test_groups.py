@@ -7,7 +7,7 @@ import random
 import pytest
 from scipy.stats import fisher_exact
 
-from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot
+from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, OfflineSpot
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import figures
 from harness.offline.figures.groups import FileBreakdown, breakdown
@@ -17,7 +17,7 @@ from harness.statistics.intervals import Share, clopper_pearson
 from harness.statistics.voices import over_clusters
 from tests.known import known
 
-COUNTING = Counting(False, False, False, 0.0, LeadInRef.END)
+COUNTING = CountingRules(False, False, False, 0.0, LeadInRef.END)
 HOUR = 3600 * 16000
 
 

@@ -9,16 +9,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, OfflineSpot, ScoreTrack, SpotRule
+from harness.model.offline import (
+    CountingRules,
+    FileOutcome,
+    LabelledPhrase,
+    ListKind,
+    OfflineSpot,
+    ScoreTrack,
+    SpotRule,
+)
 from harness.offline.figures.counts import Key, Tally, judged
 from harness.offline.figures.groups import breakdown
-from harness.offline.figures.labelled import match_labels
+from harness.offline.figures.phrase_matching import match_labels
 from harness.offline.figures.sweep import Sweep
 from harness.offline.one_file import spots_in
 from tests.unit.offline.figures.outcomes import RATE_HZ, spot
 
 ALEXA, JARVIS = "alexa", "hey jarvis"
-BOTH = Counting(tolerance_s=0.5, phrases=(ALEXA, JARVIS))
+BOTH = CountingRules(tolerance_s=0.5, phrases=(ALEXA, JARVIS))
 
 
 def recording(labels: Sequence[LabelledPhrase], *spots: OfflineSpot, seconds: float = 3600.0) -> FileOutcome:

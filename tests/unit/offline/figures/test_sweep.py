@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError
-from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
+from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
 from harness.offline.figures.counts import Key, OfflineCounts, Tally, judged
 from harness.offline.figures.det import Det
 from harness.offline.figures.figures import figures, totals
@@ -89,7 +89,7 @@ def scored(seed: int, phrases: int = 2) -> Scored:
     return files
 
 
-def counted(files: Scored, counting: Counting, rule: SpotRule) -> OfflineCounts:
+def counted(files: Scored, counting: CountingRules, rule: SpotRule) -> OfflineCounts:
     tally = Tally(counting)
     for file_outcome, tracks in files:
         file_spots = tuple(spot for track in tracks for spot in spots(track, rule))
@@ -97,14 +97,14 @@ def counted(files: Scored, counting: Counting, rule: SpotRule) -> OfflineCounts:
     return tally.counts
 
 
-def swept(files: Scored, counting: Counting, rule: SpotRule, most: int = 2_000_000) -> Sweep:
+def swept(files: Scored, counting: CountingRules, rule: SpotRule, most: int = 2_000_000) -> Sweep:
     sweep = Sweep(counting, rule, POINTS, most)
     for file_outcome, tracks in files:
         sweep.add(file_outcome, tracks)
     return sweep
 
 
-def settings() -> Iterator[tuple[Counting, SpotRule]]:
+def settings() -> Iterator[tuple[CountingRules, SpotRule]]:
     for lead_in_ref in LeadInRef:
         for with_u in (False, True):
             for lead_in_ms, refractory_ms, spot_ms in (
@@ -113,12 +113,12 @@ def settings() -> Iterator[tuple[Counting, SpotRule]]:
                 (300, 0, 0),
                 (1500, 3000, 9000),
             ):
-                counting = Counting(count_in_vocabulary=with_u, lead_in_ms=lead_in_ms, lead_in_ref=lead_in_ref)
+                counting = CountingRules(count_in_vocabulary=with_u, lead_in_ms=lead_in_ms, lead_in_ref=lead_in_ref)
                 yield counting, SpotRule(0.97, refractory_ms * 16, spot_ms * 16)
 
 
 @pytest.mark.parametrize(("counting", "rule"), tuple(settings()))
-def test_all_operating_points_are_counted_as_the_log_counts(counting: Counting, rule: SpotRule) -> None:
+def test_all_operating_points_are_counted_as_the_log_counts(counting: CountingRules, rule: SpotRule) -> None:
     files = scored(1)
     sweep = swept(files, counting, rule)
     for point in POINTS:
@@ -133,7 +133,7 @@ def test_all_operating_points_are_counted_as_the_log_counts(counting: Counting, 
 
 
 def test_every_threshold_is_counted_as_the_log_counts() -> None:
-    counting, rule = Counting(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
+    counting, rule = CountingRules(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
     files = scored(2, phrases=1)
     curve = swept(files, counting, rule).at()
     assert len(curve) > 50
@@ -146,7 +146,7 @@ def test_every_threshold_is_counted_as_the_log_counts() -> None:
 
 
 def test_too_many_values_for_all_leave_operating_points_exact() -> None:
-    counting, rule = Counting(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
+    counting, rule = CountingRules(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
     own = np.array([point.threshold for point in POINTS], np.float32)
     exact, coarse = swept(scored(3), counting, rule).at(own), swept(scored(3), counting, rule, most=10).at(own)
     for name in ("misses", "false_accepts", "hours"):
@@ -154,7 +154,7 @@ def test_too_many_values_for_all_leave_operating_points_exact() -> None:
 
 
 def test_without_files_there_is_nothing_to_divide_by() -> None:
-    curve: Det = Sweep(Counting(), SpotRule(0.5, 16_000, 12_800), POINTS).at()
+    curve: Det = Sweep(CountingRules(), SpotRule(0.5, 16_000, 12_800), POINTS).at()
     assert not curve.has_rejects
     assert not curve.has_accepts
     assert len(curve) == 21
@@ -163,19 +163,19 @@ def test_without_files_there_is_nothing_to_divide_by() -> None:
 
 def test_files_with_a_reference_are_refused() -> None:
     with pytest.raises(InputError, match="wake phrases"):
-        Sweep(Counting(), SpotRule(0.5, 1, 1)).add(FileOutcome(ListKind.REFERENCED, 0, 1, 1, 1), ())
+        Sweep(CountingRules(), SpotRule(0.5, 1, 1)).add(FileOutcome(ListKind.REFERENCED, 0, 1, 1, 1), ())
 
 
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
 EARLY, GOOD, LATER = spot(0.2, 0.8), spot(1.2, 1.9), spot(3.0, 3.5)
-DEFAULT = Counting()
-FROM_START = Counting(lead_in_ref=LeadInRef.START)
-WORDS = Counting(words=True, lead_in_ms=0)
-PLAIN = Counting(normalise=True)
-PLAIN_WORDS = Counting(words=True, normalise=True, lead_in_ms=0)
+DEFAULT = CountingRules()
+FROM_START = CountingRules(lead_in_ref=LeadInRef.START)
+WORDS = CountingRules(words=True, lead_in_ms=0)
+PLAIN = CountingRules(normalise=True)
+PLAIN_WORDS = CountingRules(words=True, normalise=True, lead_in_ms=0)
 
 
-def keys(of: FileOutcome, counting: Counting = DEFAULT) -> str:
+def keys(of: FileOutcome, counting: CountingRules = DEFAULT) -> str:
     return " ".join(fact.key.value for fact in judged(of, counting).facts)
 
 
@@ -192,7 +192,7 @@ def keys(of: FileOutcome, counting: Counting = DEFAULT) -> str:
         pytest.param(outcome(INV, spot(0.5, 1.2)), DEFAULT, "INVTA", id="ruling 2: by its end"),
         pytest.param(outcome(INV, spot(0.5, 1.2)), FROM_START, "INVFA INVFR", id="ruling 2: by its start"),
         pytest.param(outcome(INV, spot(0.5, 1.0)), DEFAULT, "INVTA", id="the lead-in ends before its last moment"),
-        pytest.param(outcome(INV, EARLY), Counting(lead_in_ms=0), "INVTA", id="no lead-in"),
+        pytest.param(outcome(INV, EARLY), CountingRules(lead_in_ms=0), "INVTA", id="no lead-in"),
         pytest.param(outcome(INV, spot(1.2, 1.9, "another")), DEFAULT, "INVTA", id="ruling 5: any phrase with -i"),
         pytest.param(outcome(INV, spot(3.8, 4.3)), DEFAULT, "INVTA", id="ruling 9: from the flush at the end"),
         pytest.param(outcome(OOV, EARLY, GOOD), DEFAULT, "OOVFA OOVFA", id="every spot"),
@@ -230,13 +230,13 @@ def keys(of: FileOutcome, counting: Counting = DEFAULT) -> str:
         pytest.param(outcome(REF, said=said("thank you"), reference=""), WORDS, "STTSB", id="words out of silence"),
     ],
 )
-def test_lines_of_an_outcome(of: FileOutcome, counting: Counting, wanted: str) -> None:
+def test_lines_of_an_outcome(of: FileOutcome, counting: CountingRules, wanted: str) -> None:
     assert keys(of, counting) == wanted
 
 
 def test_u_changes_what_counts_and_no_line() -> None:
     of = outcome(INV, EARLY, GOOD)
-    assert keys(of) == keys(of, Counting(count_in_vocabulary=True)) == "INVFA INVTA INVTX"
+    assert keys(of) == keys(of, CountingRules(count_in_vocabulary=True)) == "INVFA INVTA INVTX"
 
 
 def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:
@@ -258,11 +258,11 @@ def test_a_lead_in_is_exact_at_any_rate() -> None:
     assert keys(outcome(INV, seconds=44_099 / 44_100, rate_hz=44_100)) == "REJECT"
 
 
-WITH_U = Counting(count_in_vocabulary=True)
+WITH_U = CountingRules(count_in_vocabulary=True)
 
 
-def counts_of(outcomes: list[FileOutcome], counting: Counting | None = None) -> OfflineCounts:
-    tally = Tally(counting or Counting())
+def counts_of(outcomes: list[FileOutcome], counting: CountingRules | None = None) -> OfflineCounts:
+    tally = Tally(counting or CountingRules())
     for file_outcome in outcomes:
         tally.add(file_outcome)
     return tally.counts
@@ -279,9 +279,9 @@ def test_in_vocabulary_sound_that_is_no_true_accept_is_exposure_with_u() -> None
     counts = counts_of(outcomes, WITH_U)
     assert (counts.inv_ms, counts.oov_ms, counts.inv_oov_ms) == (9000, 10_000, 8500)
     assert counts.exposure_hours(WITH_U) == pytest.approx(18.5 / 3600)
-    assert counts.exposure_hours(Counting()) == pytest.approx(10 / 3600)
+    assert counts.exposure_hours(CountingRules()) == pytest.approx(10 / 3600)
     assert totals(counts, WITH_U)["FACOUNT"] == 2
-    assert totals(counts, Counting())["FACOUNT"] == 1
+    assert totals(counts, CountingRules())["FACOUNT"] == 1
     assert totals(counts, WITH_U)["FARATE"] == pytest.approx(2 / 18.5 * 3600)
 
 
@@ -302,13 +302,13 @@ def test_rejected_files_are_out_of_everything() -> None:
     rejects = [outcome(kind, spot(1.2, 2), rejected=reason) for kind in (INV, OOV) for reason in RejectReason]
     counts = counts_of(usable + rejects)
     assert counts.rejected_files == len(rejects)
-    assert totals(counts, Counting()) == totals(counts_of(usable), Counting())
+    assert totals(counts, CountingRules()) == totals(counts_of(usable), CountingRules())
     assert (counts.inv_files, counts.oov_files, counts.inv_ms, counts.oov_ms) == (1, 1, 4000, 4000)
 
 
 def test_over_nothing_there_is_no_total() -> None:
-    assert totals(OfflineCounts(), Counting()) == {}
-    none = figures(Tally(Counting()), Counting())
+    assert totals(OfflineCounts(), CountingRules()) == {}
+    none = figures(Tally(CountingRules()), CountingRules())
     assert none.false_accepts is none.false_rejects is none.word_errors is none.clustering is None
-    silence = counts_of([outcome(REF, reference="")], Counting(words=True, lead_in_ms=0))
-    assert "WER" not in totals(silence, Counting(words=True))
+    silence = counts_of([outcome(REF, reference="")], CountingRules(words=True, lead_in_ms=0))
+    assert "WER" not in totals(silence, CountingRules(words=True))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.offline import (
-    Counting,
+    CountingRules,
     EngineFacts,
     EngineKind,
     Evaluation,
@@ -51,7 +51,7 @@ FACTS = EngineFacts(
 )  # fmt: skip
 
 
-def header(counting: Counting, planned: int = 0, shard: Shard | None = None) -> JournalHeader:
+def header(counting: CountingRules, planned: int = 0, shard: Shard | None = None) -> JournalHeader:
     return JournalHeader(
         Evaluation(Task("microwakeword", "alexa", (("operating-point", "10"),))),
         counting,
@@ -67,16 +67,16 @@ def header(counting: Counting, planned: int = 0, shard: Shard | None = None) -> 
     )
 
 
-def run(counting: Counting, outcomes: int, planned: int | None = None, duration_s: float = 2.0) -> EvaluationRun:
+def run(counting: CountingRules, outcomes: int, planned: int | None = None, duration_s: float = 2.0) -> EvaluationRun:
     return EvaluationRun(
         header(counting, outcomes if planned is None else planned), outcomes, 1_709_287_202.1, duration_s
     )
 
 
-def written(outcomes: Sequence[FileOutcome], counting: Counting | None = None) -> tuple[str, Figures]:
+def written(outcomes: Sequence[FileOutcome], counting: CountingRules | None = None) -> tuple[str, Figures]:
     stream = io.StringIO()
     named = [JournalledOutcome(outcome, f"{outcome.kind.value}{at}.wav") for at, outcome in enumerate(outcomes)]
-    figures = write_log(stream, run(counting or Counting(), len(outcomes)), named)
+    figures = write_log(stream, run(counting or CountingRules(), len(outcomes)), named)
     return stream.getvalue(), figures
 
 
@@ -84,7 +84,7 @@ def events(text: str) -> list[str]:
     return [line for line in text.splitlines() if re.match(r"(INV|OOV|CMD|STT)[A-Z]{2}|REJECT|ERROR", line)]
 
 
-PLAIN, WORDS = Counting(), Counting(words=True, lead_in_ms=0)
+PLAIN, WORDS = CountingRules(), CountingRules(words=True, lead_in_ms=0)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ PLAIN, WORDS = Counting(), Counting(words=True, lead_in_ms=0)
          ['REJECT "f" wrong rate x-detail="48000 Hz, and the engine wants 16000"']),
         (outcome(INV, rejected=RejectReason.CRASH, error="signal 11"), PLAIN,
          ['ERROR "f": signal 11', 'REJECT "f" engine crash']),
-        (outcome(REF, said=said("a b"), reference="."), Counting(normalise=True),
+        (outcome(REF, said=said("a b"), reference="."), CountingRules(normalise=True),
          ['REJECT "f" unreadable reference x-detail="it has no words"']),
         *((outcome(INV, rejected=reason), PLAIN, [f'REJECT "f" {reason.value}']) for reason in RejectReason),
     ],
 )  # fmt: skip
-def test_each_key_has_its_form(of: FileOutcome, counting: Counting, wanted: list[str]) -> None:
+def test_each_key_has_its_form(of: FileOutcome, counting: CountingRules, wanted: list[str]) -> None:
     stream = io.StringIO()
     write_log(stream, run(counting, 1), [JournalledOutcome(of, "f")])
     assert events(stream.getvalue()) == wanted
@@ -131,7 +131,7 @@ def test_info_lines() -> None:
             outcome(OOV, spot(1, 2), seconds=3600.25),
             outcome(OOV, rejected=RejectReason.EMPTY),
         ],
-        Counting(count_in_vocabulary=True),
+        CountingRules(count_in_vocabulary=True),
     )
     for line in (DATA / "info_lines.txt").read_text(encoding="utf-8").splitlines():
         assert line in text.splitlines()
@@ -145,7 +145,7 @@ def test_info_lines() -> None:
 def test_word_totals() -> None:
     text, figures = written(
         [outcome(REF, said=said("a c"), reference="a b"), outcome(REF, reference="c d e")],
-        Counting(words=True, lead_in_ms=0),
+        CountingRules(words=True, lead_in_ms=0),
     )
     totals = text[text.index("FRCOUNT") :]
     assert totals == (
@@ -162,7 +162,7 @@ def test_the_percentage_of_commands_is_of_all_that_went_wrong() -> None:
         outcome(REF, reference="on")
     ]
     _, figures = written(of)
-    assert summary_line(run(Counting(), 4), figures).endswith("0 FA n/a/hr, 75.00% FR, 1 TA, 8.0x RT")
+    assert summary_line(run(CountingRules(), 4), figures).endswith("0 FA n/a/hr, 75.00% FR, 1 TA, 8.0x RT")
 
 
 def test_console_lines_have_the_manuals_forms() -> None:
@@ -185,7 +185,7 @@ def test_console_lines_have_the_manuals_forms() -> None:
 
 def test_a_partial_log_says_so_and_a_shard_which() -> None:
     stream = io.StringIO()
-    part = EvaluationRun(header(Counting(), 9, Shard(2, 3)), 1, 0.0, 1.0)
+    part = EvaluationRun(header(CountingRules(), 9, Shard(2, 3)), 1, 0.0, 1.0)
     figures = write_log(stream, part, [JournalledOutcome(outcome(INV, spot(1.2, 1.9)), "a.wav")])
     assert "INFO x-partial 1 of 9 files\n" in stream.getvalue()
     assert "INFO x-shard 2/3\n" in stream.getvalue()
@@ -194,7 +194,7 @@ def test_a_partial_log_says_so_and_a_shard_which() -> None:
 
 def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
     files = [outcome(OOV, spot(5, 6)), *(outcome(INV, spot(1.2, 1.9)) for _ in range(5))]
-    with Journal.create(tmp_path / "a.jsonl", header(Counting(), 6)) as journal:
+    with Journal.create(tmp_path / "a.jsonl", header(CountingRules(), 6)) as journal:
         for file in reversed(files):
             journal.append(file, f"{file.kind.value}-{file.number}")
         journal.close(JournalMark.COMPLETE)
@@ -207,7 +207,7 @@ def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
 
 def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path: Path) -> None:
     now = [100.0]
-    journal = Journal.create(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
+    journal = Journal.create(tmp_path / "a.jsonl", header(CountingRules(), 9), lambda: now[0])
     now[0] += 4e-6
     journal.append(outcome(OOV, seconds=93.016), "a.wav")
     journal.abandon()
@@ -215,7 +215,7 @@ def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path:
     assert "real-time-factor" not in log_text
     assert summary_text.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA, n/ax RT")
     now[0] = 200.0
-    journal = Journal.reopen(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
+    journal = Journal.reopen(tmp_path / "a.jsonl", header(CountingRules(), 9), lambda: now[0])
     now[0] += 10
     journal.append(FileOutcome(OOV, 7, 16_000 * 500, 16_000, 16_000), "b.wav")
     journal.lost("a worker was ended by SIGKILL at c.wav")
@@ -240,7 +240,7 @@ def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
         outcome(OOV, rejected=RejectReason.HANG, error="no answer"),
     ]
     _, figures = written(of)
-    report = summary_json(run(Counting(), 3), figures)
+    report = summary_json(run(CountingRules(), 3), figures)
     assert report["samples"]["oov"] == {"16000": 160_000, "44100": 44_101}
     assert report["totals"]["FACOUNT"] == 1
     assert report["totals"]["FRRATIO"] is None
@@ -273,13 +273,13 @@ outcomes = st.lists(
     max_size=12,
 )
 countings = st.one_of(
-    st.builds(Counting, st.booleans(), st.booleans(), st.just(False), st.sampled_from([0.0, 1000.0])),
-    st.builds(Counting, st.just(False), st.booleans(), st.just(True), st.just(0.0)),
+    st.builds(CountingRules, st.booleans(), st.booleans(), st.just(False), st.sampled_from([0.0, 1000.0])),
+    st.builds(CountingRules, st.just(False), st.booleans(), st.just(True), st.just(0.0)),
 )
 
 
 @given(outcomes, countings)
-def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], counting: Counting) -> None:
+def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], counting: CountingRules) -> None:
     text, figures = written(of, counting)
     back = read(text)
     assert differences(back) == ()

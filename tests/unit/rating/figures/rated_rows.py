@@ -11,7 +11,7 @@ import numpy as np
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import SessionStarted
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged import RatedTrial, judged_in, rated_in, rows_asked_for
+from harness.rating.figures.judged_responses import RatedTrial, judged_in, rated_in, rows_asked_for
 from harness.session.figures.progress import Progress, SessionFigures
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 

@@ -11,7 +11,14 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import MemoryPart, Outcome, Recognition
 from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, RaterFigures, agreement_figures
-from harness.rating.figures.judged import Basis, Fate, judged_in, rated_in, read_sessions, rows_asked_for
+from harness.rating.figures.judged_responses import (
+    Basis,
+    QueryOutcome,
+    judged_in,
+    rated_in,
+    read_sessions,
+    rows_asked_for,
+)
 from harness.statistics.intervals import Share
 from tests.judged_sessions import WALL_S, answers, clips_of, give, judged, store_session
 from tests.unit.rating.figures.rated_rows import Case, progress_of, rated
@@ -214,30 +221,30 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
 @pytest.mark.parametrize(
     ("case", "fate"),
     [
-        (Case("t", outcome=None), Fate.NOT_PLAYED),
-        (Case("t", outcome=Outcome.INTERRUPTED), Fate.NOT_TESTED),
-        (Case("t", outcome=Outcome.SKIPPED), Fate.NOT_TESTED),
-        (Case("t", outcome=Outcome.ABORTED), Fate.NOT_TESTED),
-        (Case("t", outcome=Outcome.NO_WAKE, recognition=Recognition.NO), Fate.NOT_RECOGNISED),
-        (Case("t", outcome=Outcome.MISHEARD, recognition=Recognition.NO), Fate.NOT_RECOGNISED),
-        (Case("t", outcome=Outcome.NO_RESPONSE, recognition=Recognition.UNKNOWN), Fate.NOT_RECOGNISED),
-        (Case("t", outcome=Outcome.NO_RESPONSE, recognition=Recognition.YES), Fate.SILENT),
-        (Case("t", outcome=Outcome.NO_RESPONSE, recognition=Recognition.NOT_ASSESSED), Fate.SILENT),
-        (Case("t", outcome=Outcome.INCONCLUSIVE, recognition=Recognition.UNKNOWN), Fate.INCONCLUSIVE),
-        (Case("t", recorded=False), Fate.NO_RECORDING),
-        (Case("t"), Fate.UNJUDGED),
-        (Case("t", {"ann": SKIPPED}), Fate.SKIPPED),
-        (Case("t", {"ann": HELD, "bo": SKIPPED}), Fate.HELD),
-        (Case("t", {"ann": HELD, "bo": FLAGGED}), Fate.FLAGGED),
-        (Case("t", {"ann": CORRECT, "bo": W}), Fate.DISPUTED),
-        (Case("t", {"ann": CORRECT, "bo": HELD}), Fate.CATEGORY),
-        (Case("t", {"ann": W}, outcome=Outcome.LATE), Fate.CATEGORY),
+        (Case("t", outcome=None), QueryOutcome.NOT_PLAYED),
+        (Case("t", outcome=Outcome.INTERRUPTED), QueryOutcome.NOT_TESTED),
+        (Case("t", outcome=Outcome.SKIPPED), QueryOutcome.NOT_TESTED),
+        (Case("t", outcome=Outcome.ABORTED), QueryOutcome.NOT_TESTED),
+        (Case("t", outcome=Outcome.NO_WAKE, recognition=Recognition.NO), QueryOutcome.NOT_RECOGNISED),
+        (Case("t", outcome=Outcome.MISHEARD, recognition=Recognition.NO), QueryOutcome.NOT_RECOGNISED),
+        (Case("t", outcome=Outcome.NO_RESPONSE, recognition=Recognition.UNKNOWN), QueryOutcome.NOT_RECOGNISED),
+        (Case("t", outcome=Outcome.NO_RESPONSE, recognition=Recognition.YES), QueryOutcome.SILENT),
+        (Case("t", outcome=Outcome.NO_RESPONSE, recognition=Recognition.NOT_ASSESSED), QueryOutcome.SILENT),
+        (Case("t", outcome=Outcome.INCONCLUSIVE, recognition=Recognition.UNKNOWN), QueryOutcome.INCONCLUSIVE),
+        (Case("t", recorded=False), QueryOutcome.NO_RECORDING),
+        (Case("t"), QueryOutcome.UNJUDGED),
+        (Case("t", {"ann": SKIPPED}), QueryOutcome.SKIPPED),
+        (Case("t", {"ann": HELD, "bo": SKIPPED}), QueryOutcome.HELD),
+        (Case("t", {"ann": HELD, "bo": FLAGGED}), QueryOutcome.FLAGGED),
+        (Case("t", {"ann": CORRECT, "bo": W}), QueryOutcome.DISPUTED),
+        (Case("t", {"ann": CORRECT, "bo": HELD}), QueryOutcome.CATEGORY),
+        (Case("t", {"ann": W}, outcome=Outcome.LATE), QueryOutcome.CATEGORY),
     ],
 )
-def test_every_query_has_one_end(case: Case, fate: Fate) -> None:
+def test_every_query_has_one_end(case: Case, fate: QueryOutcome) -> None:
     (trial,) = rated(case)
     assert trial.fate is fate
-    assert (trial.category is not None) == (fate is Fate.CATEGORY) == (trial.basis is not None)
+    assert (trial.category is not None) == (fate is QueryOutcome.CATEGORY) == (trial.basis is not None)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +269,7 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
 
 def test_two_raters_who_differ_are_no_consensus_and_three_who_all_differ_are_none_either() -> None:
     both = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
-    assert [trial.fate for trial in both] == [Fate.DISPUTED, Fate.DISPUTED]
+    assert [trial.fate for trial in both] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
     # However well they agree elsewhere.
     others = [
         Case(f"o{n}", {"ann": category, "bo": category, "cy": category})
@@ -271,7 +278,7 @@ def test_two_raters_who_differ_are_no_consensus_and_three_who_all_differ_are_non
     differing = rated(
         Case("t", {"ann": CORRECT, "bo": W, "cy": A}), Case("u", {"ann": CORRECT, "bo": CORRECT, "cy": A}), *others
     )
-    assert [trial.fate for trial in differing[:2]] == [Fate.DISPUTED, Fate.CATEGORY]
+    assert [trial.fate for trial in differing[:2]] == [QueryOutcome.DISPUTED, QueryOutcome.CATEGORY]
 
 
 def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.choices import Grouping, Parting, Reading
+from harness.model.choices import Grouping, Reading, ResultGrouping
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
 from harness.rating.figures.categories import (
@@ -21,7 +21,7 @@ from harness.rating.figures.categories import (
     grouped,
     reprompts_of,
 )
-from harness.rating.figures.judged import Basis, Fate, RatedTrial
+from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.statistics.intervals import wilson
 from harness.statistics.significance import Discordance, mcnemar
 from tests.unit.rating.figures.rated_rows import Case, rated
@@ -68,7 +68,7 @@ def test_the_funnel_adds_up() -> None:
     assert stages == (12, 10, 7, 6, 3, 2)
     assert figures.unassessed == 1
     assert dict(figures.bases)[Basis.ALONE] == dict(figures.bases)[Basis.UNANIMOUS] == 1
-    assert figures.count(Fate.NOT_RECOGNISED) == 2
+    assert figures.count(QueryOutcome.NOT_RECOGNISED) == 2
 
 
 def test_queries_asked_once_have_wilson_intervals() -> None:
@@ -140,11 +140,11 @@ def test_groups_and_crossed_tables_have_the_labels_of_the_matrix() -> None:
         Case("d", outcome=Outcome.NO_WAKE, recognition=Recognition.NO),
     )
     labels = {by: [label for label, _ in grouped(trials, by)] for by in PARTINGS.values()}
-    assert labels[Parting.DEVICE] == ["kitchen", "radio"]
-    assert labels[Parting.CLASS] == ["lists", "time", ""]
-    assert labels[Parting.ATTEMPTS] == ["1", "2", "3 or more", ""]
+    assert labels[ResultGrouping.DEVICE] == ["kitchen", "radio"]
+    assert labels[ResultGrouping.CLASS] == ["lists", "time", ""]
+    assert labels[ResultGrouping.ATTEMPTS] == ["1", "2", "3 or more", ""]
     assert labels[Grouping.LEVEL] == ["-26", "-9"]
-    table = crossed(trials, Parting.DEVICE, Parting.CLASS)
+    table = crossed(trials, ResultGrouping.DEVICE, ResultGrouping.CLASS)
     assert [[cell.planned if cell else None for cell in row] for row in table.cells] == [[None, 1, 2], [1, None, None]]
 
 
@@ -184,9 +184,9 @@ def cases(draw: st.DrawFn, prefix: str) -> list[Case]:
 def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[Case], second: list[Case]) -> None:
     first_trials, other = rated(*first), rated(*second, session_id="s2")
     whole = figures_of((*first_trials, *other))
-    by_device = [figures_of(trials) for _, trials in grouped((*first_trials, *other), Parting.DEVICE)]
+    by_device = [figures_of(trials) for _, trials in grouped((*first_trials, *other), ResultGrouping.DEVICE)]
     for parts in ([figures_of(first_trials), figures_of(other)], by_device):
-        for fate in Fate:
+        for fate in QueryOutcome:
             assert whole.count(fate) == sum(part.count(fate) for part in parts)
         for reading in Reading:
             for category in Category:

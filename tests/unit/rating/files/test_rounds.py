@@ -30,7 +30,7 @@ from harness.model.judgment import (
     TranscriptPolicy,
 )
 from harness.rating.exercises import BUILT_IN_EXERCISES
-from harness.rating.files.reading import LONGEST_CELL, ReadJudgments, WrittenJudgment, format_of, read_judgments
+from harness.rating.files.reading import LONGEST_CELL, JudgmentFile, ParsedJudgment, format_of, read_judgments
 from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_training, read_round
 
 TRAINING = """
@@ -287,13 +287,13 @@ WORDS = {
 HEAD = "trial,rater,category"
 
 
-def read(tmp_path: Path, content: str | bytes, kind: Format = Format.CSV, **names: str) -> ReadJudgments:
+def read(tmp_path: Path, content: str | bytes, kind: Format = Format.CSV, **names: str) -> JudgmentFile:
     path = tmp_path / f"f.{kind.value}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_judgments(path, kind, WORDS, names)
 
 
-def only(tmp_path: Path, content: str, kind: Format = Format.CSV, **names: str) -> WrittenJudgment:
+def only(tmp_path: Path, content: str, kind: Format = Format.CSV, **names: str) -> ParsedJudgment:
     judgments = read(tmp_path, content, kind, **names)
     assert judgments.problems == ()
     (row,) = judgments.rows

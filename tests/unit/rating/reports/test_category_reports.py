@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.text_table import width_of
-from harness.model.choices import Parting
+from harness.model.choices import ResultGrouping
 from harness.model.judgment import Category
-from harness.rating.figures.judged import Fate
+from harness.rating.figures.judged_responses import QueryOutcome
 from harness.rating.reports.categories import CategoryReport, Selection
 from harness.rating.reports.category_page import page, write_html
 from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, report_lines, stages
@@ -40,7 +40,7 @@ def test_the_funnel_adds_up_on_screen() -> None:
         else:
             assert count == left, name
     assert dict(funnel)["  disputed"] == dict(funnel)["  held"] == 1
-    assert {fate for _, fates, _ in FUNNEL for fate in fates} == set(Fate) - {Fate.CATEGORY}
+    assert {fate for _, fates, _ in FUNNEL for fate in fates} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
 
 
 def test_both_readings_stand_beside_each_other() -> None:
@@ -77,7 +77,7 @@ def test_disputed_responses_are_listed_with_what_was_said() -> None:
 
 
 def test_asked_groupings_are_shown_even_of_one_label() -> None:
-    selection = Selection(by=(Parting.QUERY, Parting.SESSION))
+    selection = Selection(by=(ResultGrouping.QUERY, ResultGrouping.SESSION))
     text = lines(reported([Case("a", {"ann": C}), Case("b", {"ann": W})], selection))
     assert [line.split()[1] for line in text if line.startswith("by ")] == ["query"] * 2 + ["session"] * 2 + [
         "query",
@@ -94,7 +94,7 @@ def test_wrong_is_compared_under_both_readings() -> None:
 def test_a_group_of_one_query_says_too_few_instead_of_an_interval() -> None:
     again = [Case(f"a{n}", {"ann": C}, query="a", query_class="time") for n in range(4)]
     others = [Case(f"b{n}", {"ann": W}, query_class="lists") for n in range(4)]
-    report = reported([*again, *others], Selection(by=(Parting.CLASS,)))
+    report = reported([*again, *others], Selection(by=(ResultGrouping.CLASS,)))
     (time,) = [line for line in lines(report) if re.match(r"time\s+100 ", line) and "1.00" not in line]
     (lists,) = [line for line in lines(report) if re.match(r"lists\s+0\.00 ", line)]
     assert time.count("too few") == 3

@@ -19,10 +19,10 @@ from harness.model.observation import LinkLost
 from harness.model.record import Entry, FaultMet, Observed, Paused, PowerSwitched, Record, Resumed
 from harness.model.time import Stamp
 from harness.session.engine import notify
-from harness.session.engine.notify import Notifier, SoFar, deliver, demand_ready
+from harness.session.engine.notify import Notifier, SessionSnapshot, deliver, demand_ready
 from tests.seen import until
 
-SO_FAR = SoFar(60, 12, (("responded", 11), ("interrupted", 1)), ("finished 12 of 60",))
+SO_FAR = SessionSnapshot(60, 12, (("responded", 11), ("interrupted", 1)), ("finished 12 of 60",))
 MESSAGE = {"event": "paused", "subject": "night: the run is paused", "text": "night: the run is paused."}
 
 
@@ -140,7 +140,7 @@ class Run:
 def test_a_pause_is_told_once_with_its_reason_and_the_counts(hook: Hook) -> None:
     run = Run(Notify(webhook=hook.address, on=(NotifyOn.PAUSED, NotifyOn.RESUMED)))
     run.row(Paused("speaker is lost", "on_fault"), 1_800_000_000.0)
-    run.notifier.showed(StateChanged(StateWord.PAUSED, 1.0, reason="speaker is lost"))
+    run.notifier.state_changed(StateChanged(StateWord.PAUSED, 1.0, reason="speaker is lost"))
     run.row(Resumed("on_fault: speaker is back"))
     run.notifier.close(Goodbye(0, ""))
     paused, resumed = hook.posted
@@ -163,7 +163,7 @@ def test_a_pause_is_told_once_with_its_reason_and_the_counts(hook: Hook) -> None
 
 def test_a_full_disk_is_told_before_its_rows_can_be_written(hook: Hook) -> None:
     run = Run(Notify(webhook=hook.address))
-    run.notifier.showed(StateChanged(StateWord.PAUSED, 1.0, reason="disk full: no space"))
+    run.notifier.state_changed(StateChanged(StateWord.PAUSED, 1.0, reason="disk full: no space"))
     until(lambda: hook.posted)
     assert hook.posted[0]["why"] == "disk full: no space"
     run.notifier.close(Goodbye(3, "stopped"))

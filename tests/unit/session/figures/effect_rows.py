@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from harness.model.bench import ObservationKind
-from harness.model.effect import EffectCheck, EffectEvidence, EffectWord, StateWanted
+from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, StateWanted
 from harness.model.observation import StateTold, StimulusStarted
 from harness.model.record import (
     AttemptFinished,
@@ -89,5 +89,5 @@ def effects_in(
     return rows.evidence(answers, zone)
 
 
-def answer(word: EffectWord, at_s: float = 100.0, by: str = "ann", detail: str = "") -> Entry:
+def answer(word: EffectOutcome, at_s: float = 100.0, by: str = "ann", detail: str = "") -> Entry:
     return Entry(1, 0, 0.0, WALL_S + at_s, EffectAnswered("t1", 1, 1, word, by, detail))

@@ -18,11 +18,11 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
-    Understood,
+    UnderstandingResult,
 )
-from harness.model.scenario import Evidence, Recognised, RepromptRule
+from harness.model.scenario import Evidence, RecognitionRule, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 
 
@@ -37,7 +37,7 @@ def planned(number: int, text: str = "what time is it", trial_id: str = "", devi
         recipe=StimulusRecipe(SpokenText(text), SpokenText("okay nabu"), VoiceSpec()),
         reference=text,
         alternatives=(),
-        recognised=Recognised(),
+        recognised=RecognitionRule(),
         evidence=Evidence.AUTO,
         reprompt=RepromptRule(),
         close_dialogue=None,
@@ -87,7 +87,7 @@ class Rows:
         text: str | None = None,
         heard: str | None = None,
         evidence: EvidenceSource = EvidenceSource.DEVICE,
-        understood: Understood | None = None,
+        understood: UnderstandingResult | None = None,
         disturbed: str = "",
     ) -> None:
         self.add(AttemptStarted(trial_id, take, attempt, f"p{len(self.entries)}", "c", 0.5, 1.5, 1.6, None), 1.0)
@@ -106,8 +106,8 @@ class Rows:
                 recognition,
                 evidence,
                 heard=heard,
-                latency=None if latency_s is None else Measured(latency_s, error_s),
-                length=None if clip is None else Measured(clip.duration_s, error_s),
+                latency=None if latency_s is None else MeasuredDuration(latency_s, error_s),
+                length=None if clip is None else MeasuredDuration(clip.duration_s, error_s),
                 understood=understood,
                 disturbed=disturbed,
             ),

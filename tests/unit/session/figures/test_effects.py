@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from harness.model.effect import EffectCheck, EffectSource, EffectWord, StateWanted
+from harness.model.effect import EffectCheck, EffectOutcome, EffectSource, StateWanted
 from harness.model.observation import LinkLost, StimulusHeard
 from harness.model.record import (
     AttemptFinished,
@@ -35,58 +35,58 @@ from tests.unit.session.figures.rows import clip_of
 @pytest.mark.parametrize(
     ("told_s", "word"),
     [
-        (0.5, EffectWord.WRONG),  # retained, or told before: it was so already
-        (2.9, EffectWord.WRONG),
-        (2.995, EffectWord.RIGHT),  # within the error of its stamp
-        (10.9, EffectWord.RIGHT),
-        (11.2, EffectWord.WRONG),
+        (0.5, EffectOutcome.WRONG),  # retained, or told before: it was so already
+        (2.9, EffectOutcome.WRONG),
+        (2.995, EffectOutcome.RIGHT),  # within the error of its stamp
+        (10.9, EffectOutcome.RIGHT),
+        (11.2, EffectOutcome.WRONG),
     ],
 )
-def test_the_window_is_from_the_end_of_the_query(told_s: float, word: EffectWord) -> None:
+def test_the_window_is_from_the_end_of_the_query(told_s: float, word: EffectOutcome) -> None:
     session = Session(trial(TIMER)).asked().answered()
     assert session.told(told_s).ends(12.0).found().word is word
 
 
 def test_a_slow_device_has_until_its_response_has_ended() -> None:
-    def slow(told_s: float) -> EffectWord:
+    def slow(told_s: float) -> EffectOutcome:
         # The response lasts until 17 s, which is 14 s after the query.
         return Session(trial(TIMER)).asked().told(told_s).answered(18.0).ends(30.0).found().word
 
-    assert (slow(16.9), slow(17.1)) == (EffectWord.RIGHT, EffectWord.WRONG)
+    assert (slow(16.9), slow(17.1)) == (EffectOutcome.RIGHT, EffectOutcome.WRONG)
 
 
 def test_the_recordings_own_time_of_the_stimulus_counts() -> None:
     session = Session(trial(TIMER)).asked()
     session.add(3.6, Observed(StimulusHeard("mic", Stamp(1.5, 0.002), "t1.1", 0.9)))
-    assert session.told(3.3).answered().ends(12.0).found().word is EffectWord.WRONG
+    assert session.told(3.3).answered().ends(12.0).found().word is EffectOutcome.WRONG
 
 
 def test_state_that_was_so_before_counts_when_it_is_told_again() -> None:
     session = Session(trial(TIMER)).told(-1.0).asked().answered()
-    assert session.told(5.0).ends(12.0).found().word is EffectWord.RIGHT
+    assert session.told(5.0).ends(12.0).found().word is EffectOutcome.RIGHT
 
 
 def test_another_value_and_no_word_are_wrong_and_say_so() -> None:
     other = Session(trial(TIMER)).asked().told(4.0, "5 minutes").answered().ends(12.0).found()
-    assert (other.word, other.source) == (EffectWord.WRONG, EffectSource.DEVICE)
+    assert (other.word, other.source) == (EffectOutcome.WRONG, EffectSource.DEVICE)
     assert other.said == "reported timer: “5 minutes” instead of “10 minutes”, within 8 s"
     silent = Session(trial(TIMER)).asked().told(4.0, source="another").answered().ends(12.0).found()
-    assert (silent.word, silent.said) == (EffectWord.WRONG, "reported nothing of timer, within 8 s")
+    assert (silent.word, silent.said) == (EffectOutcome.WRONG, "reported nothing of timer, within 8 s")
 
 
 def test_part_of_it_is_partial() -> None:
     evidence = Session(trial(BOTH)).asked().told(4.0).told(5.0, "milk", "list").answered().ends(12.0).found()
-    assert evidence.word is EffectWord.PARTIAL
+    assert evidence.word is EffectOutcome.PARTIAL
     assert "instead of nothing" in evidence.said
     assert Session(trial(BOTH)).asked().told(4.0).told(5.0, "", "list").answered().ends(12.0).found().word is (
-        EffectWord.RIGHT
+        EffectOutcome.RIGHT
     )
 
 
 @pytest.mark.parametrize("value", ["3 lamps", ""])
 def test_any_value_will_do(value: str) -> None:
     any_value = replace(TIMER, state=(StateWanted("timer"),))
-    assert Session(trial(any_value)).asked().told(4.0, value).answered().ends(9.0).found().word is EffectWord.RIGHT
+    assert Session(trial(any_value)).asked().told(4.0, value).answered().ends(9.0).found().word is EffectOutcome.RIGHT
 
 
 @pytest.mark.parametrize(
@@ -105,20 +105,20 @@ def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # 
     session.told(10.0)  # too late: it may be of something else
     session.add(1000.0, TrialFinished("t1", 1, Outcome.RESPONDED, 1, 1))
     evidence = session.found()
-    assert (evidence.word, evidence.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
+    assert (evidence.word, evidence.source) == (EffectOutcome.UNKNOWN, EffectSource.NONE)
     assert evidence.said == f"{why} before it had reported all of it"
     assert evidence.is_open
 
 
 def test_what_was_told_before_the_cut_counts() -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered()
-    assert session.add(7.0, SessionFinished(EndReason.ABORTED)).found().word is EffectWord.RIGHT
+    assert session.add(7.0, SessionFinished(EndReason.ABORTED)).found().word is EffectOutcome.RIGHT
 
 
 def test_a_device_that_tells_no_state_is_not_wrong() -> None:
     session = Session(trial(replace(TIMER, question="does it?"), reports=())).asked().answered().ends(20.0)
     evidence = session.found()
-    assert (evidence.word, evidence.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
+    assert (evidence.word, evidence.source) == (EffectOutcome.UNKNOWN, EffectSource.NONE)
     assert evidence.due_wall_s == WALL_S + 6.0
 
 
@@ -128,39 +128,39 @@ def test_attempts_that_were_not_answered_have_no_effect_to_judge() -> None:
     assert list(effects_in(session.entries)) == [("t1", 1, 2)]
 
 
-@pytest.mark.parametrize("word", [EffectWord.RIGHT, EffectWord.PARTIAL, EffectWord.WRONG])
-def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: EffectWord) -> None:
+@pytest.mark.parametrize("word", [EffectOutcome.RIGHT, EffectOutcome.PARTIAL, EffectOutcome.WRONG])
+def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: EffectOutcome) -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
     evidence = session.found(answer(word, detail="on its display"))
     assert (evidence.word, evidence.source) == (word, EffectSource.OPERATOR)
-    agrees = "says so too" if word is EffectWord.RIGHT else "says otherwise: right"
+    agrees = "says so too" if word is EffectOutcome.RIGHT else "says otherwise: right"
     report = "reported timer: “10 minutes” 1.00 s after the query"
     assert evidence.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({report})"
 
 
 def test_who_cannot_tell_releases_the_hold_and_does_not_overrule_the_device() -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
-    unsure = session.found(answer(EffectWord.UNKNOWN))
-    assert (unsure.word, unsure.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
+    unsure = session.found(answer(EffectOutcome.UNKNOWN))
+    assert (unsure.word, unsure.source) == (EffectOutcome.RIGHT, EffectSource.DEVICE)
     assert unsure.said.endswith("; ann could not tell")
     open_session = Session(trial(ASKED)).asked().answered().ends(12.0)
     assert open_session.found().is_open
-    looked = open_session.found(answer(EffectWord.UNKNOWN))
-    assert (looked.word, looked.source, looked.is_open) == (EffectWord.UNKNOWN, EffectSource.OPERATOR, False)
+    looked = open_session.found(answer(EffectOutcome.UNKNOWN))
+    assert (looked.word, looked.source, looked.is_open) == (EffectOutcome.UNKNOWN, EffectSource.OPERATOR, False)
 
 
 def test_the_latest_answer_stands_wherever_it_was_written() -> None:
     session = Session(trial(ASKED)).asked().answered()
-    session.add(50.0, EffectAnswered("t1", 1, 1, EffectWord.WRONG, "bob")).ends(60.0)
-    assert session.found().word is EffectWord.WRONG
-    assert session.found(answer(EffectWord.RIGHT, 70.0)).word is EffectWord.RIGHT
-    assert session.found(answer(EffectWord.RIGHT, 40.0)).word is EffectWord.WRONG
+    session.add(50.0, EffectAnswered("t1", 1, 1, EffectOutcome.WRONG, "bob")).ends(60.0)
+    assert session.found().word is EffectOutcome.WRONG
+    assert session.found(answer(EffectOutcome.RIGHT, 70.0)).word is EffectOutcome.RIGHT
+    assert session.found(answer(EffectOutcome.RIGHT, 40.0)).word is EffectOutcome.WRONG
 
 
 def test_an_answer_without_a_check_is_evidence_too() -> None:
     session = Session(trial(None)).asked().answered().ends(12.0)
     assert effects_in(session.entries) == {}
-    assert session.found(answer(EffectWord.RIGHT)).source is EffectSource.OPERATOR
+    assert session.found(answer(EffectOutcome.RIGHT)).source is EffectSource.OPERATOR
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,11 @@ def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
     figures = SessionFigures()
     for entry in session.entries:
         figures.add(entry)
-    figures.add_later(Entry(1, 0, 0.0, WALL_S + 500, EffectAnswered("t4", 1, 1, EffectWord.WRONG, "ann")))
+    figures.add_later(Entry(1, 0, 0.0, WALL_S + 500, EffectAnswered("t4", 1, 1, EffectOutcome.WRONG, "ann")))
     progress = figures.snapshot()
     totals = progress.totals
     assert {key[0]: effect.word for key, effect in progress.effects.items()} == {
-        "t1": EffectWord.RIGHT, "t2": EffectWord.WRONG, "t3": EffectWord.UNKNOWN, "t4": EffectWord.WRONG
+        "t1": EffectOutcome.RIGHT, "t2": EffectOutcome.WRONG, "t3": EffectOutcome.UNKNOWN, "t4": EffectOutcome.WRONG
     }  # fmt: skip
     assert totals.effects == Share(1, 2)  # the last has no check: what it did is known, and breaks no limit
     for wanted, holds in ((0.5, True), (0.6, False)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base.codec import RECORDS, decode, encode
 from harness.model.bench import ObservationKind
-from harness.model.choices import Grouping, Which
+from harness.model.choices import CountedAttempt, Grouping
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -21,21 +21,21 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
-    Understood,
+    UnderstandingResult,
 )
-from harness.model.scenario import Limits, RepromptRule, TrialKind, Until
+from harness.model.scenario import Limits, RepeatUntil, RepromptRule, TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.model.understanding import Expected, Slot, Utterance
-from harness.rating.figures.judged import rated_in
+from harness.model.understanding import ExpectedFrame, Slot, Utterance
+from harness.rating.figures.judged_responses import rated_in
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.figures.trials import by_group, group_of, heard_in, words_of
 from harness.statistics.intervals import Share
 from harness.statistics.word_intervals import wer_interval
-from harness.transcripts.recognition import HeardUnit, WordsHeard
+from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 from harness.wake.wake import WakeFigures
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, planned
@@ -81,18 +81,18 @@ def test_first_and_final() -> None:
 
 
 def test_the_interval_is_that_of_attempts_and_none_over_nothing() -> None:
-    assert WordsHeard().interval is None
-    assert WordsHeard.of([("time", None)]).interval is None
-    words = WordsHeard.of([("time", RIGHT), ("time", WRONG), ("time", None), ("date", RIGHT)])
+    assert GroupTranscripts().interval is None
+    assert GroupTranscripts.of([("time", None)]).interval is None
+    words = GroupTranscripts.of([("time", RIGHT), ("time", WRONG), ("time", None), ("date", RIGHT)])
     assert words.interval == wer_interval([0, 2, 0], [4, 4, 4])
-    assert words.unit is HeardUnit.ATTEMPTS
+    assert words.unit is SamplingUnit.ATTEMPTS
 
 
 def test_from_six_queries_on_the_interval_is_that_of_queries() -> None:
     heard = [(f"q{number % 6}", WRONG if number % 6 == 1 else RIGHT) for number in range(24)]
-    five = WordsHeard.of([("q4", counts) if query == "q5" else (query, counts) for query, counts in heard])
-    six = WordsHeard.of(heard)
-    assert (five.unit, six.unit) == (HeardUnit.ATTEMPTS, HeardUnit.QUERIES)
+    five = GroupTranscripts.of([("q4", counts) if query == "q5" else (query, counts) for query, counts in heard])
+    six = GroupTranscripts.of(heard)
+    assert (five.unit, six.unit) == (SamplingUnit.ATTEMPTS, SamplingUnit.QUERIES)
     assert six.interval == wer_interval([8, *[0] * 5], [16] * 6)
     assert five.interval is not None
     assert six.interval is not None
@@ -101,18 +101,18 @@ def test_from_six_queries_on_the_interval_is_that_of_queries() -> None:
 
 
 def test_repetitions_do_not_make_surer_that_no_word_is_wrong() -> None:
-    often = WordsHeard.of((f"q{number % 6}", RIGHT) for number in range(600))
-    once = WordsHeard.of((f"q{number}", RIGHT) for number in range(6))
+    often = GroupTranscripts.of((f"q{number % 6}", RIGHT) for number in range(600))
+    once = GroupTranscripts.of((f"q{number}", RIGHT) for number in range(6))
     assert often.interval == once.interval == wer_interval([0] * 6, [4] * 6)
 
 
 def test_sums_of_two_devices_keep_their_queries() -> None:
-    three = WordsHeard.of((f"q{number}", RIGHT) for number in range(3))
-    others = WordsHeard.of((f"q{number}", WRONG) for number in range(3, 6))
-    assert (three + others).unit is HeardUnit.QUERIES
-    assert (three + three).unit is HeardUnit.ATTEMPTS
+    three = GroupTranscripts.of((f"q{number}", RIGHT) for number in range(3))
+    others = GroupTranscripts.of((f"q{number}", WRONG) for number in range(3, 6))
+    assert (three + others).unit is SamplingUnit.QUERIES
+    assert (three + three).unit is SamplingUnit.ATTEMPTS
     with pytest.raises(ValueError, match="0 queries for 1 transcripts"):
-        WordsHeard((RIGHT,), (), 1)
+        GroupTranscripts((RIGHT,), (), 1)
 
 
 def test_a_wake_phrase_at_the_front_is_taken_off() -> None:
@@ -135,7 +135,7 @@ def test_attempts_without_a_transcript_stand_beside() -> None:
 
 def test_interrupted_attempts_test_nothing() -> None:
     totals = session([(INTERRUPTED, "what"), (RESPONDED, ASKED)], [(INTERRUPTED, "what"), (INTERRUPTED, None)]).totals
-    assert totals.first_words == totals.final_words == WordsHeard((RIGHT,), ("time",), 1)
+    assert totals.first_words == totals.final_words == GroupTranscripts((RIGHT,), ("time",), 1)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.ABORTED, INTERRUPTED])
@@ -143,7 +143,7 @@ def test_takes_that_say_nothing_of_the_device_are_left_out(outcome: Outcome) -> 
     rows = Rows.of(planned(1), planned(2))
     take(rows, "time-1", [(MISHEARD, "what")], outcome)
     rows.add(TrialFinished("time-2", 1, outcome, 0, None))
-    assert progress_of(rows).totals.first_words == WordsHeard()
+    assert progress_of(rows).totals.first_words == GroupTranscripts()
 
 
 def test_the_latest_finished_take_counts() -> None:
@@ -210,12 +210,14 @@ def test_commands_count_for_each_device_that_tells_its_words() -> None:
     heard = heard_in(progress_of(rows).trials, rows.figures)
     groups = dict(by_group(heard, Grouping.DEVICE))
     assert (
-        groups["kitchen"].first == groups["kitchen"].final == WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 2)
+        groups["kitchen"].first
+        == groups["kitchen"].final
+        == GroupTranscripts((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 2)
     )
-    assert groups["den"].first == WordsHeard((WordCounts(3, 1, 0, 0, 1, 1),), ("time",), 2)
+    assert groups["den"].first == GroupTranscripts((WordCounts(3, 1, 0, 0, 1, 1),), ("time",), 2)
     assert sorted(groups) == ["den", "kitchen"]
     assert [rows.device(name).words for name in ("kitchen", "den", "shed")] == [
-        groups["kitchen"].first, groups["den"].first, WordsHeard()
+        groups["kitchen"].first, groups["den"].first, GroupTranscripts()
     ]  # fmt: skip
     assert [label for label, _ in by_group(heard, Grouping.KIND)] == ["command"]
 
@@ -226,7 +228,7 @@ def test_a_command_that_is_played_again_counts_once() -> None:
     rows.plan(command)
     rows.play(command, words=[("kitchen", 2.6, "turn")])
     rows.play(command, words=[("kitchen", 2.6, "turn on the light")], take=2)
-    right = WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 1)
+    right = GroupTranscripts((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 1)
     assert words_of(heard_in((), rows.figures)).final == rows.device().words == right
 
 
@@ -271,18 +273,18 @@ def test_a_log_from_before_there_were_lists_of_words_is_read() -> None:
 
 
 LYON = Slot("city", "Lyon")
-EXPECTED = Expected(("book", "greet"), (LYON,))
-Asked = tuple[Outcome, Understood | None]
-GOOD = (Outcome.UNDERSTOOD, Understood(("book", "greet"), (LYON,), True, True, EvidenceSource.DEVICE))
-SLOT = (Outcome.MISHEARD, Understood(("book", "greet"), (), True, False, EvidenceSource.DEVICE))
-OTHER = (Outcome.MISHEARD, Understood(("greet",), (LYON,), False, False, EvidenceSource.DEVICE))
-NOTHING = (Outcome.MISHEARD, Understood((), (), False, False, EvidenceSource.DEVICE))
-SILENT = (Outcome.NO_RESPONSE, Understood())
-ASLEEP = (Outcome.NO_WAKE, Understood())
+EXPECTED = ExpectedFrame(("book", "greet"), (LYON,))
+Asked = tuple[Outcome, UnderstandingResult | None]
+GOOD = (Outcome.UNDERSTOOD, UnderstandingResult(("book", "greet"), (LYON,), True, True, EvidenceSource.DEVICE))
+SLOT = (Outcome.MISHEARD, UnderstandingResult(("book", "greet"), (), True, False, EvidenceSource.DEVICE))
+OTHER = (Outcome.MISHEARD, UnderstandingResult(("greet",), (LYON,), False, False, EvidenceSource.DEVICE))
+NOTHING = (Outcome.MISHEARD, UnderstandingResult((), (), False, False, EvidenceSource.DEVICE))
+SILENT = (Outcome.NO_RESPONSE, UnderstandingResult())
+ASLEEP = (Outcome.NO_WAKE, UnderstandingResult())
 CUT = (Outcome.INTERRUPTED, None)
-OPEN = (Outcome.INCONCLUSIVE, Understood())
-YES = (Outcome.RESPONDED, Understood(None, None, True, True, EvidenceSource.OPERATOR))
-NO = (Outcome.MISHEARD, Understood(None, None, None, False, EvidenceSource.OPERATOR))
+OPEN = (Outcome.INCONCLUSIVE, UnderstandingResult())
+YES = (Outcome.RESPONDED, UnderstandingResult(None, None, True, True, EvidenceSource.OPERATOR))
+NO = (Outcome.MISHEARD, UnderstandingResult(None, None, None, False, EvidenceSource.OPERATOR))
 
 
 def asked(name: str, **changes: object) -> Trial:
@@ -345,8 +347,10 @@ def test_frames_and_intents_at_the_first_attempt_and_at_the_one_that_decided() -
 
 
 def test_what_nobody_knows_counts_in_no_share() -> None:
-    heard_only = {"reprompt": RepromptRule(until=Until.RECOGNISED), "responds": True}
-    shares = understood_session({"a": [(Outcome.RESPONDED, Understood())], "b": [GOOD]}, **heard_only).totals.understood
+    heard_only = {"reprompt": RepromptRule(until=RepeatUntil.RECOGNISED), "responds": True}
+    shares = understood_session(
+        {"a": [(Outcome.RESPONDED, UnderstandingResult())], "b": [GOOD]}, **heard_only
+    ).totals.understood
     assert (shares.right, shares.unknown) == (Share(1, 1), 1)
     empty = understood_session({}).totals.understood
     assert (empty.right.value, empty.attempts_needed) == (None, ())
@@ -411,7 +415,7 @@ def test_corpora_of_the_deciding_attempts() -> None:
 
 
 def test_corpora_of_the_first_attempts() -> None:
-    corpora = session_corpora([understood_session(ALL)], Which.FIRST)
+    corpora = session_corpora([understood_session(ALL)], CountedAttempt.FIRST)
     intents = {utterance.id: utterance.intents for utterance in corpora.predicted.utterances}
     assert intents == {
         "at_once": ("book", "greet"),
@@ -430,7 +434,7 @@ def test_corpora_of_several_sessions_keep_their_ids_apart() -> None:
 
 
 def test_slots_that_are_not_looked_at_are_not_annotated() -> None:
-    corpora = session_corpora([understood_session({"a": [GOOD]}, expects=Expected(("book", "greet")))])
+    corpora = session_corpora([understood_session({"a": [GOOD]}, expects=ExpectedFrame(("book", "greet")))])
     assert corpora.gold.utterances[0].slots is None
     assert corpora.predicted.utterances[0].slots == (Slot("city", "lyon"),)
 

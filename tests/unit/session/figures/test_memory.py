@@ -19,12 +19,12 @@ from harness.model.record import Observed, TrialFinished
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.memory import (
-    Forgotten,
+    AnswerSource,
     MemoryFigures,
     MemoryLength,
     MemoryPoint,
     Pair,
-    Teller,
+    RecommendedWait,
     findings,
     forgotten,
     levels,
@@ -52,10 +52,10 @@ def point(probe: Told) -> MemoryPoint:
 def test_a_point_says_what_was_waited_and_by_whose_word_it_is_known() -> None:
     memory_point = point(Told(4.0, text=YES, heard="nothing of the kind", waited_s=4.3))
     assert (memory_point.planned_s, memory_point.waited_s, memory_point.shown) == (4.0, 4.3, True)
-    assert (memory_point.answer, memory_point.teller) == (YES, Teller.DEVICE)
+    assert (memory_point.answer, memory_point.teller) == (YES, AnswerSource.DEVICE)
     assert memory_point.woke_s == pytest.approx(4.3 + 0.75)
     ours = point(Told(4.0, heard="fifty-six plus five is sixty-one", wakes=False))
-    assert (ours.shown, ours.teller, ours.woke_s) == (True, Teller.TRANSCRIPTION, None)
+    assert (ours.shown, ours.teller, ours.woke_s) == (True, AnswerSource.TRANSCRIPTION, None)
 
 
 @pytest.mark.parametrize(
@@ -284,9 +284,9 @@ def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() 
     seen = pairs(_2="yyy", _4="yyn", _8="nnn", _12="nnnnnn", _16="nnnnnn")
     length = known(memory_length(seen))
     assert length.interval == (2.0, 8.0)
-    assert forgotten(seen, length) == Forgotten(8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15)))
+    assert forgotten(seen, length) == RecommendedWait(8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15)))
     later = forgotten(seen, MemoryLength((4.0, 8.0), (2.0, 12.0)))
-    assert later == Forgotten(12.0, Share(0, 12), _none_of(9), (16.0, _none_of(15)))
+    assert later == RecommendedWait(12.0, Share(0, 12), _none_of(9), (16.0, _none_of(15)))
     assert forgotten(seen, MemoryLength((4.0, 8.0), (2.0, None))) is None
 
 

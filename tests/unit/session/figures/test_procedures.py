@@ -14,9 +14,9 @@ from harness.model.scenario import Scenario, TrialKind, WakeSettings
 from harness.model.stimulus import NoiseKind, NoiseSpec, Opening
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.report.session import WholeSession
-from harness.report.session_page import SoundsIn, write_report
+from harness.report.session_page import SoundPlacement, write_report
 from harness.scenario.scenario import load_scenario
-from harness.session.engine.assemble import Resolved, write_resolved
+from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.figures.procedures import CLAUSES, clause_rows
 from harness.session.summary import procedure_lines
 from tests.unit.report.test_session_page import visible
@@ -188,8 +188,8 @@ def test_the_table_is_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
     assert "after avs_self_test, edition 2023" in lines
     assert "first 10 of 10 after 500 ms" in lines
     written(tmp_path / "s", rows)
-    write_resolved(tmp_path / "s", Resolved(scenario, Bench("lab", "", "", "b", ())))
-    write_report([tmp_path / "s"], tmp_path / "report.html", SoundsIn.NONE)
+    write_resolved(tmp_path / "s", ResolvedSession(scenario, Bench("lab", "", "", "b", ())))
+    write_report([tmp_path / "s"], tmp_path / "report.html", SoundPlacement.NONE)
     shown = visible((tmp_path / "report.html").read_text(encoding="utf-8"))
     row = "WWDD: shortest pause before a requestat most 1 smatrix.axes.gap_msrequestsfirst 10 of 10 after 500 msmet"
     assert row in shown

@@ -29,7 +29,7 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import Limits
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.limits import check_limits
@@ -39,7 +39,7 @@ from harness.session.figures.trials import TrialState
 from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, self_wake_lines
 from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.verdict import LimitVerdict, unheld
-from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, clip_of, judgment_on, planned
@@ -120,7 +120,7 @@ def test_a_later_verdict_on_an_attempt_replaces_the_earlier() -> None:
     rows = Rows.of(planned(1))
     rows.trial("time-1", Outcome.MISHEARD, Recognition.NO, latency_s=None)
     late = AttemptFinished(
-        "time-1", 1, 1, Outcome.LATE, Recognition.YES, EvidenceSource.DEVICE, latency=Measured(9.0, 0.1)
+        "time-1", 1, 1, Outcome.LATE, Recognition.YES, EvidenceSource.DEVICE, latency=MeasuredDuration(9.0, 0.1)
     )
     rows.add(late)
     trial = progress_of(rows).trials[0]
@@ -134,7 +134,7 @@ def test_first_response_carries_clip_transcript_and_judgment() -> None:
     rows.trial("time-1", clip=clip, text="it is noon")
     response = known(progress_of(rows).trials[0].response)
     assert (response.clip, response.transcript, response.judgment) == (clip, "it is noon", None)
-    assert response.latency == Measured(0.8, 0.01)
+    assert response.latency == MeasuredDuration(0.8, 0.01)
     rows.add(JudgmentGiven(judgment_on("time-1", clip, "j1")))
     assert progress_of(rows).totals.judged == 1
 
@@ -270,7 +270,7 @@ def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
     assert boards == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
 
 
-UNHEARD = Totals(first_words=WordsHeard.of([("time", None), ("time", None)]))
+UNHEARD = Totals(first_words=GroupTranscripts.of([("time", None), ("time", None)]))
 
 
 @pytest.mark.parametrize(
@@ -291,10 +291,10 @@ def test_nothing_measured_holds_no_share_and_a_count_of_none(
 
 
 def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
-    totals = Totals(first_words=WordsHeard.of([("time", WordCounts(correct=3, deletions=1, sentences=1))]))
+    totals = Totals(first_words=GroupTranscripts.of([("time", WordCounts(correct=3, deletions=1, sentences=1))]))
     devices = (
-        DeviceWake("kitchen", words=WordsHeard.of([("time", WordCounts(correct=4, sentences=1))])),
-        DeviceWake("den", words=WordsHeard.of([("time", WordCounts(deletions=2, sentences=1)), ("time", None)])),
+        DeviceWake("kitchen", words=GroupTranscripts.of([("time", WordCounts(correct=4, sentences=1))])),
+        DeviceWake("den", words=GroupTranscripts.of([("time", WordCounts(deletions=2, sentences=1)), ("time", None)])),
     )
     (verdict,) = check_limits(Limits(max_first_attempt_wer=0.3), totals, WakeProgress(devices))
     assert (verdict.name, verdict.found, verdict.holds) == ("max_first_attempt_wer", 0.3, True)
@@ -319,9 +319,11 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
         recognised=Share(9, 10),
         first_attempt=Share(5, 10),
         answered=Share(9, 12),
-        latency=latency_figures([Measured(0.8)]),
-        first_words=WordsHeard.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
-        final_words=WordsHeard.of([("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]),
+        latency=latency_figures([MeasuredDuration(0.8)]),
+        first_words=GroupTranscripts.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
+        final_words=GroupTranscripts.of(
+            [("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]
+        ),
     )
     outcomes = [check_limits(Limits(**{name: wanted}), totals)[0].holds for wanted in (holds, fails)]
     assert outcomes == [True, False]
@@ -336,7 +338,7 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
     ],
 )
 def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: float | None, undecided: bool) -> None:
-    times = latency_figures([*[Measured(0.8)] * 18, *[Measured(0.1, 0.94)] * 2])
+    times = latency_figures([*[MeasuredDuration(0.8)] * 18, *[MeasuredDuration(0.1, 0.94)] * 2])
     for limits, totals, wake in (
         (Limits(max_latency_p95_ms=wanted_ms), Totals(latency=times), None),
         (Limits(max_wake_delay_p95_ms=wanted_ms), Totals(), WakeProgress((DeviceWake("den", delays=times),))),
@@ -350,7 +352,7 @@ def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: fl
 
 
 def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None:
-    times = latency_figures([*[Measured(0.8)] * 19, Measured(0.1, 0.94)])
+    times = latency_figures([*[MeasuredDuration(0.8)] * 19, MeasuredDuration(0.1, 0.94)])
     (verdict,) = check_limits(Limits(max_latency_p95_ms=800), Totals(latency=times))
     assert (verdict.found, verdict.holds) == (800, True)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.bench import ObservationKind
-from harness.model.record import EndReason, SessionFinished, Understood
+from harness.model.record import EndReason, SessionFinished, UnderstandingResult
 from harness.model.scenario import Evidence, Limits
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.report import junit
@@ -59,7 +59,7 @@ UNASKED = {"outcome": Outcome.RESPONDED, "recognition": Recognition.NOT_ASSESSED
         (OPEN, GapRequests(250, Share(), unknown=1)),
         # An operator types what the device said, or guesses it from the answer.
         ({"heard": CUT, "evidence": EvidenceSource.OPERATOR}, GapRequests(250, Share(1, 1), 1)),
-        ({"understood": Understood(("time",), (), True, True)}, GapRequests(250, Share(1, 1), 1)),
+        ({"understood": UnderstandingResult(("time",), (), True, True)}, GapRequests(250, Share(1, 1), 1)),
     ],
 )
 def test_each_outcome_of_a_query(told: dict[str, object], expected: GapRequests) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, Record, SoundRedacted, SoundsRemoved
 from harness.model.stimulus import StimulusRecipe
-from harness.model.time import Measured, Stamp
+from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import Normalisation, Rewriting
 from harness.model.understanding import Slot
 
@@ -25,7 +25,7 @@ st.register_type_strategy(str, texts)
 st.register_type_strategy(float, finite)
 st.register_type_strategy(int, st.integers(-(2**53), 2**53))
 st.register_type_strategy(Stamp, st.builds(Stamp, at_s=finite, error_s=errors))
-st.register_type_strategy(Measured, st.builds(Measured, value_s=finite, error_s=errors))
+st.register_type_strategy(MeasuredDuration, st.builds(MeasuredDuration, value_s=finite, error_s=errors))
 st.register_type_strategy(Clip, st.builds(Clip, rate_hz=st.integers(1, 192_000), samples=st.integers(0, 2**40)))
 
 

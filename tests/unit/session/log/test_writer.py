@@ -25,7 +25,7 @@ from harness.model.errors import LogError
 from harness.model.record import EngineStarted, Entry, NoteWritten, ResponseFrozen
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.session.log.database import SqliteLog, take_up_rescue
+from harness.session.log.database import SqliteLog, restore_rescued_log
 from harness.session.log.reader import LogReader, check, read_clip
 from tests.unit.session.log.records import KINDS, rows_of
 from tests.written_sessions import records
@@ -263,8 +263,8 @@ def test_a_log_that_is_gone_acknowledges_nothing_and_its_rows_are_rescued(
     log.close()
     with pytest.raises(LogError, match="Continue with them: harness run resume"):
         check(folder)
-    assert "Its rows were rescued" in take_up_rescue(SessionFolder(folder))
-    assert take_up_rescue(SessionFolder(folder)) == ""
+    assert "Its rows were rescued" in restore_rescued_log(SessionFolder(folder))
+    assert restore_rescued_log(SessionFolder(folder)) == ""
     findings = check(folder)
     assert (findings.damage, findings.notes, findings.rows) == ((), (), 300 if idle else 302)
 

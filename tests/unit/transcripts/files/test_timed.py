@@ -17,7 +17,7 @@ from harness.model.transcript import Segment, TimedWord, Transcripts
 from harness.transcripts.files import sro as seen_ids
 from harness.transcripts.files.sro import SeenIds, converted_blocks, read_sro
 from harness.transcripts.files.timed import Segments, cut, read_ctm, read_stm
-from harness.transcripts.snor import Form, words
+from harness.transcripts.snor import SnorForm, words
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
 
@@ -230,7 +230,7 @@ def test_what_is_wrong_in_an_sro_file_is_told_with_its_place(
 
 def converted(content: bytes) -> tuple[dict[int, str], set[int]]:
     """What `harness snor` makes of the lines, by number, and the numbers of those that it refuses."""
-    blocks = list(converted_blocks(io.BytesIO(content).read, "x", Form.LEXICAL))
+    blocks = list(converted_blocks(io.BytesIO(content).read, "x", SnorForm.LEXICAL))
     lines = [line for block in blocks for line in block.lines]
     wrong = {problem.place.line for block in blocks for problem in block.problems if problem.place}
     numbers = (number for number in range(1, len(lines) + len(wrong) + 1) if number not in wrong)

@@ -14,12 +14,12 @@ from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Transcripts
 from harness.transcripts.files.transcripts import (
     format_of,
-    parted_at_once,
-    parted_line_by_line,
     read_pair,
     read_transcripts,
     read_trn,
     speaker_scheme,
+    split_by_line,
+    split_tidy_text,
 )
 from tests.known import known
 from tests.unit.transcripts.files.told import Told, assert_told, problems_of, read_or_refused, told, written
@@ -98,11 +98,11 @@ LINES = st.lists(
 def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
     try:
-        wanted = parted_line_by_line(text, "a.trn")
+        wanted = split_by_line(text, "a.trn")
     except InputProblems:
-        assert parted_at_once(text) is None
+        assert split_tidy_text(text) is None
         return
-    parts = known(parted_at_once(text))
+    parts = known(split_tidy_text(text))
     assert tuple(map(list, parts)) == wanted
 
 

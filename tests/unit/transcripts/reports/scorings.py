@@ -7,9 +7,9 @@ from harness.statistics.intervals import Interval
 from harness.transcripts.groups import GroupFigures
 from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile
 from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 
-VERBATIM = Wording(Normalisation.VERBATIM)
+VERBATIM = WordRules(Normalisation.VERBATIM)
 HOSTILE = "\x1b]0;title\x07\x1b[31m[red]‮abc​\x9b2J"
 WIDE = "ｗｉｄｅ東京"
 
@@ -26,7 +26,7 @@ def prefixes(ids: Sequence[str]) -> list[str]:
 def scored(
     references: dict[str, str],
     hypotheses: dict[str, str],
-    wording: Wording = VERBATIM,
+    wording: WordRules = VERBATIM,
     *,
     title: str = "",
     drop: bool = False,

@@ -17,7 +17,7 @@ from harness.statistics.intervals import Interval
 from harness.transcripts.reports import html
 from harness.transcripts.reports.html import MOST_STEPS, MOST_UTTERANCES, blocks, write_html
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
-from harness.transcripts.words import Wording
+from harness.transcripts.words import WordRules
 from tests.unit.transcripts.reports.scorings import reported, scored, transcripts
 
 CLOSED_BY_ITSELF = {"meta", "link", "input", "br"}
@@ -191,7 +191,7 @@ def test_correct_words_that_are_written_otherwise_are_marked() -> None:
 def test_a_page_says_what_equals_means_where_it_has_any() -> None:
     of, hypotheses = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
     for optional in (True, False):
-        scoring = score(of, hypotheses, Wording(Normalisation.VERBATIM), "verbatim", optional_words=optional)
+        scoring = score(of, hypotheses, WordRules(Normalisation.VERBATIM), "verbatim", optional_words=optional)
         assert ("correct in another form" in page([scoring], "t")) is optional
 
 

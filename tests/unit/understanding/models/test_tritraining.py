@@ -13,7 +13,7 @@ import pytest
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
-from harness.annotation.proposing import batch, material
+from harness.annotation.proposal_batch import training_material, vote_batch
 from harness.annotation.report import annotation_report
 from harness.annotation.worklist import Worklist
 from harness.model.annotation import (
@@ -33,7 +33,7 @@ from harness.model.errors import InputError, PluginError
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.models.model_folder import MODEL_FILE, VERSION, load_model, save_model
 from harness.understanding.models.training import LoadedUnderstander, train
-from harness.understanding.models.tritraining import TriRule, TriTraining, classifier_maker, drawn, tri_train
+from harness.understanding.models.tritraining import TriRule, TriTraining, classifier_maker, sampled_indices, tri_train
 from harness.understanding.models.votes import Intents, vote
 from tests.unit.annotation.sittings import (
     LABEL_SET,
@@ -55,7 +55,7 @@ def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: ty
     rows: list[AnnotationRow] = [
         Labelled(f"i{utterance.id}", IMPORTED, utterance.id, gold[utterance.id]) for utterance in utterances[:60]
     ]
-    used = material(
+    used = training_material(
         utterances,
         {utterance.id: gold[utterance.id] for utterance in utterances[:60]},
         frozenset(gold),
@@ -67,7 +67,7 @@ def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: ty
         used.train, used.held_out, used.unlabelled, lambda seed: wrong({}, seed=seed), SPOKEN_LABELS,
         refusal=LABEL_SET.refusal,
     )  # fmt: skip
-    rows.append(batch(training, used, id_="b", classifier="wrong", wall_s=1.0))
+    rows.append(vote_batch(training, used, id_="b", classifier="wrong", wall_s=1.0))
     proposed = {outcome.utterance: outcome.intents for outcome in training.voted}
     mistaken = {id_ for id_, intents in proposed.items() if intents is not None and intents != gold[id_]}
     assert bool(mistaken) is (wrong in (DropsTheSecond, SwapsTwo))
@@ -171,12 +171,12 @@ def test_where_empty_is_not_allowed_no_agreement_on_it_is_refused_or_taught() ->
 
 def test_every_label_is_in_every_sample_and_samples_differ() -> None:
     sets: list[Intents] = [("rare",), *[("often",)] * 500, ("rare", "rarer"), *[("often", "odd")] * 3]
-    samples = [drawn(sets, 0.5, f"seed {number}") for number in range(20)]
+    samples = [sampled_indices(sets, 0.5, f"seed {number}") for number in range(20)]
     for sample in samples:
         assert len(sample) == len(set(sample)) == round(0.5 * len(sets))
         assert {label for at in sample for label in sets[at]} == {"rare", "rarer", "often", "odd"}
     assert len({tuple(sample) for sample in samples}) == 20
-    assert drawn(sets, 0.5, "seed 3") == samples[3]
+    assert sampled_indices(sets, 0.5, "seed 3") == samples[3]
 
 
 def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_utterance() -> None:
@@ -277,7 +277,7 @@ def test_too_little_is_refused_with_what_is_needed() -> None:
 
     def of(count: int, labels: dict[str, Intents] = gold, **more: object) -> object:
         final = {utterance.id: labels[utterance.id] for utterance in utterances[:count]}
-        return material(utterances, final, frozenset(gold), LABEL_SET, **{"seed": 1, "share": 0.2, **more})  # type: ignore[arg-type]
+        return training_material(utterances, final, frozenset(gold), LABEL_SET, **{"seed": 1, "share": 0.2, **more})  # type: ignore[arg-type]
 
     with pytest.raises(InputError, match=r"29 utterances are labelled.*at least 30"):
         of(29)

@@ -20,7 +20,7 @@ from harness.understanding.counts import Rule
 from harness.understanding.figures import SEED
 from harness.understanding.reports.score_html import FrameLine, ShownFrames, page, selection
 from harness.understanding.reports.score_json import read_score_json, score_json
-from harness.understanding.reports.score_text import Reported
+from harness.understanding.reports.score_text import SystemReport
 from harness.understanding.scoring import FrameScoring, SystemCounts, added, counted, score
 from tests.unit.understanding.reports.frames import HOSTILE, INTENTS, made
 
@@ -85,7 +85,7 @@ def test_the_worst_are_shown_and_what_is_left_out_is_said() -> None:
     assert excerpt.total == 200
     assert 20 < excerpt.with_errors < 200
     assert all(utterance.kinds != "0" for utterance in excerpt.utterances)
-    text = page([Reported(counted([of]))], [of], most_utterances=20)
+    text = page([SystemReport(counted([of]))], [of], most_utterances=20)
     assert "The 20 worst are shown; 180 are left out" in text
     assert text.count("<article") == 20
 
@@ -109,7 +109,7 @@ def test_hostile_text_is_shown_and_never_obeyed() -> None:
         Corpus(HOSTILE, (prediction, replace(prediction, id=HOSTILE + "?"))),
         Rule(),
     )
-    text = page([Reported(counted([of]))], [of])
+    text = page([SystemReport(counted([of]))], [of])
     tags = _Tags()
     tags.feed(text)
     assert (tags.scripts, tags.wrong) == (1, [])
@@ -124,13 +124,13 @@ def test_several_systems_stand_below_one_gold_and_are_compared() -> None:
         "other.jsonl", tuple(replace(utterance, intents=("greeting",)) for utterance in predicted.utterances)
     )
     first, second = of = [score(gold, corpus, Rule()) for corpus in (predicted, other)]
-    text = page([Reported(counted([scoring])) for scoring in of], of, [compare(first, second)])
+    text = page([SystemReport(counted([scoring])) for scoring in of], of, [compare(first, second)])
     assert "<bdi>1 pred</bdi> − <bdi>2 other</bdi>, on the" in text
     assert re.search(r"<article.*?gold</bdi>.*?1 pred</bdi>.*?2 other</bdi>", text, re.DOTALL)
 
 
 def test_counts_alone_make_a_page_without_utterances() -> None:
-    text = page([Reported(counted([score(*made(4, 60), Rule())]))])
+    text = page([SystemReport(counted([score(*made(4, 60), Rule())]))])
     assert "<article" not in text
     assert "EMR (exact match)" in text
     with pytest.raises(ValueError, match="no system"):
@@ -140,12 +140,12 @@ def test_counts_alone_make_a_page_without_utterances() -> None:
 def test_how_many_utterances_are_over_nothing_stands_beside_the_means() -> None:
     gold = Corpus("g", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ("p",)), Utterance("3", ("go",), ())))
     predicted = Corpus("p", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ()), Utterance("3", ("go",), ("p",))))
-    of = Reported(counted([score(gold, predicted, Rule())]))
+    of = SystemReport(counted([score(gold, predicted, Rule())]))
     rows = {row.key: row for row in of.rows}
     for key in ("intent_accuracy", "precision_samples", "recall_samples", "f1_samples"):
         assert (rows[key].value, rows[key].counts) == (0.0, "mean over 3 utterances; 1 is 0/0"), key
     assert rows["emr"].counts == "1 of 3 utterances"
-    right = Reported(counted([score(gold, gold, Rule())]))
+    right = SystemReport(counted([score(gold, gold, Rule())]))
     assert {row.key: row for row in right.rows}["intent_accuracy"].counts == "mean over 3 utterances; 2 are 0/0"
 
 
@@ -157,7 +157,7 @@ def counts_of(gold: Corpus, predicted: Corpus, rules: tuple[Rule, ...] = RULES) 
 
 
 def written(counts: SystemCounts) -> str:
-    return score_json([Reported(replace(counts, gold="g", predicted="p"), SEED, INTENTS)])
+    return score_json([SystemReport(replace(counts, gold="g", predicted="p"), SEED, INTENTS)])
 
 
 def cut(gold: Corpus, predicted: Corpus, parts: int, seed: int) -> list[tuple[Corpus, Corpus]]:
@@ -187,7 +187,7 @@ def test_shards_put_together_in_any_order_are_the_whole_byte_for_byte(seed: int,
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     counts = counts_of(*made(1, 80))
     path = tmp_path / "a.json"
-    path.write_text(score_json([Reported(counts, SEED, INTENTS)]), encoding="ascii")
+    path.write_text(score_json([SystemReport(counts, SEED, INTENTS)]), encoding="ascii")
     report = read_score_json(path, "a.json")
     assert report.systems == (counts,)
     assert (report.zero, report.labels) == (SEED, INTENTS)
@@ -224,7 +224,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
 def test_a_file_with_one_value_changed_is_read_or_refused(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    tree = json.loads(score_json([Reported(counts_of(*made(1, 6)), SEED)]))
+    tree = json.loads(score_json([SystemReport(counts_of(*made(1, 6)), SEED)]))
     node = tree
     while True:
         key = data.draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))

@@ -8,7 +8,7 @@ import pytest
 from harness.cli.plain import PlainPrinter
 from harness.model.feed import Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.observation import ListeningProved, Proof, Wake
-from harness.model.record import DecisionReached, EventClipped, EventReviewed, Observed, Record, ReviewWord
+from harness.model.record import DecisionReached, EventClipped, EventReviewed, Observed, Record, ReviewVerdict
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
@@ -53,7 +53,7 @@ def session() -> WakeRows:
     )
     seqs = rows.play(sound, [("kitchen", 12.34), ("kitchen", 40.0)])
     rows.add(EventClipped(seqs[0], clip_of("12.flac")))
-    rows.add(EventReviewed(seqs[0], ReviewWord.REAL_PERSON, "ann"))
+    rows.add(EventReviewed(seqs[0], ReviewVerdict.REAL_PERSON, "ann"))
     rows.add(DecisionReached("kitchen", "false_accepts", False))
     return rows
 

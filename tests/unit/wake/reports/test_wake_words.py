@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.cli import group
 from harness.model.bench import ObservationKind
-from harness.model.scenario import Recognised, TrialKind
+from harness.model.scenario import RecognitionRule, TrialKind
 from harness.model.trial import Trial
 from harness.offline.wake_log import CommandHeard, Missed, Words, computed, differences, summary, write
 from harness.offline.wake_log_reading import read
@@ -34,7 +34,7 @@ def command(number: int, reference: str = "turn on the light", *, tells: bool = 
     return replace(
         trial,
         listening=replace(listening, targets=targets),
-        recognised=Recognised(wer=wer),
+        recognised=RecognitionRule(wer=wer),
         alternatives=("set it to 50%",),
     )
 

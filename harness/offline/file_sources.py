@@ -29,7 +29,7 @@ _MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {
 
 
 @frozen
-class GatheredFiles:
+class CollectedFiles:
     """What a place holds. folder: where relative names may be too; None for the current folder only.
 
     columns: a label for each file, by the name of the column; "" for none. labels: of the phrases in each. texts: the
@@ -55,7 +55,7 @@ class GatheredFiles:
         return hashlib.sha256(self.content() + more.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def gather(place: str, encoding: str | None = None) -> GatheredFiles:
+def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
     """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`; InputError for none.
 
     encoding: of a manifest, None for UTF-8.
@@ -89,14 +89,14 @@ def gather(place: str, encoding: str | None = None) -> GatheredFiles:
     raise InputError("there is no such file or folder", place=Place(place), remedy=similar_path(path))
 
 
-def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:
+def _of_names(place: str, names: Sequence[str]) -> CollectedFiles:
     if not names:
         raise InputError("no sound files were found", place=Place(place), remedy=f"Supported: {', '.join(SOUNDS)}")
     if wrong := next((name for name in names if "\n" in name), None):
         raise InputError(f"the name {wrong!r} has a line end", place=Place(place), remedy="Rename the file")
     top = place if Path(place).is_dir() else ""
     folders = (os.path.relpath(os.path.dirname(name), top) if top else os.path.dirname(name) for name in names)
-    return GatheredFiles(place, tuple(names), {FOLDER: tuple("" if folder == "." else folder for folder in folders)})
+    return CollectedFiles(place, tuple(names), {FOLDER: tuple("" if folder == "." else folder for folder in folders)})
 
 
 def _standard_input() -> Iterator[str]:
@@ -128,7 +128,7 @@ def _is_sound(name: str) -> bool:
     return name.lower().endswith((*SOUNDS, *OTHER_SOUNDS))
 
 
-def _of_zip(place: str) -> GatheredFiles:
+def _of_zip(place: str) -> CollectedFiles:
     try:
         with zipfile.ZipFile(place) as archive:
             inside = sorted(name for name in archive.namelist() if _is_sound(name))
@@ -136,10 +136,10 @@ def _of_zip(place: str) -> GatheredFiles:
         raise InputError(f"this archive cannot be read: {error}", place=Place(place), remedy="Make it again") from error
     files = _of_names(place, inside)
     names = tuple(f"zip://{name}::file://{os.path.abspath(place)}" for name in inside)
-    return GatheredFiles(place, names, files.columns)
+    return CollectedFiles(place, names, files.columns)
 
 
-def _of_manifest(place: str, encoding: str | None) -> GatheredFiles:
+def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     table = read_manifest(place, encoding)
     audio, text = column_of(table.header, AUDIO), column_of(table.header, TEXT)
     if audio is None:
@@ -152,7 +152,7 @@ def _of_manifest(place: str, encoding: str | None) -> GatheredFiles:
     texts = columns[text] if text is not None else ()
     others = {name: of for name, of in columns.items() if name and name != audio}
     folder = os.path.dirname(os.path.abspath(place))
-    return GatheredFiles(place, files.names, files.columns | others, folder, texts=texts)
+    return CollectedFiles(place, files.names, files.columns | others, folder, texts=texts)
 
 
 def demand_columns(known: Sequence[str], wanted: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 from harness.base.text_file import checked_encoding
 from harness.base.whole_file import demand_folder
-from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
+from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 @frozen
-class EvaluationAsked:
+class EvaluationRequest:
     """What an evaluation plays, where, and how it counts.
 
     inv, oov, referenced: names of lists. inside, outside: places with and without the phrase, see `gathered.py`.
@@ -166,7 +166,7 @@ class EvaluationAsked:
 
 
 @frozen
-class PagesAsked:
+class PageOptions:
     """Files to write from the results. report: a page of HTML; junit: XML; "" for none. audio: where its sounds are."""
 
     report: str = ""
@@ -213,9 +213,9 @@ class DeclaredLimits:
     false_accepts_per_hour: float | None = None
     false_rejects_percent: float | None = None
     wer: float | None = None
-    on: LimitsOn = LimitsOn.BOUND
+    on: LimitBasis = LimitBasis.BOUND
 
-    def demand_figures(self, request: EvaluationAsked) -> None:
+    def demand_figures(self, request: EvaluationRequest) -> None:
         """InputError for a limit on a result that this evaluation cannot have."""
         if self.false_accepts_per_hour is not None and not (request.without_phrase or request.count_in_vocabulary):
             raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give --oov or --out")
@@ -225,7 +225,7 @@ class DeclaredLimits:
             raise InputError("--max-wer needs transcripts to compare", remedy="Give -w with -c")
 
 
-class Aim(StrEnum):
+class SweepCriterion(StrEnum):
     """The criterion by which a point is chosen."""
 
     FALSE_ACCEPTS = "false accepts an hour"
@@ -239,16 +239,16 @@ class SweepTarget:
 
     miss_cost, accept_cost, uses_per_hour: for COST, which ignores `value` and `by`."""
 
-    aim: Aim
+    aim: SweepCriterion
     value: float = 0.0
-    by: ChosenBy = ChosenBy.ESTIMATE
+    by: TargetBasis = TargetBasis.ESTIMATE
     miss_cost: float = 1.0
     accept_cost: float = 1.0
     uses_per_hour: float = 1.0
 
 
 @frozen
-class SweepAsked:
+class SweepRequest:
     """A sweep of thresholds. prefix: None for no sweep, "" for files beside the log.
 
     target_cost: of a false reject, of a false accept, and uses per hour."""
@@ -259,7 +259,7 @@ class SweepAsked:
     target_fa_per_hour: float | None = None
     target_fr_percent: float | None = None
     target_cost: tuple[float, float, float] | None = None
-    choose_by: ChosenBy = ChosenBy.ESTIMATE
+    choose_by: TargetBasis = TargetBasis.ESTIMATE
     twv: bool = False
     beta: float = TWV_BETA
     speech_s: float | None = None
@@ -282,15 +282,15 @@ class SweepAsked:
     @property
     def target(self) -> SweepTarget | None:
         if self.target_fa_per_hour is not None:
-            return SweepTarget(Aim.FALSE_ACCEPTS, self.target_fa_per_hour, self.choose_by)
+            return SweepTarget(SweepCriterion.FALSE_ACCEPTS, self.target_fa_per_hour, self.choose_by)
         if self.target_fr_percent is not None:
-            return SweepTarget(Aim.FALSE_REJECTS, self.target_fr_percent / 100, self.choose_by)
+            return SweepTarget(SweepCriterion.FALSE_REJECTS, self.target_fr_percent / 100, self.choose_by)
         if self.target_cost is not None:
             miss, accept, uses = self.target_cost
-            return SweepTarget(Aim.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
+            return SweepTarget(SweepCriterion.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
         return None
 
-    def of_several(self) -> SweepAsked:
+    def of_several(self) -> SweepRequest:
         """The sweep of each of several engines, which is none: they have one together. InputError for options that
         apply to one engine."""
         for option, given in (
@@ -299,9 +299,9 @@ class SweepAsked:
         ):  # fmt: skip
             if given not in (None, (), False):
                 raise InputError(f"{option} applies to one engine", remedy="Give one -t")
-        return SweepAsked()
+        return SweepRequest()
 
-    def demand_sense(self, request: EvaluationAsked) -> None:
+    def check_consistent(self, request: EvaluationRequest) -> None:
         """InputError if the options do not fit each other or the evaluation."""
         target = self.target
         if not self:

@@ -13,7 +13,7 @@ Outgoing = tuple[messages.ToBoard, int]
 
 
 @frozen
-class Received:
+class ReceivedMessage:
     """A decoded message. boot: "" if messages do not name it. seq: number of a numbered event.
 
     message: None for an event with an invalid payload. Messages that are not for a host are ignored.
@@ -25,7 +25,7 @@ class Received:
 
 
 @frozen
-class WireManner:
+class WireProperties:
     """Properties of a wire.
 
     loses: Frames may be lost. There is one board, which resends events until they are acknowledged. It names its boot
@@ -43,8 +43,8 @@ class WireManner:
     events_s: float
 
 
-LINE = WireManner(True, 0.5, 0.2, 8, 4, 10.0)
-BROKER = WireManner(False, 1.0, 1.0, 0, 32, 3.0)
+LINE = WireProperties(True, 0.5, 0.2, 8, 4, 10.0)
+BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)
 
 
 def observation(event: messages.Event | messages.Log, source: str, at: Stamp, link: AudioLink) -> Observation:

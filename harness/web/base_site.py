@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import ON_A_PAGE, plain_text
-from harness.base.written import LONGEST_WRITTEN
+from harness.base.user_text import LONGEST_WRITTEN
 from harness.model import numbers
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, counted, fixed
@@ -113,7 +113,7 @@ HEADERS = {
 }
 
 
-class Gate:
+class RequestFilter:
     """Refuses requests that a rater's browser never sends, and adds the protective headers to all answers.
 
     names: the site's host names. Numeric addresses are always accepted: they cannot be used for DNS rebinding.
@@ -145,7 +145,7 @@ class Gate:
             if body is None:
                 refusal = PlainTextResponse(TOO_LONG, 413)
             else:
-                receive = _again(body, receive)
+                receive = _replay_body(body, receive)
         await (refusal or self._app)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
@@ -208,7 +208,7 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(parts)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     given = False
 
     async def first() -> Message:
@@ -308,7 +308,7 @@ class Logins:
         )
 
 
-class Brake:
+class RateLimiter:
     """Counts wrong tokens by address; thread-safe.
 
     A right token passes it, also from an address that it holds: strangers cannot lock a rater out. A token has 160
@@ -356,7 +356,7 @@ FAULT = (
 )
 
 
-class Entrance(ABC):
+class BaseSite(ABC):
     """Login, shared pages and files of a site; `app` is the ASGI application.
 
     A site adds its routes, among them `FIRST`, and returns from `_place` the path where a visitor works.
@@ -376,7 +376,7 @@ class Entrance(ABC):
     ) -> None:
         self.invitations = invitations
         self._logins = Logins(invitations)
-        self._brake = Brake()
+        self._brake = RateLimiter()
         self._templates = templates
         self._port = reached.port
         self._secure = reached.secure
@@ -394,7 +394,7 @@ class Entrance(ABC):
         starlette = Starlette(
             routes=[*shared, *routes], exception_handlers={HTTPException: self._refused, Exception: self._failed}
         )
-        self.app: ASGIApp = Gate(starlette, reached.names, secure=reached.secure)
+        self.app: ASGIApp = RequestFilter(starlette, reached.names, secure=reached.secure)
 
     @abstractmethod
     def close(self) -> None:

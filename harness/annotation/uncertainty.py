@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from harness.annotation.ledger import Ledger, Shares, State, outcome
+from harness.annotation.ledger import Ledger, UtteranceAssignment, UtteranceState, outcome
 from harness.model.annotation import IMPORTED, AnnotationProject, Intents, LabelSet
 from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
-from harness.understanding.models.votes import given_by, sets_of
+from harness.understanding.models.votes import selected_labels, sets_of
 
 CLASSIFIER = "tfidf"
 LEAST_SETS = 2
-UNLABELLED = (State.OPEN, State.PROPOSED, State.STRUCK)
+UNLABELLED = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
 
 
 @frozen
@@ -47,7 +47,7 @@ def guesses(
     classifier = classifier_maker(CLASSIFIER, [])(seed)
     classifier.fit([utterance.text for utterance, _ in known], [intents for _, intents in known], label_set.ids)
     probabilities = classifier.probabilities([utterance.text for utterance in unlabelled])
-    given = given_by(probabilities, may_be_empty=label_set.may_be_empty)
+    given = selected_labels(probabilities, may_be_empty=label_set.may_be_empty)
     certainties: npt.NDArray[np.float64] = np.where(given, probabilities, 1 - probabilities).min(axis=1)
     sets = sets_of(given, label_set.ids)
     return {
@@ -77,7 +77,7 @@ class ProjectGuesses:
 
 
 def of_project(
-    utterances: Sequence[Utterance], shares: Shares, ledger: Ledger, label_set: LabelSet, seed: int
+    utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger, label_set: LabelSet, seed: int
 ) -> ProjectGuesses:
     """From the labels of all annotators, also of the first of two."""
     now = outcome(utterances, shares, ledger).standing
@@ -87,7 +87,7 @@ def of_project(
 
 
 @dataclass(slots=True)
-class _KnownDoubts:
+class _CachedUncertainty:
     """One annotator's labels with the numbers of their rows, as of so many touches of a ledger, and what they gave."""
 
     ledger: Ledger
@@ -98,7 +98,7 @@ class _KnownDoubts:
     error: float | None = None
 
 
-class Doubts:
+class UncertaintyOrder:
     """The order in which one annotator is asked, from the annotator's own labels and imported ones only.
 
     So two annotators of the same utterance stay independent of each other.
@@ -107,7 +107,7 @@ class Doubts:
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project, self._label_set = project, label_set
         self._utterances = {utterance.id: utterance for utterance in utterances}
-        self._known: dict[str, _KnownDoubts] = {}
+        self._known: dict[str, _CachedUncertainty] = {}
 
     def turns(self, annotator: str, ledger: Ledger) -> Mapping[str, int]:
         """The turn of each utterance that is not labelled, most doubtful first; {} before the first batch.
@@ -116,7 +116,7 @@ class Doubts:
         """
         known = self._known.get(annotator)
         if known is None or known.ledger is not ledger:
-            known = self._known[annotator] = _KnownDoubts(ledger, ledger.touches, {})
+            known = self._known[annotator] = _CachedUncertainty(ledger, ledger.touches, {})
             touched: Iterable[str] = self._utterances
         else:
             touched = ledger.touched(known.touches)

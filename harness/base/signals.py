@@ -22,7 +22,7 @@ def stop_job() -> None:
         signal.signal(signal.SIGTSTP, before)
 
 
-def leave_soon(number: int) -> int:
+def exit_soon(number: int) -> int:
     """The exit status that shells report for that signal. The process ends with it in 10 s, if it is still there.
 
     A thread that reads from or writes to a terminal that is gone may never end.

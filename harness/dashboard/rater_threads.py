@@ -24,7 +24,7 @@ from harness.sound.tempo import SLOWER, at_tempo
 EVERY_S = 10.0
 
 
-class Refreshing:
+class RefreshThread:
     """A thread that reads the room again. tell: posts a message to the screen, never after `close`."""
 
     def __init__(self, room: RatingRoom, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
@@ -62,7 +62,7 @@ class ItemSound(Enum):
 
 
 @frozen
-class _Wish:
+class _PlayRequest:
     number: int
     item: Item
     sound: ItemSound | None
@@ -77,7 +77,7 @@ class ItemSounds:
 
     def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:
         self._room, self._player, self._tell = room, player, tell
-        self._wishes: queue.SimpleQueue[_Wish | None] = queue.SimpleQueue()
+        self._wishes: queue.SimpleQueue[_PlayRequest | None] = queue.SimpleQueue()
         self._open = True
         self._lock = threading.Lock()
         self._number = 0
@@ -104,12 +104,12 @@ class ItemSounds:
 
     def read(self, item: Item) -> None:
         """Draws the response without playing it."""
-        self._wish(item, None)
+        self._request_sound(item, None)
 
     def play(self, item: Item, sound: ItemSound) -> None:
         """Plays from the start, in place of what plays. Call `stop` first to learn how much was heard."""
         self._now = sound if self._player is not None else None
-        self._wish(item, self._now)
+        self._request_sound(item, self._now)
 
     def stop(self) -> int | None:
         """Stops the sound. Returns the milliseconds heard of the response, None for another sound."""
@@ -136,21 +136,21 @@ class ItemSounds:
         if self._player is not None:
             self._player.stop()
 
-    def _wish(self, item: Item, sound: ItemSound | None) -> None:
+    def _request_sound(self, item: Item, sound: ItemSound | None) -> None:
         self._number += 1
         order = self._player.order() if self._player is not None else 0
-        self._wishes.put(_Wish(self._number, item, sound, order))
+        self._wishes.put(_PlayRequest(self._number, item, sound, order))
 
     def _work(self) -> None:
         while (wish := self._wishes.get()) is not None:
             # Only the last of several quick keys counts.
             if wish.number == self._number and self._open:
                 try:
-                    self._fulfil(wish)
+                    self._play_request(wish)
                 except HarnessError as error:
                     self._say(SoundFailed(wish.number, wish.item.id, error.what, error.remedy, played=bool(wish.sound)))
 
-    def _fulfil(self, wish: _Wish) -> None:
+    def _play_request(self, wish: _PlayRequest) -> None:
         if self._read is None or self._read[0] != wish.item.id:
             response = self._room.response_sound(wish.item)
             self._read = wish.item.id, response

@@ -9,7 +9,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+def group_by(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """Key → its values; keys and values in the order of the pairs."""
     values_by_key: dict[K, list[V]] = {}
     for key, value in pairs:

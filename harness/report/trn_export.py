@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
-from harness.session.figures.trials import HeardTrial, SaidOfAttempt, group_of
+from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, group_of
 from harness.transcripts.recognition import recognised
 
 # Characters with a meaning in trn files become their full-width forms.
@@ -23,7 +23,7 @@ LONGEST_WORD, LONGEST_LABEL = 10_000, 200
 ID = "id"
 
 
-def trn_files(trials: Sequence[HeardTrial]) -> Mapping[str, str]:
+def trn_files(trials: Sequence[TranscribedTrial]) -> Mapping[str, str]:
     """File name → content: `first.ref.trn`, `first.trn` and `first.groups.csv` of first attempts, `final.…` of those
     that decided.
 
@@ -39,7 +39,7 @@ def trn_files(trials: Sequence[HeardTrial]) -> Mapping[str, str]:
 
 
 def _files(
-    name: str, attempts: Iterable[tuple[str, HeardTrial, SaidOfAttempt]], groupings: Sequence[Grouping]
+    name: str, attempts: Iterable[tuple[str, TranscribedTrial, AttemptTranscript]], groupings: Sequence[Grouping]
 ) -> dict[str, str]:
     reference: list[str] = []
     hypothesis: list[str] = []
@@ -63,7 +63,7 @@ def _line(words: Sequence[str], id_: str) -> str:
     return " ".join([*(plain_text(word, LONGEST_WORD).translate(_TWINS) for word in words), f"({id_})"]) + "\n"
 
 
-def _ids(trials: Iterable[HeardTrial]) -> Iterator[str]:
+def _ids(trials: Iterable[TranscribedTrial]) -> Iterator[str]:
     """VOICE-TRIAL, for a command also the device; unique regardless of case."""
     taken: set[str] = set()
     for trial in trials:

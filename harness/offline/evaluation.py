@@ -21,14 +21,14 @@ from harness.base.whole_file import WholeFile, demand_folder
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, number
-from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
+from harness.model.offline import CountingRules, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
 from harness.model.stimulus import SoundCondition
-from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked, log_names
-from harness.offline.gathered import GatheredFiles, demand_columns, gather
+from harness.offline.file_sources import CollectedFiles, collect_files, demand_columns
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, Shard
 from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
+from harness.offline.request import DeclaredLimits, EvaluationRequest, SweepRequest, log_names
 from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
 from harness.statistics.text import number_interval
 
@@ -45,7 +45,7 @@ Breakdowns: TypeAlias = "Callable[[JournalFile], Iterable[FileBreakdown]]"
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
 
 
-class EvaluationEnding(IntEnum):
+class EvaluationStatus(IntEnum):
     """The exit status."""
 
     WELL = 0
@@ -88,17 +88,17 @@ class EvaluationFiles:
     def all(self) -> tuple[Path, ...]:
         return (self.log, self.journal, self.summary) if self.log.name else ()
 
-    def demand_room(self, *, resume: bool, force: bool) -> None:
+    def check_output(self, *, resume: bool, force: bool) -> None:
         """InputError if a file exists and may not be replaced, or the folder is not writable."""
         if not self.log.name:
             raise InputError("a log needs a name", remedy="Choose another -l")
         try:
-            self._demand_room(resume=resume, force=force)
+            self._check_output(resume=resume, force=force)
         except OSError as error:  # the name is too long, or the folder cannot be read
             problem = f"the log cannot be written: {error.strerror or error}"
             raise InputError(problem, place=Place(str(self.log)), remedy="Choose another -l") from error
 
-    def _demand_room(self, *, resume: bool, force: bool) -> None:
+    def _check_output(self, *, resume: bool, force: bool) -> None:
         folder = self.log.parent
         demand_folder(self.log)
         if not os.access(folder, os.W_OK):
@@ -118,7 +118,7 @@ class EvaluationFiles:
             return
         if not force:
             there = self.log if self.log.exists() else self.journal
-            raise InputError("this file already exists", place=Place(str(there)), remedy=self._ways_out())
+            raise InputError("this file already exists", place=Place(str(there)), remedy=self._remedies())
         if self.log.exists() and not _is_log(self.log):
             raise InputError(
                 "this is not a wake-evaluation log, and --force replaces only such logs",
@@ -160,7 +160,7 @@ class EvaluationFiles:
             file.keep()
         return run, figures
 
-    def _ways_out(self) -> str:
+    def _remedies(self) -> str:
         ways = "Replace it with --force, or choose another -l"
         if not self.journal.exists():
             return ways
@@ -181,10 +181,12 @@ def _is_log(path: Path) -> bool:
 
 
 def listing_of(
-    request: EvaluationAsked, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
+    request: EvaluationRequest, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
 ) -> Listing:
     """Reads lists, places and labels; InputError, also for a column that none of them has."""
-    gathered = [[gather(place, request.encoding) for place in places] for places in (request.inside, request.outside)]
+    gathered = [
+        [collect_files(place, request.encoding) for place in places] for places in (request.inside, request.outside)
+    ]
     long = _labelled(request, warn)
     listing = read_lists(
         request.inv, request.oov, request.referenced, gathered[0], gathered[1], long, conditions, request.encoding
@@ -197,33 +199,33 @@ def listing_of(
     return listing
 
 
-def clusters_of(request: EvaluationAsked, listing: Listing) -> str:
+def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
     """The column whose values are clusters, or ""."""
     columns = (*listing.columns, *listing.label_columns)
     known = next((column for column in TALKERS if column in columns), "")
     return known if request.clustered_by is None else request.clustered_by
 
 
-def _labelled(request: EvaluationAsked, warn: Callable[[str], None]) -> list[GatheredFiles]:
+def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[CollectedFiles]:
     """The long recordings with their labels."""
     if not request.long:
         return []
     from harness.offline.labels import LabelsOfRecordings
 
     known = LabelsOfRecordings(request.labels, request.encoding, request.tier)
-    places = [gather(place, request.encoding) for place in request.long]
+    places = [collect_files(place, request.encoding) for place in request.long]
     recordings = [replace(place, labels=known.of(place)) for place in places]
     if unused := known.unused():
         warn(f"{counted(len(unused), 'recording')} with labels but not in --long, such as {unused[0]}")
     return recordings
 
 
-class EvaluationSitting:
+class EvaluationRunner:
     """Runs the evaluation, writes its log and prints the results. named: the task as given."""
 
     def __init__(
         self,
-        request: EvaluationAsked,
+        request: EvaluationRequest,
         named: str,
         evaluation: Evaluation,
         listing: Listing,
@@ -231,7 +233,7 @@ class EvaluationSitting:
         screen: EvaluationScreen,
         command_line: Sequence[str],
         *,
-        sweep: SweepAsked,
+        sweep: SweepRequest,
         limits: DeclaredLimits,
         verbose: int,
     ) -> None:
@@ -254,7 +256,7 @@ class EvaluationSitting:
             self._files, self._shard = part_of(self._files, request.shard)
         self._header: JournalHeader | None = None
 
-    def evaluate(self) -> EvaluationEnding:
+    def evaluate(self) -> EvaluationStatus:
         if not self._files:
             raise InputError("this shard has no files", remedy="Use fewer shards")
         try:
@@ -301,7 +303,7 @@ class EvaluationSitting:
 
             demand_scores(facts, self._evaluation)
         lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
-        counting = Counting(
+        counting = CountingRules(
             request.count_in_vocabulary, request.normalise, request.words, lead_in_ms, request.lead_in_ref,
             request.tolerance_s, self._phrases(facts) if request.long else (),
         )  # fmt: skip
@@ -327,7 +329,7 @@ class EvaluationSitting:
 
     def _phrases(self, facts: EngineFacts) -> tuple[str, ...]:
         """The engine's phrases, as compared with labels. InputError if every label is of another phrase."""
-        from harness.offline.figures.labelled import compared
+        from harness.offline.figures.phrase_matching import compared
 
         known = tuple(dict.fromkeys(map(compared, facts.phrases)))
         labels = Counter(compared(label.phrase) for file in self._listing.files for label in file.labels)
@@ -344,12 +346,12 @@ class EvaluationSitting:
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
         from harness.offline.figures.counts import judged
-        from harness.offline.reports.log import happenings
-        from harness.offline.wake_log import line_of
+        from harness.offline.reports.log import file_events
+        from harness.offline.wake_log import event_line
 
         assert self._header is not None
-        for happening in happenings(outcome, judged(outcome, self._header.counting), file.listed):
-            self._screen.tell(line_of(happening))
+        for happening in file_events(outcome, judged(outcome, self._header.counting), file.listed):
+            self._screen.tell(event_line(happening))
 
     def _write_after(self, error: BaseException) -> None:
         """Writes the partial log after an error. A second error is reported; the first one decides."""
@@ -360,7 +362,7 @@ class EvaluationSitting:
         else:
             self._screen.warn(f"{self._written.log} holds the files evaluated so far; continue with --resume")
 
-    def _told(self) -> EvaluationEnding:
+    def _told(self) -> EvaluationStatus:
         from harness.offline.figures.figures import limit_failures
         from harness.offline.figures.groups import talker_of
         from harness.offline.reports.groups import group_lines
@@ -413,14 +415,14 @@ class EvaluationSitting:
                 f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
                 "Continue with the same command and --resume"
             )
-            return EvaluationEnding.INTERRUPTED
-        well = self._swept()
+            return EvaluationStatus.INTERRUPTED
+        well = self._run_sweep()
         failures = list(limit_failures(self._limits, figures))
         for failure in failures:
             screen.warn(failure)
         if not well or figures.counts.has_faults:
-            return EvaluationEnding.FAULT
-        return EvaluationEnding.LIMIT_FAILED if failures else EvaluationEnding.WELL
+            return EvaluationStatus.FAULT
+        return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
 
     def _first_faults(self) -> tuple[str, str]:
         """The first rejected file with the reason, and the first file with an error of the engine; "" for none."""
@@ -444,7 +446,7 @@ class EvaluationSitting:
             columns, counting = self._listing.columns, journal.header.counting
             yield breakdown(outcomes, counting, columns, names, self._clustered_by, conditions)
 
-    def _swept(self) -> bool:
+    def _run_sweep(self) -> bool:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
         if not self._sweep:
             return True
@@ -458,29 +460,29 @@ class EvaluationSitting:
         return well
 
 
-def _no_room(written: Sequence[EvaluationFiles], asked: EvaluationAsked) -> list[InputError]:
+def _no_room(written: Sequence[EvaluationFiles], asked: EvaluationRequest) -> list[InputError]:
     """Why the log cannot be written; reported after the mistakes in what is read, which are the user's first ones."""
     try:
         for one in written:
-            one.demand_room(resume=asked.resume, force=asked.force)
+            one.check_output(resume=asked.resume, force=asked.force)
     except InputError as error:
         return [error]
     return []
 
 
-class SeveralSittings:
+class MultiEngineRunner:
     """The evaluation of one engine, or of several one after the other, with their table. pages: whether a page will be
     written from `engines` and `table`. InputError before any audio is read."""
 
     def __init__(
         self,
-        request: EvaluationAsked,
+        request: EvaluationRequest,
         named: Sequence[str],
         tasks: Sequence[Task],
         screen: EvaluationScreen,
         command_line: Sequence[str],
         *,
-        sweep: SweepAsked,
+        sweep: SweepRequest,
         limits: DeclaredLimits,
         verbose: int,
         pages: bool,
@@ -490,7 +492,7 @@ class SeveralSittings:
         self._several, self._pages = len(tasks) > 1, pages
         limits.demand_figures(request)
         each = sweep.of_several() if self._several else sweep
-        each.demand_sense(request)
+        each.check_consistent(request)
         self._logs = [Path(log) for log in log_names(request.log, named, tasks)]
         written = [EvaluationFiles(log) for log in self._logs]
         for files in written:
@@ -512,7 +514,7 @@ class SeveralSittings:
         if no_room:
             raise no_room[0]
         self._sittings = [
-            EvaluationSitting(
+            EvaluationRunner(
                 request, name, evaluation, self._listing, files, screen, command_line,
                 sweep=each, limits=limits, verbose=verbose,
             )
@@ -521,14 +523,14 @@ class SeveralSittings:
         self.engines: list[EvaluatedEngine] = []
         self.table: EnginesTable | None = None
 
-    def evaluate(self) -> EvaluationEnding:
+    def evaluate(self) -> EvaluationStatus:
         """The worst ending of them. The engines are compared unless one was interrupted."""
         endings = []
         for name, sitting in zip(self._named, self._sittings, strict=True):
             if self._several:
                 self._screen.say(f"{shown(name, 200)}:")
             endings.append(sitting.evaluate())
-            if endings[-1] is EvaluationEnding.INTERRUPTED:
+            if endings[-1] is EvaluationStatus.INTERRUPTED:
                 return endings[-1]
         if self._several or self._pages:
             self._compare()
@@ -536,9 +538,9 @@ class SeveralSittings:
 
     def _compare(self) -> None:
         # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
+        from harness.offline.evaluation_results import read_engines, table_of, write_joint
         from harness.offline.figures.groups import talker_of
         from harness.offline.reports.engines import engine_lines
-        from harness.offline.several import read_engines, table_of, write_joint
 
         request, listing = self._asked, self._listing
         clustered_by = clusters_of(request, listing)

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from harness.base.foreign import plain_text
-from harness.base.written import written
+from harness.base.user_text import checked_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, new_id
@@ -20,9 +20,9 @@ from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import LargeText, TextBlock, key_words
 from harness.dashboard.widgets.response import transcription
-from harness.dashboard.widgets.written_line import WrittenLine
-from harness.dashboard.wording import query_text, told_in
-from harness.model.effect import EffectWord
+from harness.dashboard.widgets.verbatim_input import VerbatimInput
+from harness.dashboard.wording import query_text, screen_text
+from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator, Misspoke
 from harness.model.frozen import frozen
@@ -30,15 +30,15 @@ from harness.model.numbers import fixed
 from harness.model.record import Question
 from harness.model.trial import Trial
 
-HELP = told_in("asking.txt")
-EFFECT_HELP = told_in("asking_effect.txt")
-SPEAKING_HELP = told_in("speaking.txt")
+HELP = screen_text("asking.txt")
+EFFECT_HELP = screen_text("asking_effect.txt")
+SPEAKING_HELP = screen_text("speaking.txt")
 Asked = tuple[str, int, Question]
 """Trial, attempt, and subject."""
 
 
 @frozen
-class _Wording:
+class _QuestionText:
     """answers: key → text, word for the engine, and whether the operator describes what they saw."""
 
     title: str
@@ -48,7 +48,7 @@ class _Wording:
 
 
 QUESTIONS = {
-    Question.RECOGNITION: _Wording(
+    Question.RECOGNITION: _QuestionText(
         "Did the device understand?",
         {
             "y": ("recognised", "yes", False),
@@ -58,13 +58,13 @@ QUESTIONS = {
         "what it seems to have understood; enter sends",
         HELP,
     ),
-    Question.EFFECT: _Wording(
+    Question.EFFECT: _QuestionText(
         "Did it do what was asked?",
         {
-            "r": ("right", EffectWord.RIGHT, False),
-            "p": ("partly", EffectWord.PARTIAL, True),
-            "w": ("wrong", EffectWord.WRONG, True),
-            "c": ("cannot tell", EffectWord.UNKNOWN, False),
+            "r": ("right", EffectOutcome.RIGHT, False),
+            "p": ("partly", EffectOutcome.PARTIAL, True),
+            "w": ("wrong", EffectOutcome.WRONG, True),
+            "c": ("cannot tell", EffectOutcome.UNKNOWN, False),
         },
         "what it did instead; enter sends",
         EFFECT_HELP,
@@ -147,7 +147,7 @@ class AskingPanel(QuestionPanel):
             yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
             yield TextBlock(id="about")
             yield Static(key_words((*keys, ("escape", "behind")), "   "), id="keys", markup=False)
-            yield WrittenLine(placeholder=self._wording.hint)
+            yield VerbatimInput(placeholder=self._wording.hint)
             yield Static(id="said", markup=False)
 
     def show(self, view: View) -> None:
@@ -194,7 +194,7 @@ class AskingPanel(QuestionPanel):
             _, self._word, wants_more = answer
             if wants_more:
                 self.add_class("-heard")
-                self.query_one(WrittenLine).focus()
+                self.query_one(VerbatimInput).focus()
             else:
                 self._send("")
 
@@ -203,7 +203,7 @@ class AskingPanel(QuestionPanel):
 
     def action_send(self) -> None:
         try:
-            self._send(written(self.query_one(WrittenLine).value, "the answer"))
+            self._send(checked_text(self.query_one(VerbatimInput).value, "the answer"))
         except InputError as error:
             self._tell(f"Not taken: {error}.", palette.RED)
 
@@ -220,7 +220,7 @@ class AskingPanel(QuestionPanel):
         trial_id, attempt, question = self.question
         command: AnswerEffect | AnswerOperator
         if question is Question.EFFECT:
-            command = AnswerEffect(new_id(), self._by, trial_id, attempt, EffectWord(self._word), detail)
+            command = AnswerEffect(new_id(), self._by, trial_id, attempt, EffectOutcome(self._word), detail)
         else:
             recognised = {"yes": True, "no": False}.get(self._word)
             command = AnswerOperator(new_id(), self._by, trial_id, attempt, recognised, detail)

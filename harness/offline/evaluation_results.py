@@ -9,11 +9,11 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
-from harness.base.whole_file import write_whole
+from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.offline import ListKind, Task, file_number
 from harness.model.stimulus import SoundCondition
-from harness.model.time import Measured
+from harness.model.time import MeasuredDuration
 from harness.offline.figures.counts import TalkerOf, Tally, judged
 from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, spoken_in
 from harness.offline.figures.figures import figures
@@ -135,10 +135,12 @@ def sound_path(listed: str, bases: Iterable[str], condition: SoundCondition | No
 def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
     """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. Else the
     end of speech in at most MOST_TIMED recordings, evenly spread."""
-    stated = {key: Measured(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None}
+    stated = {
+        key: MeasuredDuration(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None
+    }
     for at, text in enumerate(columns.get(PHRASE_END, {}).get(ListKind.INV, ())):
         try:
-            stated |= {(ListKind.INV.value, at, -1): Measured(float(text) / _speed(engine, at))} if text else {}
+            stated |= {(ListKind.INV.value, at, -1): MeasuredDuration(float(text) / _speed(engine, at))} if text else {}
         except ValueError as error:
             raise InputError(f"the column {PHRASE_END} has no number: {error}", remedy="Write seconds") from error
     if stated:
@@ -153,7 +155,7 @@ def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
         every = [every[at] for at in np.linspace(0, len(every) - 1, MOST_TIMED, dtype=int)]
     speech_ends = ((key, _speech_end(path)) for key, path in every)
     return {
-        key: Measured(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S)
+        key: MeasuredDuration(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S)
         for key, at_s in speech_ends
         if at_s is not None
     }, False
@@ -203,8 +205,8 @@ def write_joint(
     prefix: str, engines: Sequence[EvaluatedEngine], table: EnginesTable, *, picture: bool
 ) -> Iterator[str]:
     """Writes PREFIX.csv (every threshold of every engine), .json (the table), and .png and .svg; yields their names."""
-    write_whole(Path(f"{prefix}.csv"), det_rows(engines).encode())
-    write_whole(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
+    write_atomically(Path(f"{prefix}.csv"), det_rows(engines).encode())
+    write_atomically(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
     yield from (f"{prefix}.csv", f"{prefix}.json")
     curves = [
         pictures.Curve(engine.name, det, engine.own)

@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class ToldLater(Sequence[T]):
+class LazySequence(Sequence[T]):
     """at: makes the item at an index."""
 
     def __init__(self, length: int, at: Callable[[int], T]) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from harness.base.gathering import gathered
-from harness.model.offline import Counting, FileOutcome, LabelledPhrase, OfflineSpot
+from harness.base.grouping import group_by
+from harness.model.offline import CountingRules, FileOutcome, LabelledPhrase, OfflineSpot
 from harness.model.transcript import Normalisation
 from harness.wake.counting import Window, match_events
 
@@ -24,25 +24,25 @@ def compared(phrase: str) -> str:
     return " ".join(normalise(phrase, Normalisation.PLAIN))
 
 
-def counting_labels(outcome: FileOutcome, counting: Counting) -> dict[int, LabelledPhrase]:
+def counting_labels(outcome: FileOutcome, counting: CountingRules) -> dict[int, LabelledPhrase]:
     """The labels that count, by their places: of the engine's phrases, or without a phrase, and with sound."""
     labels = enumerate(outcome.labels)
     return {at: label for at, label in labels if at not in outcome.silent_labels and _is_of_engine(label, counting)}
 
 
-def silent_labels(outcome: FileOutcome, counting: Counting) -> list[LabelledPhrase]:
+def silent_labels(outcome: FileOutcome, counting: CountingRules) -> list[LabelledPhrase]:
     """The labels that would count if there were sound in their time."""
     labels = (outcome.labels[place] for place in outcome.silent_labels)
     return [label for label in labels if _is_of_engine(label, counting)]
 
 
-def _is_of_engine(label: LabelledPhrase, counting: Counting) -> bool:
+def _is_of_engine(label: LabelledPhrase, counting: CountingRules) -> bool:
     return not counting.phrases or not label.phrase or compared(label.phrase) in counting.phrases
 
 
 def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:
     """Phrases as compared, each with the indices of its labels; "" for labels of any phrase."""
-    indices = gathered((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
+    indices = group_by((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
     yield from indices.items()
 
 

@@ -9,14 +9,14 @@ from enum import StrEnum
 from harness.base.foreign import plain_text
 from harness.model.frozen import frozen
 from harness.model.observation import Intent
-from harness.model.record import AttemptFinished, Understood
-from harness.model.scenario import Recognised
+from harness.model.record import AttemptFinished, UnderstandingResult
+from harness.model.scenario import RecognitionRule
 from harness.model.trial import EvidenceSource, Trial
-from harness.model.understanding import Expected, Slot, frame_text, intent_set
+from harness.model.understanding import ExpectedFrame, Slot, frame_text, intent_set
 from harness.transcripts.recognition import same_words, words_of
 
 
-def understood(expected: Expected, events: Sequence[Intent], rule: Recognised) -> Understood:
+def understood(expected: ExpectedFrame, events: Sequence[Intent], rule: RecognitionRule) -> UnderstandingResult:
     """The frame that the events of one attempt report together, compared with the expected one.
 
     The result has the intents of all events. Slots are united as by `united`. Intents are right if they equal the
@@ -24,12 +24,12 @@ def understood(expected: Expected, events: Sequence[Intent], rule: Recognised) -
     after the rule's normalisation.
     """
     if not events:
-        return Understood()
+        return UnderstandingResult()
     intents = tuple(sorted({intent for event in events for intent in intent_set(event.name)}))
     slots = united(tuple(Slot(concept, value) for concept, value in event.slots) for event in events)
     right = intents == expected.intents
     slots_right = expected.slots is None or fits(expected.slots, slots, rule)
-    return Understood(intents, slots, right, right and slots_right, EvidenceSource.DEVICE)
+    return UnderstandingResult(intents, slots, right, right and slots_right, EvidenceSource.DEVICE)
 
 
 def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
@@ -40,19 +40,19 @@ def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
     return tuple(counts.elements())
 
 
-def fits(expected: Sequence[Slot], slots: Sequence[Slot], rule: Recognised) -> bool:
+def fits(expected: Sequence[Slot], slots: Sequence[Slot], rule: RecognitionRule) -> bool:
     """Whether the same concepts were reported, as often, with equal values. An expected value of None matches any."""
     return all(part.mark is PartMark.RIGHT for part in _slots(expected, slots, rule))
 
 
-def same_value(value: str, reported_value: str | None, rule: Recognised) -> bool:
+def same_value(value: str, reported_value: str | None, rule: RecognitionRule) -> bool:
     """Whether a slot's value equals the reported one, in some reading of both under the rule."""
     if normalised(value, rule) == normalised(reported_value or "", rule):
         return True
     return bool(words_of(value, rule)) and same_words(value, reported_value or "", rule)
 
 
-def normalised(value: str, rule: Recognised) -> str:
+def normalised(value: str, rule: RecognitionRule) -> str:
     """A slot's value after the rule's normalisation, or unchanged if no words remain."""
     return " ".join(words_of(value, rule)) or value.strip()
 
@@ -103,7 +103,7 @@ class FramePart:
     wanted: str | None = None
 
 
-def parts(expected: Expected, frame: Understood, rule: Recognised) -> tuple[FramePart, ...]:
+def parts(expected: ExpectedFrame, frame: UnderstandingResult, rule: RecognitionRule) -> tuple[FramePart, ...]:
     """Intents first, then slots. Expected parts keep their order, and unexpected ones follow.
 
     () if the device reported nothing. Values are compared after the scenario's normalisation. An expected slot without
@@ -137,7 +137,7 @@ def compared_part(part: FramePart) -> str:
     return f'{text} (wanted "{plain_text(part.wanted or "", LONGEST)}")' if part.mark is PartMark.OTHER_VALUE else text
 
 
-def verdict_in_words(frame: Understood) -> str:
+def verdict_in_words(frame: UnderstandingResult) -> str:
     """Whether an attempt was understood, in a few words."""
     match frame.right, frame.intents_right:
         case True, _:
@@ -163,7 +163,7 @@ def _intents(wanted: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]
             yield FramePart(PartMark.TOO_MANY, name)
 
 
-def _slots(wanted: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recognised) -> Iterator[FramePart]:
+def _slots(wanted: Sequence[Slot] | None, slots: Sequence[Slot], rule: RecognitionRule) -> Iterator[FramePart]:
     if wanted is None:
         for slot in slots:
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
@@ -193,7 +193,7 @@ def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> S
     return None
 
 
-def _same(want: Slot, slot: Slot, rule: Recognised) -> bool:
+def _same(want: Slot, slot: Slot, rule: RecognitionRule) -> bool:
     if want.concept != slot.concept:
         return False
     return want.value is None or same_value(want.value, slot.value, rule)

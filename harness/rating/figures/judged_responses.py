@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from harness.base.written import name_key
+from harness.base.user_text import name_key
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
@@ -104,7 +104,7 @@ def judged_in(
     return tuple(responses)
 
 
-class Fate(StrEnum):
+class QueryOutcome(StrEnum):
     """What became of a query. Each query has exactly one fate.
 
     NOT_PLAYED: not played yet. NOT_TESTED: skipped, aborted or interrupted. NOT_RECOGNISED: misheard, no wake, or
@@ -146,7 +146,7 @@ class RatedTrial:
 
     session_id: str
     progress: TrialProgress
-    fate: Fate
+    fate: QueryOutcome
     judged: JudgedResponse | None = None
     category: Category | None = None
     basis: Basis | None = None
@@ -224,27 +224,31 @@ def _rated(session_id: str, trial: TrialProgress, judged: JudgedResponse | None)
     category, basis = _final(judged)
     if category is None:
         return RatedTrial(session_id, trial, _waiting(judged), judged)
-    return RatedTrial(session_id, trial, Fate.CATEGORY, judged, category, basis, _sub_flags(judged, category))
+    return RatedTrial(session_id, trial, QueryOutcome.CATEGORY, judged, category, basis, _sub_flags(judged, category))
 
 
-def _end_of(trial: TrialProgress) -> Fate:
+def _end_of(trial: TrialProgress) -> QueryOutcome:
     take = trial.counting
     match trial.outcome:
         case None:
-            return Fate.NOT_PLAYED
+            return QueryOutcome.NOT_PLAYED
         case Outcome.NO_WAKE | Outcome.MISHEARD:
-            return Fate.NOT_RECOGNISED
+            return QueryOutcome.NOT_RECOGNISED
         case Outcome.NO_RESPONSE:
             heard = take.recognition if take else None
-            return Fate.SILENT if heard in (Recognition.YES, Recognition.NOT_ASSESSED) else Fate.NOT_RECOGNISED
+            return (
+                QueryOutcome.SILENT
+                if heard in (Recognition.YES, Recognition.NOT_ASSESSED)
+                else QueryOutcome.NOT_RECOGNISED
+            )
         case Outcome.INCONCLUSIVE:
-            return Fate.INCONCLUSIVE
+            return QueryOutcome.INCONCLUSIVE
         case Outcome.RESPONDED | Outcome.LATE:
-            return Fate.NO_RECORDING
+            return QueryOutcome.NO_RECORDING
         case Outcome.UNDERSTOOD:
-            return Fate.SILENT
+            return QueryOutcome.SILENT
         case Outcome.INTERRUPTED | Outcome.SKIPPED | Outcome.ABORTED | Outcome.COUNTED:
-            return Fate.NOT_TESTED
+            return QueryOutcome.NOT_TESTED
 
 
 def _final(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
@@ -258,19 +262,19 @@ def _final(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
     return None, None
 
 
-def _waiting(judged: JudgedResponse) -> Fate:
+def _waiting(judged: JudgedResponse) -> QueryOutcome:
     """The fate of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
-        return Fate.DISPUTED
+        return QueryOutcome.DISPUTED
     statuses = {judgment.status for judgment in judged.judgments}
     for status, fate in (
-        (JudgmentStatus.FLAGGED, Fate.FLAGGED),
-        (JudgmentStatus.HELD, Fate.HELD),
-        (JudgmentStatus.SKIPPED, Fate.SKIPPED),
+        (JudgmentStatus.FLAGGED, QueryOutcome.FLAGGED),
+        (JudgmentStatus.HELD, QueryOutcome.HELD),
+        (JudgmentStatus.SKIPPED, QueryOutcome.SKIPPED),
     ):
         if status in statuses:
             return fate
-    return Fate.UNJUDGED
+    return QueryOutcome.UNJUDGED
 
 
 def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]:

@@ -19,12 +19,12 @@ _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
 
 
-def written(text: str, subject: str = "the comment") -> str:
+def checked_text(text: str, subject: str = "the comment") -> str:
     """The text to keep; "" if it is blank. InputError: too long, or it holds what no file can keep.
 
     subject: names the text in the error.
     """
-    clean_text = composed(text)
+    clean_text = to_nfc(text)
     if len(clean_text) > LONGEST_WRITTEN:
         raise InputError(
             f"{subject} has {len(clean_text):,} characters; the limit is {LONGEST_WRITTEN:,}", remedy="Shorten it"
@@ -34,14 +34,14 @@ def written(text: str, subject: str = "the comment") -> str:
     return "" if not clean_text or clean_text.isspace() else clean_text
 
 
-def composed(text: str) -> str:
+def to_nfc(text: str) -> str:
     """The text in NFC, with "\\n" as line end."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def needed(text: str, subject: str) -> str:
+def required_text(text: str, subject: str) -> str:
     """`written`, for a text that must not be blank."""
-    clean_text = written(text, subject)
+    clean_text = checked_text(text, subject)
     if not clean_text:
         raise InputError(f"{subject} is empty", remedy="Write something")
     return clean_text

@@ -15,7 +15,7 @@ LEVEL_S = 0.1
 
 
 @dataclass(slots=True, eq=False)
-class Playing:
+class ActivePlay:
     """One `play`. start, end: positions on the audio line.
 
     waiting: The device has not heard all earlier sound. The sound gets its place after that.

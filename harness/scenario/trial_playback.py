@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from harness.model.bench import Bench, Device, ObservationKind
-from harness.model.scenario import AxisName, AxisValue, Route, Scenario, TrialKind, TrialTemplate, axes_of, voice_asked
+from harness.model.scenario import (
+    AxisName,
+    AxisValue,
+    Route,
+    Scenario,
+    TrialKind,
+    TrialTemplate,
+    axes_of,
+    requested_voice,
+)
 from harness.scenario.matrix import cells
 
 
@@ -22,7 +31,7 @@ def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
     return [device for device in bench.devices if reports(device, ObservationKind.WAKE)]
 
 
-def hearing(trial: TrialTemplate, bench: Bench) -> list[Device]:
+def addressed_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
     return [asked_device(trial, bench)] if trial.kind.asks else listening_devices(trial, bench)
 
 
@@ -48,7 +57,7 @@ def talker(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, Axi
     if trial.ambient is not None or (trial.recordings and trial.kind is not TrialKind.COMMAND):
         return ""
     query = next((candidate for candidate in scenario.queries if candidate.id == trial.query), None)
-    voice = voice_asked(scenario.defaults, trial, query, axis)
+    voice = requested_voice(scenario.defaults, trial, query, axis)
     return voice.name if voice.is_person else ""
 
 

@@ -24,13 +24,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from harness.base.written import composed, name_key
+from harness.base.user_text import name_key, to_nfc
 from harness.model.errors import HarnessError, InputError, LogFull
-from harness.web.entrance import Entrance, Templates, Visit
+from harness.web.base_site import BaseSite, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach
 
 
-class PostFate(Enum):
+class PostResult(Enum):
     """REPEATED: the same post was done before. STALE: the page was old, and nothing was done.
 
     UNKNOWN: the page has no such button.
@@ -43,7 +43,7 @@ class PostFate(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pressed:
+class SubmittedForm:
     """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`. turn, sight: of its page.
 
     comment: as the browser sent it; None without that field. draft: it has the fields of a draft. mark: of its content.
@@ -63,7 +63,7 @@ class Pressed:
 
 
 @dataclass(slots=True, kw_only=True)
-class Turns(ABC):
+class BaseSeat(ABC):
     """A seat: its current item, and whether a page still shows that item. Callers hold `lock`.
 
     turn: changes with the item, which reveals old pages.
@@ -97,7 +97,7 @@ class Turns(ABC):
         """Records a sign that the person is there: a page or a button."""
 
     @abstractmethod
-    def wrote(self, request: str) -> bool:
+    def is_saved(self, request: str) -> bool:
         """Whether the rows of a request are on the disk, also after a restart of the site."""
 
     @property
@@ -108,7 +108,7 @@ class Turns(ABC):
         self.number += 1
         self.done = done
 
-    def is_overtaken(self, change: str) -> bool:
+    def is_stale(self, change: str) -> bool:
         """Whether a form arrives after one that the same document sent later. change: `DOCUMENT.NUMBER`, "" without."""
         document, _, digits = change.partition(".")
         if not re.fullmatch(r"[0-9]{1,9}", digits):
@@ -119,17 +119,17 @@ class Turns(ABC):
         self.change = document, number
         return False
 
-    def standing(self, post: Pressed, *, outlasts: bool) -> PostFate:
+    def standing(self, post: SubmittedForm, *, outlasts: bool) -> PostResult:
         """Whether a post may be done: its page must have this turn and sight.
 
         outlasts: valid also from a page sent before a restart of the site, if it shows the same item.
         """
-        if post.request == self.done or self.wrote(post.request):
-            return PostFate.REPEATED
+        if post.request == self.done or self.is_saved(post.request):
+            return PostResult.REPEATED
         if (post.turn, post.sight) == (self.turn, self.sight):
-            return PostFate.DONE
+            return PostResult.DONE
         start, _, _ = post.turn.partition(".")
-        return PostFate.DONE if outlasts and start != self.start and post.sight == self.sight else PostFate.STALE
+        return PostResult.DONE if outlasts and start != self.start and post.sight == self.sight else PostResult.STALE
 
 
 def content_mark(fields: dict[str, str]) -> str:
@@ -145,10 +145,10 @@ WAITING_S = 5.0
 """Interval while somebody has finished and waits for more."""
 
 
-AnySeat = TypeVar("AnySeat", bound=Turns)
+AnySeat = TypeVar("AnySeat", bound=BaseSeat)
 
 
-class RefreshedRoom(Protocol):
+class RefreshableRoom(Protocol):
     """A room of raters or annotators. Reads its files again; HarnessError when they cannot be read."""
 
     def refresh(self) -> object: ...
@@ -157,7 +157,7 @@ class RefreshedRoom(Protocol):
 class Readings:
     """Reads updates from elsewhere at intervals, in a thread, so that no request waits for it."""
 
-    def __init__(self, room: RefreshedRoom, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, room: RefreshableRoom, now_s: Callable[[], float] = time.monotonic) -> None:
         self._room = room
         self._now_s = now_s
         self._lock = threading.Lock()
@@ -166,7 +166,7 @@ class Readings:
         self.number = 0
         self.failed = ""
 
-    def maybe(self, after_s: float = REFRESH_S) -> None:
+    def read_if_due(self, after_s: float = REFRESH_S) -> None:
         """Begins a reading when the last one is this long ago."""
         with self._lock:
             if self._running is not None and self._running.is_alive():
@@ -201,7 +201,7 @@ LONGEST_WORDS = 200
 def search_words(text: str) -> str:
     """The words of a search, which the page shows again; nothing keeps them."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
-    return composed(shown)[:LONGEST_WORDS]
+    return to_nfc(shown)[:LONGEST_WORDS]
 
 
 ADJUDICATE = "/adjudicate"
@@ -211,10 +211,10 @@ NOT_YOURS = "That page is not for you."
 NO_BUTTON = "Nothing was saved: this site has no such button."
 
 
-AnyPost = TypeVar("AnyPost", bound=Pressed)
+AnyPost = TypeVar("AnyPost", bound=SubmittedForm)
 
 
-class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
+class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     """Seats at two places: the site's own, and the adjudicators'.
 
     Adjudicators see all answers, so they only settle disputes. A site defines the members under "What a site
@@ -250,14 +250,14 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """The request in a form. fields: those that occur once in it."""
 
     @abstractmethod
-    def _apply(self, seat: AnySeat, post: AnyPost) -> PostFate:
+    def _apply(self, seat: AnySeat, post: AnyPost) -> PostResult:
         """Does it; InputError for a comment that cannot be kept, LogFull or another HarnessError when saving fails."""
 
     # What all of them do
 
     def __init__(
         self,
-        room: RefreshedRoom,
+        room: RefreshableRoom,
         invitations: Invitations,
         templates: Templates,
         routes: Sequence[Route] = (),
@@ -310,20 +310,20 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
     def _done(self, visit: Visit, post: AnyPost, change: str) -> Response:
         seat = self._seat(visit)
         with seat.lock:
-            if seat.is_overtaken(change) and post.do == "draft.quiet":
+            if seat.is_stale(change) and post.do == "draft.quiet":
                 return Response(status_code=204)
             try:
                 fate = self._apply(seat, post)
             except InputError as error:  # a comment that cannot be kept: the page shows it again
-                refused = None if post.comment is None else composed(post.comment)
+                refused = None if post.comment is None else to_nfc(post.comment)
                 return self._shown(visit, seat, 422, f"Not saved: {error}.", comment=refused)
             except LogFull:
                 return self._shown(visit, seat, 503, FULL)
             except HarnessError:
                 return self._shown(visit, seat, 503, UNSAVED)
-            if fate is PostFate.STALE:
+            if fate is PostResult.STALE:
                 return self._shown(visit, seat, 409, self.STALE)
-            if fate is PostFate.UNKNOWN:
+            if fate is PostResult.UNKNOWN:
                 return self._shown(visit, seat, 400, NO_BUTTON)
         if post.do == "draft.quiet":
             return Response(status_code=204)
@@ -345,7 +345,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
                     raise HTTPException(403, self.NOT_INVITED) from error
                 self._seats[place, name] = seat
             seat = self._seats[place, name]
-        self.readings.maybe()
+        self.readings.read_if_due()
         with seat.lock:
             number = self.readings.number
             if seat.read != number:
@@ -356,7 +356,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
                     seat.next_turn()
             seat.present()
             if seat.waits:
-                self.readings.maybe(WAITING_S)
+                self.readings.read_if_due(WAITING_S)
         return seat
 
     def _shown(

@@ -48,7 +48,7 @@ class BenchOrder:
 
 
 @frozen
-class Stand:
+class Positioner:
     """A turntable, a slider, a lift: what sets one number of the room.
 
     connection: id of the equipment that takes its orders. moves: the axis, or the setting, that it sets.

@@ -39,7 +39,7 @@ def _is_text(character: str | None) -> bool:
     return character is not None and len(character) == 1 and character >= " " and character != "\x7f"
 
 
-class WrittenLine(Input):
+class VerbatimInput(Input):
     """`value` is what was typed or pasted, with all its lines; no sign is dropped or changed.
 
     Enter runs the screen's action `send`, escape `leave`, in the order of the keys: bindings would run later, when this

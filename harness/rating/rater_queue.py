@@ -7,14 +7,14 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from harness.base.written import composed
+from harness.base.user_text import to_nfc
 from harness.model.frozen import frozen
 from harness.model.judgment import EXERCISE, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
 from harness.rating.guide import LABELS
 from harness.rating.items import Item
 
 
-def drawn(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, ...]:
+def sampled_items(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, ...]:
     """The items of a round, in order; at most `wanted.limit`, drawn by the seed, known answers first.
 
     Each item is drawn by its own hash, so that later responses displace few earlier ones.
@@ -34,18 +34,18 @@ def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[It
     to everybody. Later items are inserted, and the order of the others stays.
     """
     mine: Iterable[Item] = items
-    if is_shared_out(round_):
-        shares = shares_of(items, round_)
+    if has_partial_assignment(round_):
+        shares = raters_by_item(items, round_)
         mine = (item for item in items if rater in shares[item.id])
     return tuple(sorted(mine, key=lambda item: _hash(round_.seed, rater, item.id)))
 
 
-def is_shared_out(round_: RatingRound) -> bool:
+def has_partial_assignment(round_: RatingRound) -> bool:
     """Whether each response goes to only some of the raters."""
     return round_.raters_per_item is not None and round_.raters_per_item < len(round_.raters)
 
 
-def shares_of(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
+def raters_by_item(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
     """Item → its raters, when items are shared out: those with the fewest items so far, ties broken by a hash.
 
     The order is that of playing, so that shares stay while a session runs. Moves of a coordinator apply afterwards.
@@ -71,14 +71,14 @@ def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
     return raters
 
 
-def hand_over(
+def reassignments(
     items: Sequence[Item], round_: RatingRound, given: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
     """(item id, new rater) for each of `given`: of those without the item, the rater with the fewest items.
 
     The rater is "" where all have the item.
     """
-    shares = shares_of(items, round_)
+    shares = raters_by_item(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
     moves: list[tuple[str, str]] = []
     for item in given:
@@ -167,7 +167,7 @@ class OwnRows:
             self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
         return self._standing[key]
 
-    def given_as(self, item: Item) -> int:
+    def row_number(self, item: Item) -> int:
         """Number of the row in force among the rater's rows, from 0; −1 for none."""
         row = self.standing(item)
         return -1 if row is None else self._number[row.id]
@@ -262,10 +262,10 @@ class Given:
         row = self.row
         label = LABELS[row.category] if row is not None and row.category is not None else ""
         text = f"{self.item.query} {label} {row.comment if row is not None else ''}".casefold()
-        return all(word in text for word in composed(words).casefold().split())
+        return all(word in text for word in to_nfc(words).casefold().split())
 
 
-class RaterStanding:
+class RaterQueue:
     """The rater's share of the items, in order, with the rater's rows. Computed once after each change.
 
     Agreed items join an adjudicator's share with the first row on them. `with_held`: held
@@ -315,7 +315,7 @@ class RaterStanding:
         """Gives out held items from now on."""
         self.with_held, self._known = True, None
 
-    def put_off(self, item: Item) -> None:
+    def postpone(self, item: Item) -> None:
         """Gives the item out no more; it stays open."""
         self._put_off.add(item.id)
 
@@ -436,7 +436,7 @@ class RaterStanding:
             elif self.with_held or not item.waits_for_effect:
                 (fresh if row is None else later).append(item)
         # An item that is skipped twice comes after all others.
-        left = (*fresh, *freed, *sorted(later, key=self.rows.given_as))
+        left = (*fresh, *freed, *sorted(later, key=self.rows.row_number))
         held = total - done - len(left)
         return left, Count(total, done, len(left), len(later), held, flagged)
 

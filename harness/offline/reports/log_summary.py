@@ -13,14 +13,14 @@ from harness.model.frozen import frozen
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
 from harness.offline.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
-from harness.offline.wake_log_reading import entries, names_escaped, without_happenings
+from harness.offline.wake_log_reading import entries, names_escaped, without_events
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.text import number_interval, percent_interval
 from harness.statistics.word_intervals import wer_interval
 
 
 @frozen
-class ToldLog:
+class LogSummary:
     """The results of a log by its own lines. false_accepts: per hour; the others are shares 0–1. All are 95 %
     intervals. log: without events in files."""
 
@@ -46,16 +46,16 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
     OSError if it cannot be read, InputError with the line if a line is invalid."""
     sums = LineSums()
     log_entries = entries(path, name, escaped=names_escaped(path, name))
-    return without_happenings(log_entries, lambda happening, _: sums.add(happening)), sums
+    return without_events(log_entries, lambda happening, _: sums.add(happening)), sums
 
 
-def told(log: WakeLog, sums: LineSums) -> ToldLog:
+def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     """Sums a log up."""
     totals = computed(log, sums)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
     files = int(totals.get("TACOUNT", 0)) + wrong
-    return ToldLog(
+    return LogSummary(
         log,
         summary(log, sums),
         totals,
@@ -69,7 +69,7 @@ def told(log: WakeLog, sums: LineSums) -> ToldLog:
     )
 
 
-def lines(report: ToldLog) -> Iterator[str]:
+def lines(report: LogSummary) -> Iterator[str]:
     """For people: the console's lines first."""
     log = report.log
     partial, shard = log.about("x-partial"), log.about("x-shard")
@@ -111,7 +111,7 @@ def lines(report: ToldLog) -> Iterator[str]:
         yield f"Does not agree: {difference}."
 
 
-def as_json(report: ToldLog) -> dict[str, Any]:
+def as_json(report: LogSummary) -> dict[str, Any]:
     """For programs. A total without data is null. Rates are per hour; ratios and WER in per cent as in the log."""
     log = report.log
     return {

@@ -12,8 +12,8 @@ from typing import Any
 
 from harness import __version__
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
-from harness.base.whole_file import demand_folder, disk_errors, whole_folder, write_whole
-from harness.model.annotation import IMPORTED, AnnotationProject, Intents, Labelled, LabelSet, Slots, WorkOrder
+from harness.base.whole_file import atomic_folder, demand_folder, disk_errors, write_atomically
+from harness.model.annotation import IMPORTED, AnnotationProject, Intents, Labelled, LabellingOrder, LabelSet, Slots
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance, joined
@@ -25,7 +25,7 @@ MOST_TOLD = 20
 
 
 @frozen
-class Import:
+class LabelImport:
     """What became of a file of labels. rows: to be added; same: utterances that were given the same before.
 
     without_text: ids of the file that no utterance has; without_labels: utterances that the file does not name, or
@@ -45,7 +45,7 @@ def import_rows(
     before: Mapping[str, tuple[Intents, Slots | None]],
     mapping: Mapping[str, str],
     source: str,
-) -> Import:
+) -> LabelImport:
     """Rows for all that is given labels or slots other than those before.
 
     mapping: label of the file → label of the set; others stand as they are. InputProblems for unknown labels and
@@ -92,7 +92,7 @@ def import_rows(
             place=Place(source),
             remedy=f"Use the ids of the data, such as {utterances[0].id!r}",
         )
-    return Import(
+    return LabelImport(
         tuple(rows),
         same,
         tuple(utterance.id for utterance in given if utterance.id not in known),
@@ -100,7 +100,7 @@ def import_rows(
     )
 
 
-def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) -> Import:
+def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) -> LabelImport:
     """Adds the labels of a file to a project, all or none; returns when they are on the disk."""
     room.refresh()
     ledger = room.ledger
@@ -155,9 +155,9 @@ def make_project(
     intents: Path | None = None,
     mapping: Mapping[str, str] | None = None,
     double_share: float = 0.0,
-    order: WorkOrder = WorkOrder.DOUBT,
+    order: LabellingOrder = LabellingOrder.DOUBT,
     **settings: Any,
-) -> tuple[AnnotationProject, LabelSet, list[Import]]:
+) -> tuple[AnnotationProject, LabelSet, list[LabelImport]]:
     """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be.
 
     splits: of folders, () for all. take_labels: those in the data become rows. intents: a file of intents by id, which
@@ -170,7 +170,7 @@ def make_project(
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
     demand_folder(folder)
     mapping = mapping or {}
-    imported: list[Import] = []
+    imported: list[LabelImport] = []
     if take_labels:
         imported.append(import_rows(utterances, utterances, label_set, {}, mapping, "the data"))
     if intents is not None:
@@ -206,11 +206,13 @@ def make_project(
     return project, label_set, imported
 
 
-def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[Import]) -> None:
-    with disk_errors(f"{folder} cannot be made"), whole_folder(folder) as part:
+def _write(
+    folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[LabelImport]
+) -> None:
+    with disk_errors(f"{folder} cannot be made"), atomic_folder(folder) as part:
         for name, content in files.items():
-            write_whole(part / name, content)
-        write_whole(AnnotationFolder(part).project, project_text(project))
+            write_atomically(part / name, content)
+        write_atomically(AnnotationFolder(part).project, project_text(project))
         log = AnnotationLog(part)
         log.add([row for import_result in imported for row in import_result.rows])
         log.close()

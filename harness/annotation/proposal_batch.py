@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from harness.annotation.doubts import CLASSIFIER, ProjectGuesses
-from harness.annotation.ledger import LabelStanding, drawn
+from harness.annotation.ledger import LabelStatus, seeded_number
+from harness.annotation.uncertainty import CLASSIFIER, ProjectGuesses
 from harness.base.text_table import shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
 from harness.model.choices import EpisodesEnding, ProposalMethod
@@ -36,7 +36,7 @@ class Material:
     wordless: int
 
 
-def material(
+def training_material(
     utterances: Sequence[Utterance],
     final: Mapping[str, Intents],
     open_: frozenset[str],
@@ -88,7 +88,7 @@ def _divided(
     wanted = len(labelled) if split is not None else round(share * len(labelled))
     left = Counter(label for utterance in labelled for label in utterance.intents or ())
     chosen: set[str] = set()
-    for utterance in sorted(labelled, key=lambda utterance: drawn(seed, "held-out", utterance.id)):
+    for utterance in sorted(labelled, key=lambda utterance: seeded_number(seed, "held-out", utterance.id)):
         if len(chosen) == wanted:
             break
         if split is not None and ("split", split) not in utterance.groups:
@@ -101,7 +101,7 @@ def _divided(
     ]
 
 
-def batch(training: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
+def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
     """The votes as rows; the least certain of each kind first. Its facts are what a report says of the training."""
     ordered = sorted(training.voted, key=lambda vote: (vote.certainty, vote.utterance))
     right = training.figures.exact
@@ -130,7 +130,7 @@ def batch(training: TriTraining, used: Material, *, id_: str, classifier: str, w
     )
 
 
-def batch_of_guesses(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float) -> Proposed:
+def guess_batch(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float) -> Proposed:
     """The guesses of one classifier as rows, the least certain first."""
     ordered = sorted(of.guesses.items(), key=lambda entry: (entry[1].certainty, entry[0]))
     facts = {
@@ -147,7 +147,7 @@ def batch_of_guesses(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_:
 
 
 def with_slots(
-    of: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStanding]
+    of: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStatus]
 ) -> tuple[Proposed, int]:
     """The batch with slots for its utterances, and the number of utterances that the slot model has learnt from.
 
