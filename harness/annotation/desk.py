@@ -45,7 +45,7 @@ class AnnotationDesk:
     A call that writes returns after its rows are on the disk. If that fails, the error is raised, and the page or
     utterance keeps its changes. Each call returns whether something was done; `said` of the view gives the result or
     the reason. `ids`: ids of the rows to write. A front-end whose requests may arrive twice begins each request there,
-    and checks `wrote`.
+    and checks `is_saved`.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class AnnotationDesk:
         return True
 
     def comment(self, text: str) -> bool:
-        """Kept with the labels of the utterance in sight when they are saved; InputError (`written`)."""
+        """Kept with the labels of the utterance in sight when they are saved; InputError (`checked_text`)."""
         self._presence.sign()
         if self._hand is None:
             return self._refuse(NO_ITEM)

@@ -37,12 +37,12 @@ def to_plain(value: Any, *, sparse: bool = False) -> Any:
 
 
 def picked(value: Any, *names: str) -> dict[str, Any]:
-    """Some fields or properties of a value by their names, as `plain` gives them."""
+    """Some fields or properties of a value by their names, as `to_plain` gives them."""
     return {name: to_plain(getattr(value, name)) for name in names}
 
 
 def from_plain(kind: type[T], plain_value: Any) -> T:
-    """The value of a type from the output of `plain`. ValueError, TypeError or KeyError if that is impossible.
+    """The value of a type from the output of `to_plain`. ValueError, TypeError or KeyError if that is impossible.
 
     Ignores keys that the type lacks: a later version may have written them.
     """

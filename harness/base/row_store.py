@@ -238,7 +238,7 @@ def raise_signal() -> None:
 def read_rows(
     path: Path, content: Content[T], after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False
 ) -> Iterator[tuple[Row, T]]:
-    """Committed rows after a seq, by whichever process, with their records, in order; LogError. kinds: as `texts`."""
+    """Committed rows after a seq, by whichever process, with their records, ordered; LogError. kinds: as `raw_rows`."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
         for row in raw_rows(connection, path, after_seq, kinds):
             yield row, content.record(row, path)

@@ -40,7 +40,7 @@ def to_nfc(text: str) -> str:
 
 
 def required_text(text: str, subject: str) -> str:
-    """`written`, for a text that must not be blank."""
+    """As `checked_text`, for a text that must not be blank."""
     clean_text = checked_text(text, subject)
     if not clean_text:
         raise InputError(f"{subject} is empty", remedy="Write something")

@@ -140,7 +140,7 @@ def write_atomically(target: Path, content: bytes) -> None:
 class WholeFile(io.RawIOBase):
     """Bytes that become the file of this name with `keep`; without it, nothing changes. LogFull, LogError.
 
-    It takes the permissions of the previous file. The first write creates it (see `unfinished`).
+    It takes the permissions of the previous file. The first write creates it (see `temporary_path`).
     """
 
     def __init__(self, name: str) -> None:

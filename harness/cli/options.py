@@ -54,7 +54,7 @@ A_FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 class EnumChoice(click.Choice[str]):
-    """The words of an enumeration. The command gets the member, not its text."""
+    """The values of an enumeration. The command gets the member, not its text."""
 
     def __init__(self, kind: type[StrEnum]) -> None:
         super().__init__([member.value for member in kind])
@@ -142,7 +142,7 @@ def last_given(*declared: Any) -> Any:
 def option_group(**declared: Any) -> Any:
     """Options that become one object, of the dataclass that the parameter is annotated with: field → its option.
 
-    A dataclass whose fields declare their options needs no `together`. What the options demand of each other stands
+    A dataclass whose fields declare their options needs no `option_group`. What the options demand of each other stands
     in its `__post_init__`.
     """
     return declared

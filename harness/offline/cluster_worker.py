@@ -37,7 +37,7 @@ class ClusterOrder:
 
     run: the identity of the evaluation, for which an engine is kept until its end. version: of the harness.
 
-    probes: groups of paths. A worker must be able to open one of each. likeness: of the engine (`likeness`), "" before
+    probes: groups of paths. A worker must be able to open one of each. likeness: `facts_hash` of the engine, "" before
     it is known.
 
     proven: a file has been played. If a file ends the engine now, the file is at fault.
@@ -132,7 +132,7 @@ def describe_engine(payload: bytes) -> dict[str, Any]:
 
 
 def play(payload: bytes, files: bytes) -> dict[str, Any]:
-    """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `misfit`: why this
+    """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `end_run`. `misfit`: why this
     worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `encode_files` makes them."""
     return _with_seat(payload, lambda seat, order: seat.play(decode_files(files), proven=order.proven))
 

@@ -32,7 +32,7 @@ _KINDS = {
 class EvaluationRequest:
     """What an evaluation plays, where, and how it counts.
 
-    inv, oov, referenced: names of lists. inside, outside: places with and without the phrase, see `gathered.py`.
+    inv, oov, referenced: names of lists. inside, outside: places with and without the phrase, see `file_sources.py`.
     long: places of long recordings, in which phrases are labelled; labels: where, () for beside them; tier: of
     TextGrids, "" for all. encoding: of manifests and labels, None for UTF-8. by: columns to
     group by, several of which are crossed. clustered_by: the column of talkers.

@@ -114,7 +114,7 @@ class Desk:
     A call that writes returns after the row is on the disk. If that fails, the error is raised, and the item keeps its
     draft. `items`, `exercises`: all of the round; the desk selects and orders the rater's share. `rows`: judgments so
     far, in any order. `program`: the rater is a program. `adjudicating`: settle what raters disagree on. `ids`: ids of
-    the rows to write. A front-end whose requests may arrive twice begins each request there, and checks `wrote`.
+    the rows to write. A front-end whose requests may arrive twice begins each request there, and checks `is_saved`.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class Desk:
             self._next()
 
     def comment(self, text: str) -> None:
-        """Saved with the next key; InputError when it cannot be kept (`written`)."""
+        """Saved with the next key; InputError when it cannot be kept (`checked_text`)."""
         self._change(comment=checked_text(text))
 
     def confidence(self, level: int | None) -> None:

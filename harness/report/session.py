@@ -133,8 +133,10 @@ class WholeSession:
             trial_id: how for trial_id, how in endings.items() if how is not Outcome.COUNTED and trial_id in listening
         }
         progress = figures.snapshot()
-        events = tuple(faults), tuple(responses)
-        return cls(wake, progress, started, first_s, last_s, clips, uncounted, *events, spans, tuple(settings))
+        faults_and_responses = tuple(faults), tuple(responses)
+        return cls(
+            wake, progress, started, first_s, last_s, clips, uncounted, *faults_and_responses, spans, tuple(settings)
+        )
 
     @property
     def faults(self) -> tuple[FaultMet, ...]:

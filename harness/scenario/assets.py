@@ -130,7 +130,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class Assets:
-    """A YAML file's folder and its asset roots; notes problems in `found`."""
+    """A YAML file's folder and its asset roots; notes problems in `findings`."""
 
     def __init__(self, folder: Path, findings: Findings) -> None:
         self._folder = folder

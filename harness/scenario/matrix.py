@@ -50,7 +50,7 @@ def label(value: AxisValue) -> str:
 
 
 def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, findings: Findings) -> Matrix:
-    """The matrix; `order` is the order in which the axes were written. Notes problems in `found`."""
+    """The matrix; `order` is the order in which the axes were written. Notes problems in `findings`."""
     before = len(findings.problems)
     axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, findings) for name in order)
     if not axes:

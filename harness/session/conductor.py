@@ -61,7 +61,7 @@ LOOK_S = 0.5
 class Conductor:
     """Plays each take once, except those finished in the log.
 
-    `inbox` may be called from any thread at any time. Everything else happens in the thread that calls `run`.
+    `enqueue` may be called from any thread at any time. Everything else happens in the thread that calls `run`.
     resumption: the fold over the log's rows so far, including `SessionStarted` if it is written already.
     """
 

@@ -180,7 +180,7 @@ class Resumption:
 
 
 def with_checked_text(command: Command) -> Command:
-    """The command with what a person wrote as the log keeps it; InputError (`written`)."""
+    """The command with what a person wrote as the log keeps it; InputError (`checked_text`)."""
     match command:
         case Pause(reason=text) | Skip(reason=text):
             return replace(command, reason=checked_text(text, "the reason"))

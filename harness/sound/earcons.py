@@ -102,7 +102,7 @@ def band_taps(samples: Mono) -> _Values:
 
 
 def likeness(earcon: LearnedEarcon, other: LearnedEarcon) -> float:
-    """The best score of one earcon within the other, 0–1."""
+    """The best score of `earcon` within `other`, 0–1."""
     matched = _Matched(earcon)
     room = np.zeros(matched.length + _HALF_TAPS, np.float32)
     return float(matched.scores(np.concatenate((room, other.samples, room)))[0].max())

@@ -59,7 +59,7 @@ def paired_tests(
     recognised: Discordance,
     p: float | None,
 ) -> tuple[PairedTest, ...]:
-    """Every test of two systems on the utterances in rows `one` of the first and `other` of the second.
+    """Every test of two systems on the utterances in rows `first_rows` of the first and `other` of the second.
 
     by_unit: errors of the first less those of the second, reference words, and the unit that both are sums of.
     recognised: utterances without an error. p: of the difference of the WERs.

@@ -192,7 +192,7 @@ def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
     assert_whole(session.folder)
 
 
-def test_a_broker_that_dies_stands_still_and_says_things_twice(there: Bench) -> None:
+def test_broker_is_killed_frozen_and_repeats_messages(there: Bench) -> None:
     with Echo(there.broker), there.session(segments=1) as session:
         session.playing("call.v-alan", "radio")
         struck_s = strike(there.broker.kill)
@@ -256,7 +256,7 @@ def test_a_board_on_a_broker_that_restarts_stands_still_and_loses_its_power(ther
     assert_whole(session.folder)
 
 
-def test_commands_and_a_kill_in_the_middle_of_an_injection(there: Bench) -> None:
+def test_skip_pause_and_engine_kill_during_an_injection(there: Bench) -> None:
     with there.session(calls=2) as session:
         session.playing("call.v-alan", "radio")
         assert session.ask(Skip("1", "ann", "the wrong phrase")).ok

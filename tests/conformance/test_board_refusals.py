@@ -70,7 +70,7 @@ def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> No
     assert seen in output
 
 
-def test_a_port_that_is_none_or_not_there(short: Path) -> None:
+def test_missing_or_invalid_port_is_refused(short: Path) -> None:
     (short / "plain.txt").touch()
     status, output = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
     assert (status, f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Correct `port`" in output) == (3, True), (

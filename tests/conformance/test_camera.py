@@ -151,7 +151,7 @@ def test_a_truncated_video_ends_where_it_is_cut(tmp_path: Path, profile: DeviceP
         ("ring.avi", (150, 100, 20, 20), "the rectangle 20×20 at 150, 100 lies outside of the picture of 160×120"),
     ],
 )
-def test_what_shows_no_light_is_refused(
+def test_video_without_a_usable_light_is_refused(
     source: str, rectangle: tuple[int, ...], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

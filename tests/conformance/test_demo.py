@@ -20,7 +20,7 @@ from tests.known import known
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
 
 
-def test_a_demo_that_is_killed_takes_its_lab_down_when_its_run_has_ended(tmp_path: Path) -> None:
+def test_killed_demo_takes_its_lab_down_after_its_run(tmp_path: Path) -> None:
     short = Path(tempfile.mkdtemp(prefix="vh-", dir="/tmp"))
     program = [sys.executable, "-c", "from harness.cli import main; main()", "demo", "--short", "--plain"]
     lab = Lab(short / "voice-harness" / "demo-lab")

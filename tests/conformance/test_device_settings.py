@@ -108,7 +108,7 @@ def test_wrong_settings_are_refused_before_a_sound(runs: Runs) -> None:
         ("switch.mute", "on", ""),
     ],
 )
-def test_values_are_compared_with_what_the_device_takes(name: str, value: str, refusal: str) -> None:
+def test_setting_values_are_checked_against_the_device(name: str, value: str, refusal: str) -> None:
     with EsphomeFarEnd() as device:
         link = EsphomeLink(EsphomeOptions(address=device.address), threading.Event())
         assert link.settings()[name].refusal(value) == refusal

@@ -92,7 +92,7 @@ def play_whole(driver: Driver, seen: Seen, play_id: str, seconds: float = 0.4) -
 
 def test_every_installed_driver_has_its_row() -> None:
     reached = {name for name in names(Group.DRIVERS) if not takes_orders(name)}
-    assert {driver_of(row) for row in ROWS} == reached  # stands and switches: test_stands.py, test_power.py
+    assert {driver_of(row) for row in ROWS} == reached  # stands and switches: test_positioners.py, test_power.py
     for name in names(Group.DRIVERS):
         options = load(Group.DRIVERS, name).Options
         assert dataclasses.is_dataclass(options)
@@ -141,7 +141,7 @@ def test_it_closes_twice_and_opens_again(row: Row) -> None:
         seen.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
 
 
-def test_nothing_is_told_after_close(row: Row) -> None:
+def test_no_observations_arrive_after_close(row: Row) -> None:
     seen = Seen()
     with opened(row, seen) as driver:
         row.provoke(driver)
@@ -160,7 +160,7 @@ def test_it_closes_while_its_far_end_is_gone(row: Row) -> None:
         nothing_more(seen)
 
 
-def test_loss_and_return_are_told_once_each(row: Row) -> None:
+def test_link_loss_and_return_are_each_reported_once(row: Row) -> None:
     seen = Seen()
     with opened(row, seen) as driver:
         row.lose(driver)
@@ -175,7 +175,7 @@ def test_loss_and_return_are_told_once_each(row: Row) -> None:
         provoked(row, driver, seen)
 
 
-def test_stamps_lie_where_they_were_made(row: Row) -> None:
+def test_stamps_lie_between_start_and_end_of_the_session(row: Row) -> None:
     seen, before_s = Seen(), time.monotonic()
     with opened(row, seen) as driver:
         if isinstance(driver, Stimulates):
@@ -243,7 +243,7 @@ def test_a_stop_ends_a_sound_at_once(row: Row) -> None:
 
 
 @of_players
-def test_a_loss_cuts_what_plays_off_and_what_follows_is_whole(row: Row) -> None:
+def test_link_loss_cuts_playback_and_next_sound_is_complete(row: Row) -> None:
     seen = Seen()
     with opened(row, seen) as driver:
         playing(driver, seen)
@@ -268,7 +268,7 @@ def test_it_closes_while_it_plays(row: Row) -> None:
 
 
 @of_players
-def test_what_is_not_open_plays_nothing(row: Row) -> None:
+def test_closed_driver_refuses_to_play(row: Row) -> None:
     driver = row.make()
     for _ in range(2):
         player = stimulates(driver)

@@ -32,7 +32,7 @@ def asked(watcher: Watcher) -> list[OperatorAsked]:
     return [row for row in log_rows if isinstance(row, OperatorAsked) and row.about is Question.EFFECT]
 
 
-def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
+def test_effect_outcome_overrules_the_spoken_answer(tmp_path: Path) -> None:
     with lab_of_its_own(FILES / "effects.settings.yaml") as lab:
         runs = LabRuns(tmp_path, lab)
         try:

@@ -62,7 +62,7 @@ def _stopped_in_an_attempt(pid: int, folder: Path) -> bool:
     ("seed", "trials", "wanted"),
     [(20, 18, 3), *(pytest.param(seed, 60, 20, marks=pytest.mark.soak) for seed in range(20, 36))],
 )
-def test_kills(runs: Runs, seed: int, trials: int, wanted: int) -> None:
+def test_repeated_engine_kills_lose_and_double_nothing(runs: Runs, seed: int, trials: int, wanted: int) -> None:
     """What a kill at any row does to counts, tests/nights checks; here the process, its files and its threads die."""
     scenario = runs.root / "sixty.yaml"
     sixty = (HERE / "sixty.yaml").read_text("utf-8")

@@ -67,7 +67,7 @@ def some_id() -> str:
     return uuid4().hex
 
 
-def test_a_run_from_hello_to_goodbye(runs: Runs) -> None:
+def test_run_is_watched_from_first_row_to_goodbye(runs: Runs) -> None:
     folder = runs.prepare("three.yaml")
     place = start_engine(folder)
     assert find(folder) == place
@@ -312,7 +312,7 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     assert b'<error type="stopped"' in report.read_bytes()
 
 
-def test_a_run_that_ends_before_its_watcher_comes_waits_for_it(runs: Runs) -> None:
+def test_finished_run_waits_for_a_late_watcher(runs: Runs) -> None:
     folder = runs.prepare("deaf.yaml", "deaf_bench.yaml")
     with SqliteLog(folder, now_s=time.monotonic, wall_s=time.time) as log:
         log.append(TrialStarted("time.r1", 1))
@@ -323,7 +323,7 @@ def test_a_run_that_ends_before_its_watcher_comes_waits_for_it(runs: Runs) -> No
     assert Watcher(place).goodbye().exit_code == 1
 
 
-def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs: Runs, tmp_path: Path) -> None:
+def test_resume_completes_a_run_killed_after_its_last_trial(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("deaf.yaml", "deaf_bench.yaml")
     with SqliteLog(folder, now_s=time.monotonic, wall_s=time.time) as log:
         log.append(TrialStarted("time.r1", 1))
@@ -334,7 +334,7 @@ def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs:
     assert b"<error" not in (tmp_path / "junit.xml").read_bytes()
 
 
-def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: Path) -> None:
+def test_resuming_an_attended_session_asks_the_operator(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
     watcher = watching("resume", str(folder))
     questions = 0
@@ -349,7 +349,7 @@ def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: 
     assert questions >= 2
 
 
-def test_a_resume_may_ask_nobody_whatever_the_session_began_with(runs: Runs, tmp_path: Path) -> None:
+def test_resume_unattended_asks_nobody_in_an_attended_session(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
     result = cli("resume", folder, "--plain", "--unattended", folder=tmp_path)
     assert (result.returncode, "2 of 2: 2 inconclusive" in result.stdout) == (0, True), result.stdout + result.stderr
@@ -379,7 +379,7 @@ def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
     wait_for(lambda: not engines_of(folder), what="the engine's end")
 
 
-def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp_path: Path) -> None:
+def test_attach_names_an_engine_whose_socket_was_removed(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     shutil.rmtree(Path(place.socket).parent)
@@ -390,7 +390,7 @@ def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
 
 
-def test_a_session_needs_its_scenario_no_more_and_nobody_who_watches(runs: Runs, tmp_path: Path) -> None:
+def test_session_continues_without_its_scenario_file_or_a_watcher(runs: Runs, tmp_path: Path) -> None:
     shutil.copytree(HERE, tmp_path / "here")
     scenario = tmp_path / "here" / "sixty.yaml"
     scenario.write_text(scenario.read_text("utf-8").replace("repeat: 20", "repeat: 5"), encoding="utf-8")
@@ -419,7 +419,7 @@ def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path)
     assert b'<error type="not_finished"' in report.read_bytes()
 
 
-def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None:
+def test_watcher_is_told_that_its_engine_was_killed(runs: Runs) -> None:
     folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     client = Watcher(place)

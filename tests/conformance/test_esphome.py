@@ -146,7 +146,7 @@ def test_a_frozen_device_is_lost_and_comes_back() -> None:
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
 
 
-def test_a_frozen_device_is_closed_in_time_and_not_waited_for() -> None:
+def test_closing_does_not_wait_for_a_frozen_device() -> None:
     with EsphomeFarEnd() as device:
         driver = EsphomeDevice("pe", EsphomeOptions(address=device.address, keepalive_s=0.2), Around())
         seen, before = Seen(), set(threading.enumerate())

@@ -124,7 +124,7 @@ def test_a_command_is_kept_recognised_and_answered(
         assert len(sound) > len(waveform.samples) > len(sound) - RATE_HZ
 
 
-def test_a_slow_disk_does_not_keep_a_device(device: EsphomeFarEnd, tmp_path: Path) -> None:
+def test_slow_disk_does_not_block_the_device(device: EsphomeFarEnd, tmp_path: Path) -> None:
     assistant, goes_on = Assisted(tmp_path, device), threading.Event()
 
     def keep(sound: Waveform, start_s: float) -> Clip:
@@ -172,7 +172,7 @@ def test_the_clip_begins_when_the_device_began_to_send(assist: Assist, device: E
     assert row.clip.start_s + row.clip.duration_s <= row.at.at_s + 0.001
 
 
-def test_silence_is_not_understood_when_the_time_is_over(assist: Assist, device: EsphomeFarEnd) -> None:
+def test_silence_until_the_limit_is_reported_as_not_understood(assist: Assist, device: EsphomeFarEnd) -> None:
     assistant = assist(recogniser="moonshine", listen_limit_s=1)
     device.wake()
     device.hear(np.tile(speech()[-RATE_HZ:], 2))
@@ -250,7 +250,7 @@ def test_an_assistant_that_was_displaced_while_lost_names_the_reason(assist: Ass
     assistant.seen.first(LinkBack, 20)
 
 
-def test_a_device_that_restarts_in_a_command_leaves_the_sound_until_then(assist: Assist, device: EsphomeFarEnd) -> None:
+def test_restart_during_a_command_keeps_the_sound_received_before(assist: Assist, device: EsphomeFarEnd) -> None:
     assistant = assist()
     device.wake()
     device.hear(speech()[: RATE_HZ // 2])
@@ -322,9 +322,7 @@ def test_times_hold_against_the_clock_of_the_sender(assist: Assist, device: Esph
     assert share_held(assistant.seen, ask) >= HELD
 
 
-def test_a_device_that_lets_its_assistant_find_the_wake_phrase_is_a_lost_link(
-    assist: Assist, device: EsphomeFarEnd
-) -> None:
+def test_device_using_its_assistants_wake_word_loses_its_link(assist: Assist, device: EsphomeFarEnd) -> None:
     assistant = assist()
     device.wake(flags=USE_WAKE_WORD)
     assert "lets its assistant find the wake phrase" in assistant.seen.first(LinkLost).what

@@ -87,7 +87,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         board.wait()
 
 
-def test_it_is_run_on_a_bench(typed: Typed, address: str, tmp_path: Path) -> None:
+def test_external_driver_runs_on_a_bench(typed: Typed, address: str, tmp_path: Path) -> None:
     typed("validate", tmp_path)
     run = typed("run", "wake.yaml", "--bench", "bench.yaml")
     assert "0 of 2 = 0.00 %" in run.stdout
@@ -97,14 +97,14 @@ def test_it_is_run_on_a_bench(typed: Typed, address: str, tmp_path: Path) -> Non
     assert "firmware 1.2" in typed("show", session).stdout
 
 
-def test_it_is_tested_and_monitored(typed: Typed, address: str) -> None:
+def test_external_driver_is_tested_and_monitored(typed: Typed, address: str) -> None:
     for reached in (("--address", address), ("--driver", "tcp_line", "--set", f"address={address}")):
         watched = typed("devices", "test", "lamp.yaml", *reached, "--seconds", "1").stdout
         assert "1 of 1 samples pass" in watched
         assert "kind: about, firmware: '1.2'" in watched
 
 
-def test_the_monitor_follows_it_until_it_ends(site: Path, address: str, tmp_path: Path) -> None:
+def test_monitor_follows_external_driver_until_it_ends(site: Path, address: str, tmp_path: Path) -> None:
     command = [HARNESS, "devices", "monitor", "lamp.yaml", "--address", address, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as watched:
@@ -119,12 +119,12 @@ def test_the_monitor_follows_it_until_it_ends(site: Path, address: str, tmp_path
     assert rest[-1]["note"] == "2 lines: 2 mapped, 0 not"
 
 
-def test_the_doctor_looks_at_it(typed: Typed, address: str, tmp_path: Path) -> None:
+def test_doctor_checks_external_driver(typed: Typed, address: str, tmp_path: Path) -> None:
     checks = json.loads(typed("doctor", "--bench", "bench.yaml", "--json", status=1).stdout)["checks"]
     assert [check["says"] for check in checks if check["name"] == "tcp"] == [f"lamp: {address} answers"]
 
 
-def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> None:
+def test_files_are_evaluated_through_external_driver(typed: Typed, address: str, tmp_path: Path) -> None:
     say(tmp_path / "marvin.wav", "hey marvin", "en-gb")
     (tmp_path / "inv.txt").write_text("marvin.wav\n", encoding="utf-8")
     done = typed("evaluate", "-v", "-v", "-v", "-t", "device:bench.yaml#lamp", "-i", "inv.txt")

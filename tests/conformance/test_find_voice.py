@@ -50,13 +50,13 @@ def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_
     assert (template.ambient.probe.voice.engine, template.ambient.probe.voice.name) == (last["engine"], last["name"])
 
 
-def test_a_device_that_hears_nothing_wakes_to_none(runs: Runs, tmp_path: Path) -> None:
+def test_no_voice_wakes_a_deaf_device(runs: Runs, tmp_path: Path) -> None:
     status, report = look("--bench", deaf(tmp_path, 1.0), "--find-voice", "shelf", "--voices", "2")
     assert (status, report["found"], report["probe"]) == (1, False, "")
     assert [(voice["heard"], voice["said"], voice["delay_s"]) for voice in report["voices"]] == [(0, 3, None)] * 2
 
 
-def test_what_cannot_be_looked_for_is_refused(tmp_path: Path) -> None:
+def test_find_voice_refuses_missing_bench_or_unknown_device(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs the bench"):
         look("--find-voice", "shelf")
     with pytest.raises(InputError, match="no device 'shelv'"):

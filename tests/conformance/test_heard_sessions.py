@@ -79,7 +79,7 @@ def scored(folder: Path, name: str) -> tuple[int, int]:
     return totals["substitutions"], totals["correct"] + totals["substitutions"] + totals["deletions"]
 
 
-def test_live_resumed_and_read_back_the_wer_is_that_of_the_words_told(runs: Runs, tmp_path: Path) -> None:
+def test_wer_matches_the_reported_words_live_resumed_and_read_back(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("misheard.yaml", "misheard_bench.yaml")
     cut = Watcher(start_engine(folder))
     wait_for(lambda: len(cut.records(TrialFinished)) >= 3, 120, "the third trial")

@@ -59,7 +59,7 @@ def test_the_entry_point_loads_it() -> None:
     assert load(Group.DRIVERS, "home_assistant") is HomeAssistant
 
 
-def test_a_run_gives_its_stages_and_the_satellite_its_states(tmp_path: Path) -> None:
+def test_home_assistant_run_reports_stages_and_satellite_states(tmp_path: Path) -> None:
     with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
         far_end.query("1", "turn on the kitchen light", "Turned on the light")
         seen.wait(lambda: seen.of(Intent), 30, "the intent")
@@ -169,7 +169,7 @@ def test_garbage_loses_the_link_which_returns(garbage: str, tmp_path: Path, monk
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
 
 
-def test_a_satellite_that_leaves_is_gone_and_its_return_is_no_wake(tmp_path: Path) -> None:
+def test_unavailable_satellite_is_gone_and_its_return_is_no_wake(tmp_path: Path) -> None:
     with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
         for state in ("unavailable", "listening", "idle"):
             far_end.change(state)

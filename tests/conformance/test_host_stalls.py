@@ -33,7 +33,7 @@ def runs(lab: Lab, tmp_path: Path) -> Iterator[LabRuns]:
     made.close()
 
 
-def test_a_host_that_stood_still_is_in_the_log_and_with_the_attempt(runs: LabRuns) -> None:
+def test_host_stall_is_logged_with_its_attempt(runs: LabRuns) -> None:
     folder = runs.prepare()
     watcher = runs.start(folder)
     watcher.wait(StateWord.PLAYING, 0.0, 60.0)

@@ -115,7 +115,7 @@ def talk(lab: Lab) -> Iterator[Talk]:
         conversation.close()
 
 
-def test_a_follow_up_is_understood_while_it_remembers_and_not_afterwards(talk: Talk) -> None:
+def test_follow_up_is_understood_only_within_the_memory_time(talk: Talk) -> None:
     talk.ask("what is twelve plus thirty")
     assert talk.hear("wake")["phrase"] == "alexa"
     assert talk.answer() == "12 plus 30 is 42."
@@ -132,7 +132,7 @@ def test_a_follow_up_is_understood_while_it_remembers_and_not_afterwards(talk: T
     talk.hear("status", state="idle")
 
 
-def test_a_question_back_is_open_until_never_mind_or_until_nobody_answers(talk: Talk) -> None:
+def test_question_back_stays_open_until_cancelled_or_timed_out(talk: Talk) -> None:
     talk.ask("set an alarm for one")
     assert talk.answer() == "Is that a.m. or p.m.?"
     talk.hear("status", state="dialogue_open")
@@ -145,7 +145,7 @@ def test_a_question_back_is_open_until_never_mind_or_until_nobody_answers(talk: 
     talk.hear("status", state="idle")
 
 
-def test_silence_on_purpose_is_told_and_says_nothing(talk: Talk) -> None:
+def test_deliberate_silence_is_reported_without_an_answer(talk: Talk) -> None:
     talk.ask("what color is my shirt")
     assert "shirt" in str(talk.hear("transcript")["text"])
     talk.hear("status", state="idle")
@@ -163,7 +163,7 @@ def test_a_timer_rings_by_itself_until_stop(talk: Talk) -> None:
     talk.hear("status", state="idle")
 
 
-def test_other_settings_than_those_it_has_are_refused_while_it_is_up(talk: Talk, tmp_path: Path) -> None:
+def test_changed_settings_are_refused_while_the_lab_is_up(talk: Talk, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("assistant: lively\n", encoding="utf-8")
     with pytest.raises(InputError, match="harness admin lab down"):
@@ -186,7 +186,7 @@ def test_a_lab_that_is_up_is_left_alone(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_that_died_is_brought_back_and_the_others_are_left_alone(lab: Lab, part: str) -> None:
+def test_dead_part_is_restarted_and_others_keep_running(lab: Lab, part: str) -> None:
     before = lab_state()
     pids = dict(before.pids)
     os.kill(pids[part], signal.SIGKILL)

@@ -85,7 +85,7 @@ def interrupted(watcher: Watcher, struck_s: float, within_s: float = NOTICED_S) 
     ],
     ids=["two", "four"],
 )
-def test_an_engine_that_is_killed_anywhere_is_gone_on_with(runs: LabRuns, words: tuple[StateWord, ...]) -> None:
+def test_killed_engine_is_resumed_from_any_state(runs: LabRuns, words: tuple[StateWord, ...]) -> None:
     folder = runs.prepare()
     killed_wall_s = []
     for word in words:
@@ -129,7 +129,7 @@ def test_a_sound_server_that_freezes_and_dies_comes_back_under_the_run(runs: Lab
 
 
 @pytest.mark.soak
-def test_a_sound_server_that_freezes_in_a_response_leaves_no_half_of_it(runs: LabRuns) -> None:
+def test_sound_server_freeze_during_a_response_keeps_no_partial_response(runs: LabRuns) -> None:
     folder = runs.prepare()
     watcher = runs.start(folder)
     watcher.wait(StateWord.RESPONSE, within_s=ENGINE_STARTS_S)

@@ -95,7 +95,7 @@ def test_a_search_that_fails_is_shown_and_goes_on(ann: TestClient) -> None:
     wait_for(lambda: "The search for sessions" not in ann.get("/live").text, what="the next search")
 
 
-def test_strangers_see_nothing_and_no_form_changes_a_run(site: LiveSite, ann: TestClient) -> None:
+def test_live_site_is_read_only_and_needs_a_login(site: LiveSite, ann: TestClient) -> None:
     stranger = TestClient(site.app, base_url=BASE, follow_redirects=False)
     assert stranger.get("/live").headers["location"] == "/login"
     assert stranger.get("/sound/x/y").status_code == 401
@@ -103,7 +103,9 @@ def test_strangers_see_nothing_and_no_form_changes_a_run(site: LiveSite, ann: Te
     assert "<form" not in ann.get("/live").text
 
 
-def test_it_is_quiet_alone_and_fits(browser: Browser, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_page_makes_no_foreign_requests_and_fits_the_window(
+    browser: Browser, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(short)
     token = Invitations(short / "invitations.json").invite(("ann",), 30)["ann"]
     here = Path(__file__).parent / "in_process"

@@ -78,7 +78,7 @@ def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> No
     assert mic.noise_floor_dbfs() is not None
 
 
-def test_a_frozen_server_is_told_and_hearing_goes_on_when_it_is_back(
+def test_frozen_sound_server_is_reported_and_hearing_resumes(
     lab_sound: LabSoundServer, mic: Microphone, seen: list[Observation]
 ) -> None:
     os.kill(known(lab_sound.pid), signal.SIGSTOP)
@@ -98,7 +98,7 @@ def test_a_frozen_server_is_told_and_hearing_goes_on_when_it_is_back(
     assert of_kind(seen, SpeechStarted)[0].at.at_s == pytest.approx(begins.at_s, abs=0.08)
 
 
-def test_a_query_that_is_stopped_is_not_the_devices(mic: Microphone, seen: list[Observation]) -> None:
+def test_interrupted_query_is_not_taken_for_device_speech(mic: Microphone, seen: list[Observation]) -> None:
     query = Waveform(speech("Hey computer, what is twelve plus thirty?"), RATE_HZ)
     with player("harness_speaker") as (ours, events):
         ours.play("query", query)

@@ -84,7 +84,7 @@ def test_duplicates_gaps_and_a_new_start_are_told(watch: Watch, broker: Broker, 
     again.close()
 
 
-def test_retained_messages_are_no_events_of_now(broker: Broker, board: Board, tmp_path: Path) -> None:
+def test_retained_messages_are_not_current_events(broker: Broker, board: Board, tmp_path: Path) -> None:
     board.say("transcript", text="yesterday", retain=True)
     with Watch(tmp_path, address=f"127.0.0.1:{broker.port}") as watch:
         board.say("transcript", text="today")

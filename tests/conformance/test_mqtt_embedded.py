@@ -36,7 +36,7 @@ def plays_on_a_board(watch: Watch, folder: Path, login: tuple[str, str] | None =
     board.close()
 
 
-def test_a_board_comes_to_our_broker_wherever_that_is(tmp_path: Path) -> None:
+def test_board_connects_to_the_embedded_broker_at_its_announced_address(tmp_path: Path) -> None:
     with Watch(tmp_path, address="embedded", framing=MessageFraming.VH) as watch:
         address = address_of(tmp_path)
         assert any(address in line.text for line in watch.of(LogLine))
@@ -83,7 +83,7 @@ def test_without_its_extra_the_remedy_is_the_pip_line(tmp_path: Path, monkeypatc
         Watch(tmp_path, address="embedded")
 
 
-def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+def test_embedded_broker_ends_with_its_parent_process(tmp_path: Path) -> None:
     port = free_port()
     script = (
         "import os, pathlib, signal\n"

@@ -86,7 +86,7 @@ def audio_line_never_goes_back(watch: Watch) -> None:
     assert line == sorted(line)
 
 
-def test_what_is_given_is_heard_in_full_and_what_was_heard_is_told_before_the_end(watch: Watch) -> None:
+def test_injected_sound_arrives_whole_and_events_precede_its_end(watch: Watch) -> None:
     play_whole(watch, "one", 0.5, 1.25, 4.75)
     play_whole(watch, "two", 0.0, 4.99)
     audio_line_never_goes_back(watch)
@@ -108,7 +108,7 @@ def test_a_broker_that_stands_still_for_a_moment_costs_nothing(watch: Watch, bro
     assert not watch.of(LinkLost)
 
 
-def test_a_flood_is_borne(watch: Watch, board: FramedBoard) -> None:
+def test_message_flood_does_not_disturb_an_injection(watch: Watch, board: FramedBoard) -> None:
     begun(watch, "one")
     board.client.publish("vh/board/log", b"x" * 2_000_000, qos=1)
     for _ in range(2000):
@@ -120,7 +120,7 @@ def test_a_flood_is_borne(watch: Watch, board: FramedBoard) -> None:
     play_whole(watch, "two", 1.0)
 
 
-def test_old_events_that_the_broker_kept_are_none_of_now(broker: Broker, board: FramedBoard, tmp_path: Path) -> None:
+def test_stale_retained_events_are_ignored(broker: Broker, board: FramedBoard, tmp_path: Path) -> None:
     old = '{"boot": "0000abcd", "seq": 7, "time_us": 1, "sample": 5, "score": 0.5, "phrase": "click"}'
     board.client.publish("vh/board/wake", old, qos=1, retain=True).wait_for_publish(5)
     gone = '{"boot": "0000abcd", "state": "gone"}'
@@ -150,7 +150,7 @@ def test_a_board_that_loses_its_power_under_an_injection(watch: Watch, broker: B
         again.close()
 
 
-def test_a_board_that_is_met_again_goes_on_where_it_is(
+def test_reopened_board_continues_its_audio_position(
     watch: Watch, broker: Broker, board: FramedBoard, tmp_path: Path
 ) -> None:
     play_whole(watch, "one", 1.0)
@@ -165,7 +165,7 @@ def test_a_board_that_is_met_again_goes_on_where_it_is(
         assert board.expected == 10 * RATE_HZ
 
 
-def test_nobody_who_speaks_our_framing_is_an_error_with_a_remedy(broker: Broker, tmp_path: Path) -> None:
+def test_device_without_our_framing_is_an_error_with_a_remedy(broker: Broker, tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match=r"no hello on vh/board/hello.*no answer") as caught:
         framed(broker, tmp_path, hello_wait_s=0.5)
     assert "topic_device" in caught.value.remedy
@@ -208,7 +208,7 @@ def test_a_second_harness_is_refused_by_name(watch: Watch, broker: Broker, tmp_p
     framed(broker, tmp_path).driver.close()
 
 
-def test_sound_of_somebody_else_ends_the_attempt(watch: Watch, broker: Broker, board: FramedBoard) -> None:
+def test_sound_from_another_sender_ends_the_attempt(watch: Watch, broker: Broker, board: FramedBoard) -> None:
     begun(watch, "one")
     stranger = Board(broker, device="elsewhere")
     stranger.device = "board"

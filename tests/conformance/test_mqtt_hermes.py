@@ -157,7 +157,7 @@ def tone(seconds: float) -> Waveform:
     return Waveform((0.2 * np.sin(2 * np.pi * 440 * time_s)).astype(np.float32), 48000)
 
 
-def test_a_sound_is_played_at_the_devices_rate_and_its_end_is_told(device: Watch, server: AudioServer) -> None:
+def test_sound_plays_at_device_rate_and_reports_its_end(device: Watch, server: AudioServer) -> None:
     began_s = time.monotonic()
     device.driver.play("one", tone(0.5))
     with pytest.raises(DeviceError, match="already"):
@@ -175,14 +175,14 @@ def test_a_sound_is_played_at_the_devices_rate_and_its_end_is_told(device: Watch
     assert (wake.phrase, wake.audio_s) == ("hey_snips", None)
 
 
-def test_one_that_is_cut_off_does_not_count(device: Watch, server: AudioServer) -> None:
+def test_truncated_playback_does_not_count(device: Watch, server: AudioServer) -> None:
     server.cut_short = True
     device.driver.play("one", tone(1.0))
     assert not device.end("one").complete
     assert device.end("one").why.endswith("s too early")
 
 
-def test_a_stop_and_a_lost_broker_end_it_for_us(device: Watch, server: AudioServer, broker: Broker) -> None:
+def test_stop_and_broker_loss_end_playback(device: Watch, server: AudioServer, broker: Broker) -> None:
     server.silent = True
     device.driver.play("one", tone(5.0))
     device.driver.stop()
@@ -193,7 +193,7 @@ def test_a_stop_and_a_lost_broker_end_it_for_us(device: Watch, server: AudioServ
     device.first(LinkLost)
 
 
-def test_a_device_with_ears_only_is_given_nothing(broker: Broker, tmp_path: Path) -> None:
+def test_listen_only_device_is_sent_no_sound(broker: Broker, tmp_path: Path) -> None:
     assert MqttOptions("h").injection_of(None) is MqttInjection.NONE
     with opened(broker, tmp_path, EARS) as ears:
         with pytest.raises(DeviceError, match="does not accept sound") as caught:

@@ -72,7 +72,7 @@ def test_an_encrypted_link_with_a_known_authority(started: Started, certificates
         assert not watch.of(LogLine)
 
 
-def test_what_does_not_hold_is_refused_with_its_reason(started: Started, certificates: Path, tmp_path: Path) -> None:
+def test_tls_and_login_failures_name_their_reason(started: Started, certificates: Path, tmp_path: Path) -> None:
     broker = started(*tls(certificates))
     ca = str(certificates / "ca.pem")
     with pytest.raises(DeviceError, match=r"certificate is not valid: .*(self-signed|issuer)"):
@@ -88,7 +88,9 @@ def test_what_does_not_hold_is_refused_with_its_reason(started: Started, certifi
         Watch(tmp_path, address=f"localhost:{plain.port}", ca_file=ca)
 
 
-def test_unchecked_only_when_asked_for_and_told(started: Started, certificates: Path, tmp_path: Path) -> None:
+def test_unchecked_certificate_needs_an_option_and_is_logged(
+    started: Started, certificates: Path, tmp_path: Path
+) -> None:
     broker = started(*tls(certificates))
     watch = Watch(tmp_path, address=f"127.0.0.1:{broker.port}", tls_insecure=True)
     watch.driver.close()
@@ -176,7 +178,7 @@ def test_an_access_list_that_lets_us_through(
     ["user harness\ntopic write vh/board/in/+\n", "user harness\ntopic read vh/board/+\n"],
     ids=["may-not-read", "may-not-write"],
 )
-def test_an_access_list_that_does_not_is_an_error_that_names_it(
+def test_insufficient_access_list_is_named_in_the_error(
     rules: str, started: Started, access: Callable[[str], tuple[str, ...]], tmp_path: Path
 ) -> None:
     broker = started(*access(ALL + rules))
@@ -190,7 +192,7 @@ def test_an_access_list_that_does_not_is_an_error_that_names_it(
         board.close()
 
 
-def test_a_refused_subscription_is_told(started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_subscription_is_reported(started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """mosquitto's dynamic security refuses the subscription itself; its access lists only keep messages back."""
     plugin = next(Path("/usr/lib").rglob("mosquitto_dynamic_security.so"))
     rules = tmp_path / "dynsec.json"

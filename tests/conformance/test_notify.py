@@ -32,7 +32,7 @@ def bench(folder: Path, notify: str) -> Path:
     return path
 
 
-def test_the_end_of_a_run_is_told_with_its_counts(runs: Runs, hook: Hook, tmp_path: Path) -> None:
+def test_end_of_run_message_includes_its_counts(runs: Runs, hook: Hook, tmp_path: Path) -> None:
     folder = runs.prepare("three.yaml", bench(tmp_path, f"{{webhook: '{hook.address}', on: [finished]}}"))
     assert Watcher(start_engine(folder)).goodbye() == Goodbye(0, "")
     (message,) = hook.posted
@@ -44,7 +44,7 @@ def test_the_end_of_a_run_is_told_with_its_counts(runs: Runs, hook: Hook, tmp_pa
     assert records(folder, NoteWritten) == []
 
 
-def test_a_run_ends_as_ever_when_nobody_takes_its_messages(runs: Runs, tmp_path: Path) -> None:
+def test_run_is_unaffected_by_undeliverable_messages(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("three.yaml", bench(tmp_path, f"webhook: 'http://127.0.0.1:{free_port()}/'"))
     assert Watcher(start_engine(folder)).goodbye() == Goodbye(0, "")
     (note,) = records(folder, NoteWritten)

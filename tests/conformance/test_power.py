@@ -17,7 +17,7 @@ from tests.conformance.boards import PosixBoard, posix_board
 from tests.conformance.engine_runs import kill, rows
 from tests.conformance.faulted_runs import SCENARIO, Session, assert_whole, bench, strike
 from tests.conformance.mqtt_bench import Broker
-from tests.conformance.test_stands import Instrument
+from tests.conformance.test_positioners import Instrument
 from tests.known import known
 from tests.written_sessions import records
 

@@ -69,7 +69,7 @@ def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_so
     assert positions == sorted(positions)
 
 
-def test_stop_ends_it_and_says_how_much_was_heard(lab_sound: LabSoundServer) -> None:
+def test_stop_ends_playback_and_reports_how_much_was_heard(lab_sound: LabSoundServer) -> None:
     done: list[tuple[float, bool]] = []
     with listening() as player:
         player.play(noise(20.0), lambda heard_s, whole: done.append((heard_s, whole)))
@@ -148,7 +148,7 @@ def test_no_such_device_is_refused_with_its_nearest(lab_sound: LabSoundServer) -
     assert player.child_pid is None
 
 
-def test_without_a_lab_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_playing_without_a_lab_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HARNESS_LAB", str(tmp_path))
     with listening(None) as player, pytest.raises(SoundError) as caught:
         player.play(noise(0.2))

@@ -64,7 +64,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("which", ["report", "empty", "misheard", "comparison"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_is_quiet_alone_and_fits(
+def test_report_page_makes_no_foreign_requests_and_fits_the_window(
     browser: Browser, request: pytest.FixtureRequest, which: str, width: int, scheme: str
 ) -> None:
     report: Path = request.getfixturevalue(which)

@@ -27,7 +27,7 @@ from tests.known import known
 from tests.seen import until
 
 
-def test_a_cable_that_is_pulled_and_put_back_interrupts_and_no_more(tmp_path: Path) -> None:
+def test_reconnected_cable_only_interrupts_the_sound(tmp_path: Path) -> None:
     # It begins with silence: the cut may lie so near to a wake that the board is still deaf from that.
     after = Waveform(np.concatenate([np.zeros(3 * RATE_HZ, np.float32), spoken().samples]), RATE_HZ)
     with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port) as bench:
@@ -139,7 +139,7 @@ def test_commands_arrive_once_each_on_a_bad_line_and_in_a_second_session(tmp_pat
                 assert len(bench.of(ResponseText)) == 10
 
 
-def test_events_of_before_are_not_told(tmp_path: Path) -> None:
+def test_events_from_an_earlier_session_are_not_reported(tmp_path: Path) -> None:
     with posix_board(tmp_path) as board:
         with Bench(tmp_path, board.port) as bench:
             bench.driver.say("yesterday")

@@ -69,7 +69,7 @@ def test_a_sound_of_another_rate_is_resampled(tmp_path: Path) -> None:
         assert len(bench.wakes()) == len(truth(tmp_path, sound))
 
 
-def test_in_real_time_if_asked_and_stopped_at_once(tmp_path: Path) -> None:
+def test_realtime_injection_keeps_pace_and_stops_at_once(tmp_path: Path) -> None:
     with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=InjectionPace.REALTIME) as bench:
         bench.driver.play("p", repeated(spoken(), 10))
         bench.first(StimulusStarted)

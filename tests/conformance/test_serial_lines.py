@@ -136,7 +136,7 @@ def test_a_tflm_board_that_refuses_ends_the_injection(tmp_path: Path, fault: str
         assert any(words in line.text for line in bench.of(LogLine))
 
 
-def test_tflm_in_real_time_and_stopped(tmp_path: Path) -> None:
+def test_tflm_injection_in_real_time_can_be_stopped(tmp_path: Path) -> None:
     with TflmBoard() as board, Bench(tmp_path, board.port, PROFILE, pace=InjectionPace.REALTIME, **TFLM) as bench:
         bench.driver.play("a", tone(30))
         until(lambda: len(board.heard) > 16000)
@@ -162,7 +162,7 @@ def test_lines_are_mapped_and_stamped_and_half_lines_wait(tmp_path: Path) -> Non
         assert bench.threads == {"serial board"}
 
 
-def test_what_a_board_of_lines_cannot_do_is_said(tmp_path: Path) -> None:
+def test_line_board_refuses_sound_and_commands(tmp_path: Path) -> None:
     with TflmBoard() as board, Bench(tmp_path, board.port, PROFILE, **LINES) as bench:
         assert not bench.driver.abilities(bench.driver._options, bench.driver._profile).injects
         with pytest.raises(DeviceError, match="does not accept sound"):
@@ -178,7 +178,7 @@ def test_a_board_of_lines_that_goes_away_is_told(tmp_path: Path) -> None:
         assert "gone" in bench.first(LinkLost).what
 
 
-def test_pieces_of_state_are_told_as_they_change(tmp_path: Path) -> None:
+def test_state_changes_are_reported_from_log_lines(tmp_path: Path) -> None:
     rule = LineMapping(r"^\[\d+\] (?P<name>timer|list)=(?P<value>.*)$", ObservationKind.STATE)
     with TflmBoard() as board, Bench(tmp_path, board.port, replace(PROFILE, lines=(rule,)), **LINES) as bench:
         board.say("[12] timer=10 min")

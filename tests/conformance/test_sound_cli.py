@@ -41,14 +41,14 @@ def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> Non
     assert abs(report["path_ms"]["p50"]) <= report["stamp_error_ms"] + 1
 
 
-def test_a_path_that_carries_none_is_status_3_and_plain_words(lab_sound: LabSoundServer) -> None:
+def test_silent_path_exits_with_status_3_and_not_heard(lab_sound: LabSoundServer) -> None:
     words = ["check", "--speaker", "harness_monitor", "--microphone", "dut_mic", "--count", "1", *IN_LAB]
     done = CliRunner().invoke(command, words)
     assert done.exit_code == 3
     assert "NOT HEARD" in done.output
 
 
-def test_a_wrong_name_is_answered_with_the_right_ones(lab_sound: LabSoundServer) -> None:
+def test_wrong_device_name_suggests_the_nearest(lab_sound: LabSoundServer) -> None:
     words = ["check", "--speaker", "harness_speeker", "--microphone", "dut_mic", *IN_LAB]
     done = CliRunner().invoke(command, words)
     assert isinstance(done.exception, SoundError)

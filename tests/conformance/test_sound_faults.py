@@ -74,7 +74,7 @@ def test_a_fault_is_found_at_once_and_sound_is_exact_again_afterwards(
             ring.cut(struck_s - 0.2, at.at_s)
 
 
-def test_a_stamp_owns_up_to_buffers_that_ran_empty_a_moment_ago(lab_sound: LabSoundServer) -> None:
+def test_stamp_error_covers_a_recent_buffer_underrun(lab_sound: LabSoundServer) -> None:
     sent = chirp()
     with recorder() as (_, ring, _), player() as (playback, events):
         pid = known(playback.child_pid)

@@ -26,7 +26,7 @@ def of_kind(seen: list[Observation], kind: type) -> list[Observation]:
     return [observation for observation in seen if isinstance(observation, kind)]
 
 
-def test_it_plays_tells_and_survives_its_server(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+def test_loudspeaker_plays_reports_and_survives_server_restart(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     seen: list[Observation] = []
     speaker = Loudspeaker("near", LoudspeakerOptions("harness_speaker", gain_db=-6.0), OnTheLab(tmp_path))
     assert isinstance(speaker, Stimulates)

@@ -81,7 +81,7 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
     assert min(max(stream) - min(stream) for stream in paths_ms) < 1.0
 
 
-def test_a_stamp_is_never_told_before_its_time(lab_sound: LabSoundServer) -> None:
+def test_end_of_playback_is_never_reported_early(lab_sound: LabSoundServer) -> None:
     ahead_s = []
     with player() as (playback, events):
         for _ in range(5):
@@ -124,7 +124,7 @@ def test_stop_is_heard_within_its_time(lab_sound: LabSoundServer) -> None:
     assert abs(end.at_s - last_s) < end.error_s + 0.002
 
 
-def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:
+def test_room_settings_change_the_level_at_the_device(lab_sound: LabSoundServer) -> None:
     sent = noise(0.3)
     with recorder() as (_, ring, _), player() as (playback, events):
 
@@ -147,7 +147,7 @@ def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:
 
 
 @pytest.mark.parametrize(("mouth", "ear"), [("harness_monitor", "dut_mic"), ("lab_noise", "harness_mic")])
-def test_what_an_ear_must_not_hear_it_does_not(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
+def test_blocked_sound_paths_are_silent(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     with recorder(ear) as (_, ring, _), player(mouth) as (playback, events):
         at, end = play(playback, events, noise(0.3))
         sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
@@ -164,6 +164,6 @@ def test_devices_are_listed_by_name_and_direction(lab_sound: LabSoundServer) -> 
     assert not devices["dut_mic"].outputs
 
 
-def test_a_name_of_several_is_asked_back(lab_sound: LabSoundServer) -> None:
+def test_ambiguous_device_name_is_refused(lab_sound: LabSoundServer) -> None:
     with pytest.raises(SoundError, match="matches 2 recording devices"), recorder("_mic"):
         pass

@@ -21,9 +21,7 @@ pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("ho
 RECORD = "from harness.cli import main; main()"
 
 
-def test_what_a_talker_says_is_kept_with_its_end_and_an_early_end_loses_nothing(
-    lab_sound: LabSoundServer, tmp_path: Path
-) -> None:
+def test_recorded_talker_utterances_survive_an_early_end(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     prompts, folder = tmp_path / "prompts.txt", tmp_path / "people"
     prompts.write_text("What time is it?\nSet a timer, please.\n")
     command = [sys.executable, "-c", RECORD, "sound", "record", str(prompts), "-o", str(folder), "--talker", "ann"]

@@ -85,7 +85,7 @@ class Ann(threading.Thread):
                 yield number, message.prompt
 
 
-def test_what_a_person_says_is_measured_kept_and_scored(lab: Lab, tmp_path: Path) -> None:
+def test_utterance_of_a_person_is_measured_stored_and_scored(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "bench.yaml").write_text(BENCH)
     (tmp_path / "people.yaml").write_text(SCENARIO)
     runs = LabRuns(tmp_path, lab)

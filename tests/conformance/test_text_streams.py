@@ -76,7 +76,7 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
     assert not (tmp_path / "made").exists()
 
 
-def test_its_end_is_a_lost_link_and_it_is_started_again(tmp_path: Path, profile: DeviceProfile) -> None:
+def test_exited_program_is_a_lost_link_and_is_restarted(tmp_path: Path, profile: DeviceProfile) -> None:
     program = Program(tmp_path)
     driver = CommandLog("phone", CommandOptions(command=program.command, ready="^ready"), Around(tmp_path, profile))
     seen = opened(driver)
@@ -92,7 +92,7 @@ def test_its_end_is_a_lost_link_and_it_is_started_again(tmp_path: Path, profile:
         driver.close()
 
 
-def test_nothing_of_it_is_left_after_close(tmp_path: Path) -> None:
+def test_no_child_process_is_left_after_close(tmp_path: Path) -> None:
     text = (
         "import subprocess; subprocess.Popen(['sleep', '4321']); print('up', flush=True); import time; time.sleep(99)"
     )

@@ -32,7 +32,7 @@ PATIENCE_S = 240.0
 SLOTS = {("duration", "5 minutes"), ("item", "eggs")}
 
 
-def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> None:
+def test_query_is_repeated_until_both_intents_are_understood(tmp_path: Path) -> None:
     with lab_of_its_own(FILES / "understanding.settings.yaml") as lab:
         runs = LabRuns(tmp_path, lab)
         try:

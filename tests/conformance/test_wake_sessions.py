@@ -133,7 +133,7 @@ def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(whole: tuple[Path
     assert snapshot.counted == 35
 
 
-def test_the_share_missed_by_opening_is_what_the_device_missed(runs: Runs, host_keeps_time: None) -> None:
+def test_openings_report_the_share_that_the_device_missed(runs: Runs, host_keeps_time: None) -> None:
     folder = runs.prepare("openings.yaml", "openings_bench.yaml")
     entries, status, _ = run(folder)
     assert status == 0

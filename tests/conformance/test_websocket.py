@@ -86,7 +86,7 @@ def test_two_megabytes_at_once_and_garbage_do_no_harm(profile: DeviceProfile, tm
     [(b"\xff" * 64, "1002"), (b"\x82\x7f\x00\x00\x00\x00\x7f\xff\xff\xff", "1009")],
     ids=["not a frame", "a message of 2 GB"],
 )
-def test_what_is_no_message_loses_the_link_which_returns(
+def test_invalid_web_socket_data_drops_the_link_which_returns(
     data: bytes, why: str, profile: DeviceProfile, tmp_path: Path
 ) -> None:
     with WebServer() as server:
@@ -146,7 +146,7 @@ def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
             driver.close()
 
 
-def test_what_is_sent_on_open_is_sent_after_each_return(tmp_path: Path) -> None:
+def test_send_on_open_is_repeated_after_each_reconnect(tmp_path: Path) -> None:
     with WebServer() as server:
         subscriptions = ('{"subscribe": "wake"}', '{"subscribe": "words"}')
         options = WebSocketOptions(url=server.url, send_on_open=subscriptions, restart_line='{"type": "reboot"}')
@@ -211,7 +211,7 @@ def test_a_token_refused_after_a_loss_is_reported_and_not_tried_again(
             driver.close()
 
 
-def test_what_speaks_no_web_socket_is_reported_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_server_without_web_sockets_is_reported_without_leaking_threads(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as plain:
         options = WebSocketOptions(url=f"ws://127.0.0.1:{plain.getsockname()[1]}")
@@ -222,7 +222,7 @@ def test_what_speaks_no_web_socket_is_reported_and_leaves_nothing_behind(tmp_pat
         wait_for(lambda: not set(threading.enumerate()) - before, 15, "the end of its threads")
 
 
-def test_a_host_name_that_is_none_is_reported(tmp_path: Path) -> None:
+def test_invalid_host_name_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="cannot be reached"):
         WebSocketLog("it", WebSocketOptions(url="ws://bus..local"), Around(tmp_path)).open(Seen())
 
@@ -282,7 +282,7 @@ def test_wrong_options_are_refused(key: str, value: object, what: str) -> None:
         ('{"type": "woke", "phrase": "hey jarvis"}', ["hey jarvis", "alexa"]),
     ],
 )
-def test_what_the_harness_sent_is_not_something_heard(
+def test_echo_of_a_sent_message_is_not_an_observation(
     profile: DeviceProfile, tmp_path: Path, returned: str, phrases: list[str]
 ) -> None:
     """A bus may return a message in its own words. After that, the same message is the device's."""

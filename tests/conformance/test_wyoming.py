@@ -105,7 +105,7 @@ def test_a_frozen_satellite_is_a_lost_link_where_a_limit_says_so(proxied: Proxie
     seen.wait(lambda: seen.of(LinkBack), 30, "the return")
 
 
-def test_an_answer_whose_end_nobody_reports_ends_with_its_sound(proxied: Proxied) -> None:
+def test_playback_without_an_end_event_ends_with_its_sound(proxied: Proxied) -> None:
     proxied.client.say("audio-start", {"rate": 22050, "width": 2, "channels": 1})
     proxied.client.say("audio-stop", {"timestamp": 100})
     proxied.seen.wait(lambda: len(proxied.seen.of(Status)) == 2, 30, "the end of the answer")
@@ -114,7 +114,7 @@ def test_an_answer_whose_end_nobody_reports_ends_with_its_sound(proxied: Proxied
     assert idle.at.at_s - speaks.at.at_s > 0.5
 
 
-def test_a_client_that_only_asks_who_is_there_loses_nothing(proxied: Proxied) -> None:
+def test_describe_request_does_not_disturb_the_proxy(proxied: Proxied) -> None:
     with socket.create_connection(("127.0.0.1", proxied.client.port), 60) as link, link.makefile("rwb") as file:
         write_event(Event("describe"), file)  # type: ignore[arg-type]
         file.flush()
@@ -227,7 +227,7 @@ def test_an_event_is_read_after_garbage_and_from_single_bytes(piped: Piped) -> N
         b"{" * 70_000 + b"\n",
     ],
 )
-def test_no_header_stops_the_proxy(piped: Piped, header: bytes) -> None:
+def test_invalid_header_does_not_stop_the_proxy(piped: Piped, header: bytes) -> None:
     piped.client.sendall(header)
     assert received(piped.server, len(header)) == header
     with piped.server.makefile("wb") as file:

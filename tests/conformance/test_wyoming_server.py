@@ -136,7 +136,7 @@ def test_times_hold_against_the_clock_of_the_sender(tmp_path: Path) -> None:
             assert share_held(seen, ask) >= HELD
 
 
-def test_without_a_recogniser_the_sound_is_kept_and_nobody_knows_the_words(serve: Serve) -> None:
+def test_sound_is_kept_without_a_recogniser(serve: Serve) -> None:
     server = serve()
     server.hear(speech())
     assert server.seen.first(SoundKept).clip.rate_hz == RATE_HZ
@@ -160,7 +160,7 @@ def test_silence_is_not_understood_when_the_time_is_over(serve: Serve) -> None:
     assert not server.seen.of(Transcript)
 
 
-def test_a_satellite_that_is_gone_in_a_command_leaves_the_sound_until_then(serve: Serve) -> None:
+def test_satellite_lost_during_a_command_keeps_the_sound_received(serve: Serve) -> None:
     server = serve()
     server.hear(speech("set a timer for twenty five minutes and remind me of the potatoes"), speed=1)
     server.seen.first(Wake)

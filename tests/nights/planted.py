@@ -120,7 +120,7 @@ FAULTS = (
 -            case Status(state=DeviceState.STARTED) if device:
 -                self._restarted(self._lives[device])
 """, "the first sign of life after a restart proves the misses before it",
-        "session/test_liveness.py::test_what_is_a_sign_of_life"),
+        "session/test_liveness.py::test_signs_of_life_clear_a_doubtful_device"),
     Planted("resume_forgets_signs_of_life", "ca75af9c", Area.RESUME, """
 @ session/takes.py
  from harness.session.listening_trial import ListeningMachine
@@ -188,7 +188,7 @@ FAULTS = (
 +        idle = self._device.state is DeviceState.IDLE
 +        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=idle)
 """, "a device that becomes idle during an attempt is no longer at the one before when its last words arrive",
-        "session/test_understand_trial.py::test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before"),
+        "session/test_understand_trial.py::test_device_without_a_new_wake_belongs_to_the_previous_attempt"),
     Planted("words_of_before_the_query", "75a6c5cb", Area.MATCHING, """
 @ session/attempt.py
 -        return not self.before_asking(observation) and not (self.missed_wake and self.before_answering(observation))
@@ -200,7 +200,7 @@ FAULTS = (
 -            self._late_window = verdict is not None and late_answer_possible
 +            self._late_window = False
 """, "after a silent last attempt the next trial begins at once, and takes the late answer",
-        "session/test_understand_trial.py::test_of_a_device_with_a_voice"),
+        "session/test_understand_trial.py::test_outcomes_of_a_device_with_a_voice"),
     Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
 @ session/query_trial.py
 -        return max(until_s, self._busy_until())
@@ -242,7 +242,7 @@ FAULTS = (
 -        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
 +        counts.in_vocabulary += sign * event.in_vocabulary
 """, "events of interrupted attempts count among those of attempts that count",
-        "wake/test_wake.py::test_what_a_cut_off_phrase_woke_counts_nowhere"),
+        "wake/test_wake.py::test_wake_on_an_interrupted_phrase_counts_nowhere"),
     Planted("uncounted_events_in_no_group", "8b4977d8", Area.MATCHING, """
 @ wake/unmatched.py
 -        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
@@ -324,13 +324,13 @@ FAULTS = (
 +        if restarted:
 +            self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
 """, "a board's restart is reported after the end of the sound that it cut off",
-        "devices/test_board_session.py::test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on"),
+        "devices/test_board_session.py::test_restart_is_reported_before_the_sound_that_it_ended"),
     Planted("board_blamed_for_a_stalled_host", "3b54d683", Area.DRIVERS, """
 @ devices/framing/board_session.py
 -            self._heard_s += now_s - self._ticked_s
 +            pass
 """, "a board counts as lost because the host stood still",
-        "devices/test_board_session.py::test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_not"),
+        "devices/test_board_session.py::test_device_silence_is_a_loss_unless_the_host_slept"),
     Planted("event_lost_again_and_again", "ad25aedc", Area.DRIVERS, """
 @ devices/framing/numbering.py
 -_AHEAD = 8 * KEPT_BY_BOARD
@@ -395,7 +395,7 @@ FAULTS = (
 -            case Status(state=DeviceState.STARTED) if target is not None:
 -                self._interrupt(f"device_restarted: {target.device}")
 """, "a restart interrupts no wake, command or ambient trial",
-        "session/test_listening_trial.py::test_what_interrupts_an_attempt_and_that_it_is_repeated"),
+        "session/test_listening_trial.py::test_interrupted_attempt_names_its_cause_and_is_repeated"),
     Planted("restart_goes_unnoticed_by_a_query", "", Area.EVIDENCE, """
 @ session/query_trial.py
 -                if state is DeviceState.STARTED and self._phase in UNDER_WAY:
@@ -477,7 +477,7 @@ FAULTS = (
 -        if not repeated:
 +        if event:
 """, "an event that a broker delivers twice is two events",
-        "devices/test_board_session.py::test_a_gap_is_told_with_what_came_behind_it"),
+        "devices/test_board_session.py::test_missing_event_is_reported_with_the_event_after_it"),
     Planted("board_clock_without_error", "", Area.CLOCK, """
 @ devices/wire/device_clock.py
 -        return Stamp(self._origin.host_s + x + estimate, error_s)
@@ -489,7 +489,7 @@ FAULTS = (
 -        return Stamp(middle_s, error_s)
 +        return Stamp(middle_s, time.step_s / 2)
 """, "times of console lines claim to be as exact as the device's clock counts",
-        "devices/wire/test_device_clock.py::test_the_truth_stays_inside"),
+        "devices/wire/test_device_clock.py::test_stated_interval_contains_the_true_time"),
 )
 # fmt: on
 

@@ -134,5 +134,5 @@ def sample(begun_s: float, late_s: float, **took_s: float) -> HostSample:
         ([sample(0.25 * n, 0.01, outside=0.2, gw0=0.3) for n in range(4)], ""),
     ],
 )
-def test_who_held_the_processors_decides(samples: list[HostSample], said: str) -> None:
+def test_stall_is_attributed_by_processor_use(samples: list[HostSample], said: str) -> None:
     assert disturbance(samples, "gw0", processors=2) == said

@@ -57,7 +57,7 @@ def said(folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_an_output_is_what_it_was(name: str, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_output_is_unchanged(name: str, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     was = (KEPT / "outputs" / name).read_text(encoding="utf-8")
     now = said(kept, OUTPUTS[name], monkeypatch)
     match Path(name).suffix:

@@ -64,14 +64,14 @@ for name in sys.argv[1:]:
 """
 
 
-def test_no_package_but_the_drawing_ones_loads_textual() -> None:
+def test_only_drawing_packages_load_textual() -> None:
     packages = [f"harness.{name}" for name in HEADLESS]
     assert len(packages) > 10
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *packages], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_is_installed_by_the_name_of_this_package() -> None:
+def test_docs_never_install_the_unregistered_package_name() -> None:
     """No index has it yet: a stranger may register it, and would run code on the machine of every reader."""
     root = Path(__file__).parents[2]
     sources = [*(root / "harness").rglob("*.py"), *(root / "docs").rglob("*.md"), root / "README.md"]

@@ -88,7 +88,7 @@ def test_collecting_reaches_no_device_and_makes_no_session(pytester: pytest.Pyte
         (["wrong.yaml", "--bench", "bench.yaml"], {"errors": 1}),
     ],
 )
-def test_what_is_not_played(
+def test_unselected_or_invalid_scenarios_play_nothing(
     pytester: pytest.Pytester, lab: Path, arguments: list[str], outcomes: dict[str, int]
 ) -> None:
     pytester.runpytest_subprocess(*arguments).assert_outcomes(**outcomes)

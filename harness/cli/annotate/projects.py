@@ -135,7 +135,7 @@ def new(
 
 
 def _order(order: LabellingOrder | None) -> LabellingOrder:
-    """The order asked for; by default the one by doubt, which needs scikit-learn."""
+    """The requested order; by default `doubt`, which needs scikit-learn."""
     installed = find_spec("sklearn") is not None
     if order is LabellingOrder.DOUBT and not installed:
         remedy = f"Install it: {pip_install('understanding')}, or use --order random"

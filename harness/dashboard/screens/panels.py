@@ -147,7 +147,7 @@ class HelpPanel(Panel):
 
 
 class LinePrompt(Panel):
-    """Asks for a text. Returns it as it was written (`written`), or None after escape or without a change.
+    """Asks for a text. Returns it as it was written (`checked_text`), or None after escape or without a change.
 
     needed: refuse an empty text. line: the initial text. Pasted lines stay lines; `⏎` shows where they end."""
 

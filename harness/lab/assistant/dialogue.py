@@ -103,7 +103,7 @@ class Dialogue:
         return Kept((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
 
     def put_back(self, snapshot: Kept) -> None:
-        """Undoes what was done since `kept`."""
+        """Undoes what was done since `snapshot`."""
         self.timers.timers, self.timers.alarms = [*snapshot.timers], [*snapshot.alarms]
         self.shopping.things = [*snapshot.things]
 

@@ -50,7 +50,7 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
 
 
 def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
-    """Sums a log up."""
+    """Summarises a log."""
     totals = computed(log, sums)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))

@@ -105,7 +105,7 @@ def judged_in(
 
 
 class QueryOutcome(StrEnum):
-    """What became of a query. Each query has exactly one fate.
+    """What became of a query. Each query has exactly one outcome.
 
     NOT_PLAYED: not played yet. NOT_TESTED: skipped, aborted or interrupted. NOT_RECOGNISED: misheard, no wake, or
     silence up to the last attempt. INCONCLUSIVE: answered, without evidence of recognition. SILENT: recognised (or not
@@ -139,7 +139,7 @@ class Basis(StrEnum):
 
 @frozen
 class RatedTrial:
-    """A planned query with its fate. judged: the first response, None for none. category, basis: of Fate.CATEGORY.
+    """A planned query with its outcome. judged: the first response, None for none. category, basis: of CATEGORY.
 
     sub_flags: of at least half of the raters who gave the category; those of the adjudication if there is one.
     """
@@ -263,7 +263,7 @@ def _final(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
 
 
 def _waiting(judged: JudgedResponse) -> QueryOutcome:
-    """The fate of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
+    """The outcome of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
         return QueryOutcome.DISPUTED
     statuses = {judgment.status for judgment in judged.judgments}
@@ -317,7 +317,7 @@ def with_rows_of(
 
 
 def rated_trials(sessions: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
-    """The queries of all sessions, with their fates."""
+    """The queries of all sessions, with their outcomes."""
     return tuple(
         trial for session in sessions for trial in rated_in(session.session_id, session.trials, session.responses)
     )

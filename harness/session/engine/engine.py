@@ -99,7 +99,7 @@ class Transcriber:
         self._quiet = False
 
     def transcribe(self, waveform: Waveform, on_words: Callable[[str], None]) -> None:
-        """Returns at once. told receives the words later, on another thread, or "" without a transcription."""
+        """Returns at once. on_words receives the words later, on another thread, or "" without a transcription."""
 
         def done(answer: str | HarnessError) -> None:
             self.name = self._process.name

@@ -427,7 +427,7 @@ def by_group(trials: Iterable[TranscribedTrial], grouping: str) -> tuple[tuple[s
 
 
 def group_of(heard: TranscribedTrial, grouping: str) -> str:
-    """The label of a trial with one of its devices; see `label_of`."""
+    """The label of what one device made of a trial; see `label_of`."""
     return label_of(heard.trial, heard.device, grouping)
 
 

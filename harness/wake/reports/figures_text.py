@@ -97,10 +97,10 @@ def recovery_words(recovery: Recovery) -> str:
         "" if pair is None else f"{exact(pair[0])} s ({pair[1].count} of {pair[1].total} heard)"
         for pair in recovery.between
     )
-    event = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
+    stimulus = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
     if not after:
-        return f"after {event}: not within {before}"
-    return f"after {event}: {f'between {before} and' if before else 'within'} {after}"
+        return f"after {stimulus}: not within {before}"
+    return f"after {stimulus}: {f'between {before} and' if before else 'within'} {after}"
 
 
 def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_two_annotators_review_strike_label_and_undo_by_keys(
     assert ann.faults == bob.faults == []
 
 
-def test_only_what_was_in_sight_is_accepted_and_a_held_key_accepts_one_page(
+def test_enter_accepts_only_visible_lines_and_held_key_one_page(
     site: AnnotationSiteProcess, window: Callable[[str], Window]
 ) -> None:
     cem = window("cem")
@@ -117,7 +117,7 @@ def test_only_what_was_in_sight_is_accepted_and_a_held_key_accepts_one_page(
     assert len(given(site, "cem")) == 2
 
 
-def test_an_old_window_saves_nothing_and_a_kill_loses_nothing(
+def test_stale_window_saves_nothing_and_kill_loses_nothing(
     site: AnnotationSiteProcess, window: Callable[[str], Window]
 ) -> None:
     old = window("dora")
@@ -148,7 +148,7 @@ def small_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationS
     assert made.stop() == 0
 
 
-def test_what_was_labelled_is_found_changed_and_taken_back_by_keys(
+def test_labelled_utterance_is_searched_changed_and_undone_by_keys(
     browser: Browser, small_site: AnnotationSiteProcess
 ) -> None:
     site, context = small_site, browser.new_context()
@@ -192,7 +192,7 @@ def test_what_was_labelled_is_found_changed_and_taken_back_by_keys(
     context.close()
 
 
-def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, small_site: AnnotationSiteProcess) -> None:
+def test_annotation_works_without_scripts_at_phone_width(browser: Browser, small_site: AnnotationSiteProcess) -> None:
     site = small_site
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 700})
     page = context.new_page()

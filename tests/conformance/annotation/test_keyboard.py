@@ -188,7 +188,7 @@ def test_a_project_is_annotated_by_keys_alone_through_a_tunnel(browser: Browser,
         reader.page.context.close()
 
 
-def test_whoever_starts_the_site_is_invited_if_nobody_is(browser: Browser, tmp_path: Path) -> None:
+def test_starting_the_site_without_annotators_prints_an_invitation(browser: Browser, tmp_path: Path) -> None:
     site = AnnotationSiteProcess(annotation_project(tmp_path / "talk"), raters=())
     site.start()
     link = re.search(r"(\S+)  (\S+/login#\S+)", site.told)

@@ -95,7 +95,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     assert [comparable(entry) for entry in again.outcomes()] == [comparable(entry) for entry in both[1].outcomes()]
 
 
-def test_a_file_that_ends_workers_is_found_out(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
+def test_file_that_kills_workers_is_rejected(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
     names = [f"{number}.wav" for number in range(12)]
     files = listed([sounds(name, 2, [1.5], wrong=Wrong.KILL_PARENT if name == "7.wav" else None) for name in names])
     here = cluster(allowed_failures=0)
@@ -109,7 +109,7 @@ def test_a_file_that_ends_workers_is_found_out(sounds: Sounds, tmp_path: Path, c
     assert sum(worker.is_alive() for worker in here.workers.values()) == 1
 
 
-def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything_is_played(
+def test_missing_cluster_and_unfit_workers_are_reported_before_playback(
     sounds: Sounds,
     tmp_path: Path,
     cluster: Callable[..., Cluster],

@@ -95,7 +95,7 @@ def board(tmp_path: Path) -> Iterator[PosixBoard]:
         yield made
 
 
-def test_spots_are_the_spotters_own_in_every_file(board: PosixBoard, tmp_path: Path) -> None:
+def test_device_engine_finds_the_same_spots_as_its_spotter(board: PosixBoard, tmp_path: Path) -> None:
     with engine_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen") as engine:
         assert engine.facts.kind is EngineKind.WAKE
         assert engine.facts.phrases == ("alexa",)
@@ -136,7 +136,7 @@ def test_sensitivity_lasts_over_restarts(board: PosixBoard, tmp_path: Path) -> N
         assert len(spotted(usual, noisy)) == 2
 
 
-def test_a_restart_in_the_middle_is_an_error_and_the_next_file_is_well(board: PosixBoard, tmp_path: Path) -> None:
+def test_device_restart_fails_its_file_and_spares_the_next(board: PosixBoard, tmp_path: Path) -> None:
     task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
     samples = pcm(spoken().samples)
     with engine_of(task, ("pace", "realtime")) as engine:
@@ -166,7 +166,7 @@ def test_a_cable_that_is_pulled_is_an_error_and_the_next_file_waits_for_it(tmp_p
             back.join()
 
 
-def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) -> None:
+def test_file_is_replayed_after_the_cable_was_pulled(tmp_path: Path) -> None:
     samples = pcm(spoken().samples)[:32_000]
     wav = tmp_path / "phrase.wav"
     soundfile.write(wav, samples, 16_000, subtype="PCM_16")
@@ -190,7 +190,7 @@ def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) 
     assert [(spot.end, spot.phrase) for spot in outcome.spots] == true(tmp_path, samples)
 
 
-def test_a_device_that_stays_away_ends_the_run_and_not_file_after_file(
+def test_device_that_stays_lost_ends_the_run(
     board: PosixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(device_link, "BACK_WITHIN_S", 0.5)

@@ -135,7 +135,7 @@ def test_it_says_what_it_is(engine: OfflineEngine, row: Row) -> None:
     assert thresholds == sorted(thresholds, reverse=True)
 
 
-def test_it_finds_what_is_said_where_it_is_said(
+def test_engine_finds_the_phrase_at_its_position(
     engine: OfflineEngine, row: Row, said: np.ndarray, first: Found
 ) -> None:
     answer = first
@@ -159,7 +159,7 @@ def test_a_fresh_state_is_fresh(engine: OfflineEngine, said: np.ndarray, first: 
 
 
 @given_in_pieces
-def test_what_was_begun_and_left_is_gone(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+def test_abandoned_stream_leaves_no_state(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
     left = said[: int(0.6 * len(said))]
     if isinstance(engine, SpotsPhrases):
         engine.listen().feed(left)
@@ -197,7 +197,7 @@ def test_noise_is_nothing(engine: OfflineEngine, rms: float) -> None:
     assert not found(engine, noise)
 
 
-def test_the_loudest_there_is_does_no_harm(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+def test_full_scale_extremes_do_not_break_the_engine(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
     extremes = np.tile(np.array([-32768, 32767], np.int16), RATE_HZ)
     for start, end in positions(found(engine, extremes)):
         assert 0 <= start <= end <= len(extremes)
@@ -211,7 +211,7 @@ def test_positions_lie_within_the_file_also_at_its_end(engine: OfflineEngine, sa
         assert 0 <= start <= end <= len(cut_off)
 
 
-def test_later_in_the_file_is_later_by_as_much(engine: OfflineEngine, row: Row, first: Found) -> None:
+def test_positions_shift_with_added_lead_in(engine: OfflineEngine, row: Row, first: Found) -> None:
     ((_, end),), ((_, later),) = positions(first), positions(found(engine, in_room(row.said(), BEFORE_S + 2)))
     assert abs(later - end - 2 * RATE_HZ) <= 0.3 * RATE_HZ
 

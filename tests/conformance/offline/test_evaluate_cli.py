@@ -124,7 +124,7 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     assert "inv/a1.wav belongs to no option, nor do 1 more. Name the folder, --in inv" in message
 
 
-def test_commands_and_their_words(here: Path) -> None:
+def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
     grammar = here / "light.gram"
     grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
     task = f"process:{GRAMMAR} {grammar}"
@@ -176,7 +176,7 @@ def test_limits_decide_the_status() -> None:
     assert "--max-fa-per-hour: false accepts per hour ≤ 300: found 360, fails" in done.stderr
 
 
-def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here: Path) -> None:
+def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, here: Path) -> None:
     whole = evaluate(*BOOM, "-l", "whole.log").stdout
     bad = [
         loud("rate.wav", 3, rate_hz=48_000),
@@ -219,7 +219,7 @@ def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here
     assert differences(read(log)) == ()
 
 
-def test_a_file_that_an_option_would_take_keeps_a_result_from_passing(loud: Sounds, here: Path) -> None:
+def test_file_rejected_for_lack_of_an_option_makes_result_undecided(loud: Sounds, here: Path) -> None:
     with (here / "i.txt").open("a") as listed:
         listed.write(f"{loud('rate.wav', 3, rate_hz=48_000)}\n")
     limited = (*BOOM, "--max-fr", 100, "--html", "page.html", "--force")
@@ -274,7 +274,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),
     ],
 )
-def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
     assert said in refused("evaluate", *arguments)
 
 
@@ -432,7 +432,7 @@ def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_doe
     assert Path("a.log").exists()
 
 
-def test_damaged_scores_are_told_and_worked_out_anew(sounds: Sounds) -> None:
+def test_damaged_stored_scores_are_reported_and_recomputed(sounds: Sounds) -> None:
     files = [sounds(f"{name}.wav", 4.0, [1.5]) for name in ("a", "bb")]
     list_of(Path("oov.txt"), files)
     evaluate = ("evaluate", "-t", MODEL, "--oov", "oov.txt", "--sweep", "det", "--force", "-l", "a.log")

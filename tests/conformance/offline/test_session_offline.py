@@ -176,7 +176,7 @@ def test_a_device_that_hears_less_differs_where_it_misses(runs: Runs, board: Pos
     assert sum(row["differs"] == "1" for row in rows) == len(differing)
 
 
-def test_what_cannot_be_compared_is_refused_before_a_device_is_asked(tmp_path: Path) -> None:
+def test_invalid_comparisons_are_refused_before_the_device_is_reached(tmp_path: Path) -> None:
     runner = CliRunner()
     for arguments, word in (
         ([str(tmp_path), "-t", "device:vh_board"], "not a session"),

@@ -96,7 +96,7 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
         (("--html", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),
     ],
 )
-def test_what_does_not_fit_is_refused_first(here: Path, options: tuple[str, ...], said: str) -> None:
+def test_incompatible_options_are_refused_first(here: Path, options: tuple[str, ...], said: str) -> None:
     assert said in refused("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, *options)
     assert not list(here.glob("*.log"))
 

@@ -66,7 +66,7 @@ def test_porcupine_detects_what_the_packages_loop_detects(alexas: np.ndarray, mo
     engine.close()
 
 
-def test_a_later_porcupine_gets_the_users_key_and_nothing_shows_it(
+def test_later_porcupine_receives_the_access_key_without_leaking_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A package with the interface of versions 2 and later, which refuses every key and quotes it."""
@@ -159,7 +159,7 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
         ("vosk:{}", ("am/final.mdl",), r"it has no conf/model\.conf"),
     ],
 )
-def test_what_is_missing_of_a_model_is_named(tmp_path: Path, task: str, files: tuple[str, ...], said: str) -> None:
+def test_missing_model_files_are_named(tmp_path: Path, task: str, files: tuple[str, ...], said: str) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(__file__, tmp_path / name)

@@ -101,7 +101,7 @@ def test_a_file_that_hangs_the_engine_is_rejected(sounds: Sounds, tmp_path: Path
     assert "did not answer in time" in played.outcome(8).error
 
 
-def test_an_error_of_the_engine_is_the_files_and_costs_no_worker(sounds: Sounds, tmp_path: Path) -> None:
+def test_engine_error_rejects_the_file_but_keeps_the_worker(sounds: Sounds, tmp_path: Path) -> None:
     files = listed([sounds("a.wav", 2, wrong=Wrong.REFUSE), sounds("b.wav", 2, [1.5], wrong=Wrong.CHATTER)])
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", jobs=1)
     assert played.outcome(0).rejected is RejectReason.ERROR
@@ -109,7 +109,7 @@ def test_an_error_of_the_engine_is_the_files_and_costs_no_worker(sounds: Sounds,
     assert len(played.outcome(1).spots) == 1
 
 
-def test_a_device_that_is_gone_for_good_ends_the_run_and_what_was_played_stays(sounds: Sounds, tmp_path: Path) -> None:
+def test_permanently_lost_device_ends_the_run_and_keeps_results(sounds: Sounds, tmp_path: Path) -> None:
     files = listed([sounds("a.wav", 3, [1.5]), sounds("b.wav", 2, wrong=Wrong.GONE), sounds("c.wav", 1.5)])
     with pytest.raises(DeviceError, match="the board is gone") as gone:
         Played(evaluation_of(), files, tmp_path / "a.jsonl", jobs=1)
@@ -129,7 +129,7 @@ def test_what_an_engine_prints_reaches_neither_of_our_streams(
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_a_worker_started_ends_with_it(sounds: Sounds, tmp_path: Path) -> None:
+def test_child_processes_of_a_worker_end_with_the_worker(sounds: Sounds, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     files = listed([sounds("a.wav", 2, wrong=Wrong.PARENT_OF_SLEEPER)])
     Played(evaluation_of(settings={"flag": str(flag)}), files, tmp_path / "a.jsonl")
@@ -210,7 +210,7 @@ def ended(*arguments: object, folder: Path, status: int = 0) -> str:
     return out + err
 
 
-def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds: Sounds, tmp_path: Path) -> None:
+def test_killed_and_resumed_run_equals_an_uninterrupted_one(sounds: Sounds, tmp_path: Path) -> None:
     """With a file that hangs the engine while `flag` is not there, so that a run is caught in its middle."""
     flag = tmp_path / "flag"
     inv = [sounds(f"in{number:03}.wav", 2 + number % 3, [1.5] * (number % 5 > 0)) for number in range(40)]
@@ -298,7 +298,7 @@ def test_an_engine_that_carries_state_plays_all_files_in_list_order(sounds: Soun
         )
 
 
-def test_continuous_goes_on_with_the_engine_having_heard_all(sounds: Sounds, tmp_path: Path) -> None:
+def test_continuous_resume_replays_earlier_files_to_restore_engine_state(sounds: Sounds, tmp_path: Path) -> None:
     """The engine's state cannot be kept, so that what was played is played again, and its outcomes stay."""
     files = listed(oov=[sounds(f"{number}.wav", 3, [1.0]) for number in range(60)])
     evaluation = evaluation_of("loudness_spots", continuous=True)
@@ -336,7 +336,7 @@ def cut(path: Path, at_s: Sequence[float], folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("kind", [LoudnessScores, LoudnessSpots])
-def test_cut_anywhere_a_sound_has_the_spots_that_it_has_in_one_piece(
+def test_continuous_spots_do_not_depend_on_where_files_are_cut(
     sounds: Sounds, tmp_path: Path, kind: type[Loudness]
 ) -> None:
     whole = sounds("whole.wav", 40, [3.0, 3.9, 9.95, 20.0, 20.7, 31.0, 39.9])
@@ -354,7 +354,7 @@ def test_cut_anywhere_a_sound_has_the_spots_that_it_has_in_one_piece(
         assert all(0 <= spot.start <= spot.end <= outcome.samples for outcome in outcomes for spot in outcome.spots)
 
 
-def test_a_spot_is_of_the_file_in_which_it_ends_and_begins_no_earlier(sounds: Sounds, tmp_path: Path) -> None:
+def test_spot_across_a_cut_belongs_to_the_later_file(sounds: Sounds, tmp_path: Path) -> None:
     parts = cut(sounds("whole.wav", 10, [5.0]), [4.9], tmp_path)
     outcomes = heard(LoudnessScores("boom", {}), listed(oov=parts))
     assert places(outcomes[0]) == []
@@ -369,7 +369,7 @@ def test_the_refractory_time_goes_on_over_the_border(sounds: Sounds) -> None:
     assert [len(outcome.spots) for outcome in afresh] == [1, 1, 1]
 
 
-def test_files_that_are_no_use_are_passed_over(sounds: Sounds, tmp_path: Path) -> None:
+def test_continuous_mode_skips_unusable_files(sounds: Sounds, tmp_path: Path) -> None:
     paths = [
         sounds("a.wav", 5, [4.5]),
         tmp_path / "none.wav",
@@ -386,7 +386,7 @@ def test_a_recogniser_has_no_state_to_carry_on() -> None:
         ContinuousListening(LoudnessWords("boom", {}), evaluation_of("loudness_words", continuous=True))
 
 
-def test_a_crash_begins_the_list_again_without_the_file_that_did_it(sounds: Sounds, tmp_path: Path) -> None:
+def test_crash_in_continuous_mode_restarts_without_the_crashing_file(sounds: Sounds, tmp_path: Path) -> None:
     oov = [sounds(f"{number}.wav", 10, [9.5 if number == 1 else 0.2]) for number in range(8)]
     oov[2] = sounds("bad.wav", 2, wrong=Wrong.ABORT)
     files = listed([sounds("in.wav", 2, [1.5])], oov)

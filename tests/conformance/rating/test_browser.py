@@ -38,7 +38,7 @@ def site(program: SiteProcess) -> SiteProcess:
     return program
 
 
-def test_all_keys_twice_with_another_rater_beside(browser: Browser, tmp_path: Path) -> None:
+def test_two_raters_press_all_keys_side_by_side(browser: Browser, tmp_path: Path) -> None:
     pressed = [*KEYS, *KEYS]
     random.Random(5).shuffle(pressed)
     site = SiteProcess(rating_session(tmp_path / "s1", len(pressed) + 4))
@@ -115,9 +115,7 @@ def test_a_sound_that_the_browser_blocks_is_not_counted(site: SiteProcess, windo
     assert nia.faults == []
 
 
-def test_nothing_of_a_sound_that_goes_on_counts_for_the_next_response(
-    site: SiteProcess, window: Callable[[str], Window]
-) -> None:
+def test_playback_is_not_counted_for_the_next_response(site: SiteProcess, window: Callable[[str], Window]) -> None:
     ole = window("ole")
     audio = "document.querySelector('[data-sound=response] audio')"
     for _ in range(3):
@@ -290,7 +288,7 @@ def test_kills_after_any_key_lose_no_judgment(
     assert [fault for fault in desk.faults if not GONE.search(fault)] == []
 
 
-def test_what_is_not_saved_is_told_and_pressed_again(site: SiteProcess, window: Callable[[str], Window]) -> None:
+def test_failed_save_is_reported_and_can_be_repeated(site: SiteProcess, window: Callable[[str], Window]) -> None:
     hana = window("hana")
     item = hana.item
     site.kill()
@@ -302,9 +300,7 @@ def test_what_is_not_saved_is_told_and_pressed_again(site: SiteProcess, window: 
     assert [(row.item_id, row.category) for row in site.rows("hana")] == [(item, Category.CORRECT)]
 
 
-def test_all_that_can_be_pressed_has_a_name_and_is_large_enough(
-    site: SiteProcess, window: Callable[[str], Window]
-) -> None:
+def test_every_control_has_a_name_and_a_large_enough_target(site: SiteProcess, window: Callable[[str], Window]) -> None:
     ivo = window("ivo")
     for width in (360, 1600):
         ivo.page.set_viewport_size({"width": width, "height": 800})

@@ -55,7 +55,7 @@ def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) 
 
 
 @by_system
-def test_without_case_it_is_sclite_as_it_comes(system: str, tmp_path: Path) -> None:
+def test_case_folding_matches_default_sclite(system: str, tmp_path: Path) -> None:
     of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
     wording = WordRules(Normalisation.VERBATIM, fold_case=True)
     ours = score(of, hypothesis, wording, drop_missing=True)

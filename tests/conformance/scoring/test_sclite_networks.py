@@ -147,7 +147,7 @@ def test_where_sclite_guesses_there_is_an_error(reference: str, path: str, tmp_p
         ("() a", "a", ("-D",), "CC", "DC"),
     ],
 )
-def test_where_words_are_read_otherwise_than_by_sclite(
+def test_known_differences_from_sclite_in_reading_words(
     reference: str, hypothesis: str, options: tuple[str, ...], in_sclite: str, in_ours: str, tmp_path: Path
 ) -> None:
     utterances = sclite.align(tmp_path, [reference], [hypothesis], sclite.CASE_COUNTS, *options)

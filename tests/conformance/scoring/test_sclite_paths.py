@@ -49,14 +49,14 @@ def aligned(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ...]:
     return references, hypotheses, [utterance.path for utterance in utterances]
 
 
-def test_one_by_one(aligned: tuple[list[str], ...]) -> None:
+def test_single_alignments_match_sclite(aligned: tuple[list[str], ...]) -> None:
     references, hypotheses, paths = aligned
     ours = [align(of.split(), hypothesis.split()) for of, hypothesis in zip(references, hypotheses, strict=True)]
     assert [pair for pair in zip(*aligned, ours, strict=True) if pair[2] != pair[3]] == []
     assert len(paths) > SHORT_PAIRS
 
 
-def test_as_texts(aligned: tuple[list[str], ...]) -> None:
+def test_batch_alignments_match_sclite(aligned: tuple[list[str], ...]) -> None:
     references, hypotheses, paths = aligned
     ours = Alignments(references, hypotheses)
     assert ours.paths(range(len(paths))) == paths

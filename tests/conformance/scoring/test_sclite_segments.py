@@ -127,7 +127,7 @@ f A 2.5 0.1 d
 
 
 @pytest.mark.parametrize(("latest", "segment"), [("1.9", 0), ("2.1", 1), ("1.95", 1)])
-def test_alternatives_that_were_heard_go_where_the_latest_of_their_words_goes(
+def test_hypothesis_alternatives_go_to_the_segment_of_their_latest_word(
     tmp_path: Path, latest: str, segment: int
 ) -> None:
     (tmp_path / "r.stm").write_text("f A s 0 2 a x y\nf A s 2 3 x y d\n")

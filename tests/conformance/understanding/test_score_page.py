@@ -42,7 +42,7 @@ def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, report: s
     context.close()
 
 
-def test_utterances_are_selected_by_what_is_wrong(browser: Browser, report: str) -> None:
+def test_utterances_are_filtered_by_kind_of_error(browser: Browser, report: str) -> None:
     page = browser.new_page()
     page.goto(report)
     shown = page.locator("article:visible")

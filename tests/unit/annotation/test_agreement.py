@@ -95,7 +95,7 @@ def test_kappa_jaccard_and_counts_are_those_of_a_recount(seed: int) -> None:
         assert figure.interval[0] < (figure.value or 0.0) < figure.interval[1]
 
 
-def test_intervals_hold_what_they_are_of() -> None:
+def test_interval_covers_the_true_agreement_as_often_as_stated() -> None:
     """Of 200 projects of 150 utterances, the interval misses the value of all about as often as it says: 5 %."""
     random = np.random.default_rng(3)
 
@@ -113,7 +113,7 @@ def test_intervals_hold_what_they_are_of() -> None:
     assert 2 <= missed <= 21, missed
 
 
-def test_nothing_shared_one_label_and_no_difference() -> None:
+def test_agreement_has_no_value_without_overlap_or_variation() -> None:
     nothing = set_agreement([], [], ["a"])
     assert (nothing.exact.value, nothing.masi.value, nothing.masi.why_not) == (None, None, NO_OVERLAP)
     assert nothing.labels[0].kappa.value is None
@@ -183,7 +183,7 @@ def test_two_annotators_are_a_pair() -> None:
     assert all_annotators(utterances(6), Bench(rows=rows("ann", "ben")).ledger) is None
 
 
-def test_what_was_accepted_and_labelled_otherwise_later_was_a_wrong_proposal() -> None:
+def test_accepted_label_that_was_changed_later_counts_as_wrong_proposal() -> None:
     utterances = [Utterance(id_) for id_ in ("u1", "u2", "u3")]
     rows: list[AnnotationRow] = [
         Proposed("b", "test", tuple(LabelProposal(utterance.id, ("play",)) for utterance in utterances)),

@@ -53,7 +53,7 @@ def label(desk: AnnotationDesk, *labels: str) -> str:
         (("play", "stop"), "play and stop exclude each other"),
     ],
 )
-def test_rules_are_told_at_once_and_not_broken(labels: tuple[str, ...], refusal: str) -> None:
+def test_label_rules_are_shown_at_once_and_block_saving(labels: tuple[str, ...], refusal: str) -> None:
     bench = Bench()
     desk = bench.desk()
     for name in labels:
@@ -153,7 +153,7 @@ def test_the_second_annotator_sees_a_proposal_only_after_choosing() -> None:
     assert "ben" not in bench.ledger.choices("u1"), "both of its rows are taken back"
 
 
-def test_the_same_labels_as_proposed_go_on_at_once() -> None:
+def test_labels_equal_to_the_proposal_need_no_confirmation() -> None:
     ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]))
     ben.toggle("play")
     ben.save()
@@ -181,7 +181,7 @@ def test_a_project_may_let_the_second_review_by_groups() -> None:
     assert ben.view.phase is AnnotationPhase.REVIEWING
 
 
-def test_what_one_annotator_struck_is_no_matter_of_the_other() -> None:
+def test_struck_lines_of_one_annotator_do_not_affect_another() -> None:
     bench = Bench(count=2, rows=[proposed({"u1": "play", "u2": "play"})])
     ann = bench.desk("ann", per_utterance=2, second=SecondAnnotatorMode.GROUPS)
     ann.strike_number(1)
@@ -199,7 +199,7 @@ def disputed(bench: Bench) -> AnnotationDesk:
     return bench.desk("cem", adjudicating=True)
 
 
-def test_who_settles_sees_both_and_no_names() -> None:
+def test_adjudicator_sees_both_choices_without_names() -> None:
     bench = Bench(count=1)
     cem = disputed(bench)
     assert bench.ledger.standing("u1", 2).state is UtteranceState.DISPUTED
@@ -238,7 +238,7 @@ def test_imported_labels_are_one_annotators() -> None:
     assert bench.ledger.standing("u2", 2).state is UtteranceState.WAITING
 
 
-def test_nobody_learns_what_another_struck() -> None:
+def test_strikes_are_hidden_from_other_annotators() -> None:
     bench = Bench(count=1, rows=[proposed({"u1": "play"})])
     ann = bench.desk("ann", per_utterance=2)
     ann.strike_number(1)
@@ -361,7 +361,7 @@ def test_proposals_against_the_rules_are_labelled_by_hand() -> None:
     assert desk.view.count.to_label == 2
 
 
-def test_what_a_later_batch_proposes_counts(bench: Bench, desk: AnnotationDesk) -> None:
+def test_later_batch_replaces_earlier_proposals(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(1)
     desk.accept_page()
     bench.rows.append(proposed({"u2": "thank", "u6": None}, "second"))

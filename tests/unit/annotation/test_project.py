@@ -64,7 +64,7 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     other.close()
 
 
-def test_a_batch_is_proposed_to_whoever_sits_there(folder: Path) -> None:
+def test_new_batch_reaches_annotators_already_at_work(folder: Path) -> None:
     room, other = AnnotationRoom(folder), AnnotationRoom(folder)
     desk = room.desk("ann")
     other.keep([Proposed("b", "t", tuple(LabelProposal(f"u{number}", ("a",)) for number in range(5)))])
@@ -94,7 +94,7 @@ def test_only_named_annotators_have_a_desk(folder: Path) -> None:
     room.close()
 
 
-def test_who_only_looks_changes_no_file(folder: Path) -> None:
+def test_viewing_a_project_changes_no_file(folder: Path) -> None:
     def stored() -> dict[str, tuple[int, bytes]]:
         names = ("annotation.sqlite", "labels.yaml", "project.json", "utterances.jsonl")
         return {name: ((folder / name).stat().st_mtime_ns, (folder / name).read_bytes()) for name in names}
@@ -238,7 +238,7 @@ def test_a_row_that_cannot_be_read_is_named(empty: Path) -> None:
     log.close()
 
 
-def test_a_frozen_file_that_was_changed_is_told(tmp_path: Path) -> None:
+def test_changed_frozen_file_is_reported(tmp_path: Path) -> None:
     from hashlib import sha256
 
     files = AnnotationFolder(tmp_path)

@@ -17,7 +17,7 @@ def by(annotator: str, utterance: str, *intents: str, shown: bool = False) -> La
     return Labelled(row, annotator, utterance, intents, proposal_shown=shown, comment=f"{annotator}'s")
 
 
-def test_what_was_accepted_comes_back_with_its_labels_and_can_be_changed_and_undone() -> None:
+def test_accepted_utterance_returns_with_labels_to_change_and_undo() -> None:
     bench = Bench(count=3)
     page = Accepted("page", "ann", "batch", "1", ("play",), ("u1", "u2", "u3"))
     bench.rows += [proposed({"u1": "play", "u2": "play", "u3": "play"}), page]
@@ -39,7 +39,7 @@ def test_what_was_accepted_comes_back_with_its_labels_and_can_be_changed_and_und
     assert item(desk).utterance == "u1"
 
 
-def test_what_is_kept_or_skipped_writes_nothing_and_is_done() -> None:
+def test_keeping_or_skipping_an_utterance_writes_nothing() -> None:
     bench = Bench(count=2, rows=[by("ann", "u1", "play"), by("ann", "u2", "stop")])
     desk = bench.desk(again=("u1", "u2"))
     assert (item(desk).saved, item(desk).comment) == (True, "ann's")
@@ -51,7 +51,7 @@ def test_what_is_kept_or_skipped_writes_nothing_and_is_done() -> None:
     assert desk.view.phase is AnnotationPhase.FINISHED
 
 
-def test_undo_leaves_what_was_chosen_by_hand_before_this_sitting() -> None:
+def test_undo_keeps_labels_chosen_before_this_sitting() -> None:
     bench = Bench(count=1, rows=[by("ann", "u1", "play")])
     desk = bench.desk(again=("u1",))
     desk.toggle("thank")
@@ -70,7 +70,7 @@ def test_rules_hold_for_what_comes_back() -> None:
     assert bench.commits == []
 
 
-def test_labels_from_before_the_proposal_was_seen_stay_those_that_agreement_counts() -> None:
+def test_agreement_counts_labels_chosen_before_the_proposal_was_seen() -> None:
     bench = Bench(count=1, rows=[by("ann", "u1", "play"), proposed({"u1": "thank"})])
     desk = bench.desk(again=("u1",))
     assert item(desk).proposal == ("thank",)
@@ -91,7 +91,7 @@ def test_what_is_not_labelled_yet_keeps_its_proposal_hidden() -> None:
 
 
 @pytest.mark.parametrize("settled", [False, True])
-def test_who_settles_changes_what_is_final(settled: bool) -> None:
+def test_adjudicator_changes_final_labels(settled: bool) -> None:
     rows: list[AnnotationRow] = [imported("u1", "play")]
     if settled:
         rows.append(Adjudicated("earlier", "dan", "u1", ("stop",), ("imported u1",)))
@@ -107,14 +107,14 @@ def test_who_settles_changes_what_is_final(settled: bool) -> None:
     assert bench.ledger.standing("u1", 1).intents == (("stop",) if settled else ("play",))
 
 
-def test_disputed_ones_come_back_without_labels_so_that_they_are_chosen() -> None:
+def test_disputed_utterances_return_without_preselected_labels() -> None:
     bench = Bench(count=1, rows=[by("ann", "u1", "play"), by("ben", "u1", "stop")])
     desk = bench.desk("cem", adjudicating=True, again=("u1",))
     assert (item(desk).chosen, item(desk).saved) == ((), False)
     assert len(item(desk).inputs) == 2
 
 
-def test_whose_they_are() -> None:
+def test_annotators_relabel_only_their_own_utterances() -> None:
     bench = Bench(count=2, rows=[by("ann", "u1", "play")])
     shares = UtteranceAssignment(bench.project, utterances(2))
     of = [
@@ -141,7 +141,7 @@ def test_words_are_a_piece_of_the_text_in_any_case() -> None:
     assert not has_words("yes please", "please yes")
 
 
-def test_ones_own_are_found_by_words_or_id_in_the_order_of_the_data() -> None:
+def test_search_finds_own_utterances_in_data_order() -> None:
     rows = [Labelled("a", "ann", "u3", ("play",)), Labelled("b", "ben", "u2", ("stop",))]
     bench = Bench(count=12, rows=[*rows])
     assert [hit.utterance for hit in found(bench, "SAY 0")] == ["u1", "u3", "u4", "u5", "u6", "u7", "u8", "u9"]
@@ -152,7 +152,7 @@ def test_ones_own_are_found_by_words_or_id_in_the_order_of_the_data() -> None:
     assert found(bench, "nothing") == ()
 
 
-def test_who_settles_finds_what_anybody_labelled_with_the_final_labels() -> None:
+def test_adjudicator_search_finds_every_utterance_with_final_labels() -> None:
     bench = Bench(count=4, rows=[imported("u1", "play"), imported("u2", "stop"), imported("u4", "play")])
     bench.rows += [Labelled("b", "ben", "u4", ("stop",)), Adjudicated("c", "cem", "u2", ("thank",), ("imported u2",))]
     assert {hit.utterance: hit.intents for hit in found(bench, "say", "dan", settles=True)} == {

@@ -101,14 +101,14 @@ CHANGED = "has changed since it was written: its SHA-256 differs"
         (["ALTER TABLE entries DROP COLUMN chain"], ["the rows were sealed, and their SHA-256 are gone"]),
     ],
 )
-def test_what_was_done_to_rows_is_named(folder: Path, statements: list[str], said: list[str]) -> None:
+def test_check_names_changed_rows(folder: Path, statements: list[str], said: list[str]) -> None:
     altered(folder / "log.sqlite", *statements)
     damage = [line for line in check(folder).damage if "cannot be read" not in line]
     assert len(damage) == len(said), damage
     assert all(line.startswith(start) for line, start in zip(damage, said, strict=True)), damage
 
 
-def test_triggers_that_are_gone_are_named_too(folder: Path) -> None:
+def test_check_names_removed_triggers(folder: Path) -> None:
     altered(folder / "log.sqlite", REWRITTEN, keep_guards=False)
     gone = [f"the trigger {name}, which keeps rows as they are, is gone" for name in GUARDS]
     assert list(check(folder).damage) == [*gone, f"row 4 {CHANGED}"]
@@ -127,7 +127,7 @@ def test_a_row_rewritten_with_its_own_hash_breaks_the_chain_behind_it(folder: Pa
     assert list(check(folder).damage) == [f"row 5 {CHANGED}"]
 
 
-def test_all_rewritten_and_all_hashes_anew_differ_from_the_seal(folder: Path) -> None:
+def test_seal_reveals_rows_rewritten_with_new_hashes(folder: Path) -> None:
     with sqlite3.connect(folder / "log.sqlite") as connection:
         rows = connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq").fetchall()
     connection.close()
@@ -191,7 +191,7 @@ def _redaction_without_a_reason(folder: Path) -> None:
     (folder / "judgments.seal").unlink()
 
 
-def test_a_row_whose_kind_is_not_its_own_is_named(folder: Path) -> None:
+def test_check_names_a_row_of_the_wrong_kind(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "judgments.sqlite")) as connection, connection:
         (link,) = connection.execute("SELECT chain FROM entries WHERE seq = 3").fetchone()
         (body,) = connection.execute("SELECT body FROM entries WHERE seq = 3").fetchone()
@@ -250,7 +250,7 @@ def test_a_table_that_is_not_ours_is_found(folder: Path, name: str, statement: s
     assert "which the harness does not write" in message
 
 
-def test_a_file_that_the_session_began_with_is_checked(folder: Path) -> None:
+def test_check_covers_files_the_session_started_with(folder: Path) -> None:
     (folder / "session.json").write_text('{"seed": 2}')
     assert list(check(folder).damage) == ["session.json is not what the session began with: its SHA-256 differs"]
     (folder / "session.json").unlink()
@@ -334,7 +334,7 @@ def test_files_of_the_earlier_version_are_not_sealed_and_are_continued(tmp_path:
     assert f"row {old.rows + 1}, or an earlier row, {CHANGED}" in damage
 
 
-def test_a_session_of_the_earlier_version_says_what_it_said(tmp_path: Path) -> None:
+def test_session_of_an_earlier_version_reads_unchanged(tmp_path: Path) -> None:
     folder = tmp_path / "old"
     shutil.copytree(UNSEALED / "session", folder)
     with LogReader(folder) as reader:

@@ -47,7 +47,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_what_it_said_last_is_kept_whoever_ends_it(tmp_path: Path) -> None:
+def test_last_stderr_lines_are_kept_however_the_child_ends(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("from a run before\n")
     for stderr in (None, log):
@@ -65,13 +65,13 @@ def test_what_it_said_last_is_kept_whoever_ends_it(tmp_path: Path) -> None:
         ("time.sleep(60)", 0.1, "did not answer within 0.1 s: it printed nothing"),
     ],
 )
-def test_it_is_waited_for_until_it_is_ready(text: str, limit_s: float, told: str, tmp_path: Path) -> None:
+def test_await_ready_waits_until_the_child_is_ready(text: str, limit_s: float, told: str, tmp_path: Path) -> None:
     child = ChildProcess(program(text, str(tmp_path / "ready")))
     assert child.await_ready((tmp_path / "ready").exists, limit_s) == told
     child.end()
 
 
-def test_all_that_it_started_ends_with_it_by_force_where_it_must() -> None:
+def test_ending_a_child_kills_its_stubborn_descendants() -> None:
     stubborn = (
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); below = os.fork()\nprint(below, flush=True) if below else 0"
     )
@@ -90,7 +90,7 @@ def test_it_may_be_ended_by_several_threads_at_once() -> None:
         assert len({end.result() for end in ends}) == 1
 
 
-def test_one_that_is_left_outlives_us() -> None:
+def test_detached_child_outlives_its_parent() -> None:
     child = ChildProcess(program("time.sleep(60)"), stdin=subprocess.DEVNULL, stdout=None)
     child.leave()
     child.end()
@@ -141,7 +141,7 @@ def test_a_guarded_program_that_is_not_there_is_told() -> None:
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
-def test_a_process_is_known_again_and_ended(tmp_path: Path) -> None:
+def test_saved_process_is_recognised_and_ended(tmp_path: Path) -> None:
     child = start_detached(SLEEPER, os.environ, tmp_path / "log")
     started = known(describe(child))
     save_process(tmp_path / "x.pid", started)
@@ -178,7 +178,7 @@ def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
     assert started.end(patience_s=0.2)
 
 
-def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
+def test_recently_killed_process_is_waited_out(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     # To give its memory back takes longer than to come here.
     large = "import pathlib, sys, time; held = b'x' * 200_000_000; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
@@ -199,7 +199,7 @@ def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
         os.waitpid(child, 0)
 
 
-def test_damaged_files_are_nobody(tmp_path: Path) -> None:
+def test_damaged_pid_files_name_no_process(tmp_path: Path) -> None:
     path = tmp_path / "x.pid"
     assert read_process(path) is None
     for text in ("", "{}", "[1]", '{"pid": "x", "start_ticks": 1, "boot_id": "b"}'):

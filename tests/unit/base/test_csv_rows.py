@@ -69,6 +69,6 @@ def test_a_decimal_comma_is_read_where_commas_do_not_separate_cells() -> None:
 @pytest.mark.parametrize(
     "cell", ["a\rb", "a\r\nb", "\r", "=1+1", "'x", "''x", '"', "a,b", ";", "\t", "é\u200d", "sep=;"]
 )
-def test_what_is_written_is_read(cell: str) -> None:
+def test_written_csv_reads_back_unchanged(cell: str) -> None:
     (_, header), (_, row) = rows_of(safe_csv([["a", "b"], [cell, "1"]]))
     assert (header, [unmarked(field) for field in row]) == (["a", "b"], [cell, "1"])

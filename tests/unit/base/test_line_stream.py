@@ -59,13 +59,13 @@ def test_encodings() -> None:
             checked_encoding(wrong)
 
 
-def test_what_an_encoding_spells_but_nothing_can_write_is_a_fault() -> None:
+def test_decoded_lone_surrogate_is_a_fault() -> None:
     (block,) = line_blocks(in_pieces(b"a +2AA- b\n", 100), "x", "utf-7")
     fault = known(fault_in(block.lines[0], Place("x", 1), "utf-7"))
     assert fault.what == "this is the half character U+D800"
 
 
-def test_an_encoding_that_cannot_go_on_tells_the_line() -> None:
+def test_undecodable_text_names_its_line() -> None:
     content = "a\nb\n".encode("utf-16") + b"\x00\xd8\n\0"
     with pytest.raises(InputError) as caught:
         list(line_blocks(in_pieces(content, 4), "x", "utf-16"))
@@ -83,7 +83,7 @@ def test_an_encoding_that_cannot_go_on_tells_the_line() -> None:
         ("a\x92s".encode(), 2, "this is the control character U+0092"),
     ],
 )
-def test_what_is_no_text_has_a_column(content: bytes, column: int, what: str) -> None:
+def test_invalid_text_is_reported_with_its_column(content: bytes, column: int, what: str) -> None:
     (block,) = line_blocks(in_pieces(b"fine\n" + content + b"\n", 100), "x")
     assert block.faulty
     assert fault_in(block.lines[0], Place("x", 1), "utf-8") is None
@@ -149,7 +149,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["made", "one"]
 
 
-def test_a_stream_that_is_not_kept_leaves_what_was_there(tmp_path: Path) -> None:
+def test_unsaved_write_leaves_the_existing_file(tmp_path: Path) -> None:
     target = tmp_path / "found.json"
     target.write_bytes(b"before")
     target.chmod(0o640)

@@ -54,7 +54,7 @@ def test_a_missing_file_or_folder_of_any_kind() -> None:
         "understand annotate new mylab --data gone --labels gone.yaml",
     ],
 )
-def test_what_is_read_is_checked_before_the_place_to_write(line: str) -> None:
+def test_inputs_are_checked_before_the_output_path(line: str) -> None:
     done = CliRunner().invoke(group, line.split())
     assert isinstance(done.exception, InputError)
     assert str(done.exception).startswith("gone")

@@ -30,7 +30,7 @@ def test_a_night_is_not_counted() -> None:
     assert time_of_answer(bench, desk) == 12.0
 
 
-def test_an_answer_straight_out_of_a_rest_has_no_time() -> None:
+def test_answer_right_after_a_break_has_no_time() -> None:
     bench, desk = seated()
     bench.clock.now_s += REST_S + 1
     assert time_of_answer(bench, desk) is None
@@ -39,7 +39,7 @@ def test_an_answer_straight_out_of_a_rest_has_no_time() -> None:
     assert desk.view.pace_s == 4.0
 
 
-def test_a_key_of_a_front_end_and_its_effect_are_one_sign() -> None:
+def test_key_press_and_its_effect_count_as_one_presence() -> None:
     bench, desk = seated()
     bench.clock.now_s += NIGHT_S
     desk.present()

@@ -106,7 +106,7 @@ def test_a_wait_too_short_for_the_clock_still_ends(simulated_time: SimulatedThre
         threads.sleep(1e-16)
 
 
-def test_a_timed_call_comes_before_a_wait_that_ends_then_and_in_its_order() -> None:
+def test_timed_calls_precede_waits_that_end_at_the_same_time() -> None:
     with SimulatedThreads() as world:
         seen: list[tuple[float, str]] = []
         for name, due_s in (("b", 1002.0), ("c", 1002.0), ("a", 1001.0), ("late", 1009.0)):
@@ -243,7 +243,7 @@ def test_a_thread_of_the_host_is_no_part_of_a_simulation() -> None:
     assert times[0] == pytest.approx(time.monotonic(), abs=60.0)
 
 
-def test_on_a_host_that_stands_still_no_thread_goes_on_and_the_world_does() -> None:
+def test_simulated_host_stall_stops_threads_but_not_the_world() -> None:
     with SimulatedThreads() as world, threads.using(world):
         called_s: list[float] = []
         world.call_at(1001.0, lambda: called_s.append(world.monotonic()))

@@ -87,7 +87,7 @@ def test_values_and_keys_keep_their_places() -> None:
         (b"%YAML " + b"9" * 5000 + b".1\n---\na: 1\n", 1, 0, ""),
     ],
 )
-def test_what_is_no_text_of_ours_is_refused_in_its_place(content: bytes, line: int, column: int, what: str) -> None:
+def test_invalid_characters_are_refused_at_their_position(content: bytes, line: int, column: int, what: str) -> None:
     with pytest.raises(InputError) as refused:
         strict_yaml.parse(content, "x.yaml")
     place = known(refused.value.place)
@@ -172,7 +172,7 @@ _VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text("abcxyz", min_size=1, max_size=8), _VALUES, max_size=5, min_size=1))
-def test_what_another_writer_wrote_is_read_as_it_was(value: dict[str, object]) -> None:
+def test_yaml_from_another_writer_reads_unchanged(value: dict[str, object]) -> None:
     assert plain(yaml.safe_dump(value, allow_unicode=True)) == value
 
 

@@ -19,7 +19,7 @@ def test_numbers_stand_to_the_right_and_notes_to_the_left() -> None:
     ]
 
 
-def test_where_there_is_no_room_columns_give_way_and_are_named() -> None:
+def test_narrow_table_drops_columns_and_names_them() -> None:
     lines = list(text_table(COLUMNS, ROWS, 23))
     assert lines[0] == "voice     words  errors"
     assert lines[-1] == "(no room for: note)"

@@ -123,7 +123,9 @@ def test_limits(folder: Path) -> None:
         (("ann", "bob"), "every label is the same, so agreement by chance is 100 %"),
     ],
 )
-def test_what_has_no_value_says_why_and_keeps_no_limit(tmp_path: Path, raters: tuple[str, ...], why: str) -> None:
+def test_undefined_agreement_states_its_reason_and_fails_its_limit(
+    tmp_path: Path, raters: tuple[str, ...], why: str
+) -> None:
     folder = store_session(tmp_path / "s1", answers(3))
     give(folder, [judged(trial, clip, name) for name in raters for trial, (_, clip) in clips_of(folder).items()])
     done = harness(folder, "--min-alpha", "-1")
@@ -132,7 +134,7 @@ def test_what_has_no_value_says_why_and_keeps_no_limit(tmp_path: Path, raters: t
     assert json.loads(harness(folder, "--json").output)["agreement"]["alpha"]["why_not"] == why
 
 
-def test_a_session_that_nobody_has_judged_gets_one_sentence_and_what_to_do(tmp_path: Path) -> None:
+def test_unjudged_session_names_the_command_to_judge_it(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(6))
     sentence = "nothing was judged. To judge: harness rate SESSION"
     assert harness(folder).output == f"session s1\n6 responses: {sentence}\n"

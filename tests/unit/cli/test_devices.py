@@ -96,7 +96,7 @@ def test_samples_are_run_and_a_difference_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("test",), ("test", "x", "--all"), ("test", "--all", "--port", "p")])
-def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...]) -> None:
+def test_incomplete_or_contradictory_arguments_are_refused(arguments: tuple[str, ...]) -> None:
     assert isinstance(harness("devices", *arguments).exception, InputError)
 
 
@@ -193,9 +193,7 @@ def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
     assert queue.lost_bytes >= 2_000_000
 
 
-def test_samples_that_the_monitor_gathers_beside_a_profile_are_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_collected_monitor_samples_are_not_validated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "devices").mkdir()
     lamp(tmp_path / "devices")
     (tmp_path / "devices" / "lamp.samples.yaml").write_text("  - lines: ['x']\n    gives: []\n", encoding="utf-8")

@@ -35,7 +35,7 @@ def named(checks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return [check for check in checks if check["name"] == name]
 
 
-def test_everything_is_looked_at_and_every_complaint_has_a_remedy(tmp_path: Path) -> None:
+def test_doctor_runs_every_check_and_each_problem_has_a_remedy(tmp_path: Path) -> None:
     status, checks = doctor("--sessions", tmp_path)
     wanted = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
     assert wanted | {"real time", "extras", "voices"} <= {check["name"] for check in checks}
@@ -56,7 +56,7 @@ def test_a_board_that_is_not_there_fails(tmp_path: Path) -> None:
     assert named(checks, "sound")[0]["says"] == "the bench needs no sound device"
 
 
-def test_the_ways_of_messages_are_checked_and_tried_on_request(tmp_path: Path) -> None:
+def test_notification_targets_are_checked_and_tried_on_request(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [no-such-program]\n")
     assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["fail"]
     tell = tmp_path / "tell.sh"

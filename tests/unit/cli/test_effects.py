@@ -74,7 +74,7 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     assert effects_of(folder).items[0].evidence.word is EffectOutcome.RIGHT
 
 
-def test_what_the_device_said_can_be_overruled(tmp_path: Path) -> None:
+def test_answer_overrules_the_device_report(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0))
     assert harness("effects", folder).exit_code == 0
     assert "right, by the device" in harness("effects", "--all", folder).stdout
@@ -106,7 +106,7 @@ def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
     assert harness("effects", folder).exit_code == 0
 
 
-def test_who_holds_although_it_cannot_be_told_is_waited_for(tmp_path: Path) -> None:
+def test_hold_despite_an_unknown_effect_waits_for_an_answer(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session())
     assert harness("effects", folder, "--answer", "t1", "unknown").exit_code == 0
     hold(folder, rater="ann", effect=EffectOutcome.UNKNOWN)
@@ -128,7 +128,7 @@ def test_wrong_use_is_answered_with_a_remedy(tmp_path: Path, arguments: list[str
     assert part in result.exception.remedy
 
 
-def test_a_trial_of_two_sessions_wants_one_of_them(tmp_path: Path) -> None:
+def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> None:
     folder, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
     result = harness("effects", folder, other, "--answer", "t1", "right")
     assert isinstance(result.exception, InputError)
@@ -138,7 +138,7 @@ def test_a_trial_of_two_sessions_wants_one_of_them(tmp_path: Path) -> None:
     assert answers(folder) == answers(other) == []
 
 
-def test_a_watch_names_what_comes_and_tells_when_one_can_look(tmp_path: Path) -> None:
+def test_watch_announces_the_next_effect_and_when_to_look(tmp_path: Path) -> None:
     soon = replace(ASKED, after_s=1.0)
     begun_s = time.time() - 4.0  # it is due 7 s after that
     folder = written(tmp_path / "s", asked_session(soon), wall_s=begun_s)
@@ -149,7 +149,7 @@ def test_a_watch_names_what_comes_and_tells_when_one_can_look(tmp_path: Path) ->
     assert time.time() >= begun_s + 7.0
 
 
-def test_on_a_terminal_each_is_asked_for(tmp_path: Path) -> None:
+def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:
     session = Session(trial(ASKED), trial(ASKED, 2)).asked().answered()
     session.asked(20.0, "t2").ends(40.0)
     folder = written(tmp_path / "s", session)
@@ -185,7 +185,7 @@ def test_lengths(seconds: float, text: str) -> None:
     assert length(seconds) == text
 
 
-def test_when_one_can_look_is_said_by_the_clock(tmp_path: Path) -> None:
+def test_due_time_is_shown_as_clock_time(tmp_path: Path) -> None:
     (item,) = effects_of(written(tmp_path / "s", asked_session())).items
     later = replace(item, evidence=EffectEvidence(ASKED, due_wall_s=1_700_003_600.0))
     assert when(later, 1_700_003_600.0) == "due now"

@@ -105,7 +105,7 @@ def test_a_model_is_loaded_with_settings_and_says_what_it_is() -> None:
         (["microwakeword:alexa", "-s", "treshold=1"], InputError, "Did you mean 'threshold'"),
     ],
 )
-def test_what_is_asked_wrong_is_refused(arguments: list[str], error: type[Exception], what: str) -> None:
+def test_wrong_arguments_are_refused(arguments: list[str], error: type[Exception], what: str) -> None:
     with pytest.raises(error, match=what):
         CliRunner().invoke(command, arguments, catch_exceptions=False)
 

@@ -81,7 +81,7 @@ def test_a_mistyped_verb_is_suggested_by_its_name_below_an_entry() -> None:
     assert "Did you mean 'harness run resume'?" in harness("run", "resum", "x").output
 
 
-def test_a_word_that_people_try_leads_to_the_command() -> None:
+def test_common_synonyms_suggest_the_command() -> None:
     assert "Did you mean 'harness admin devices monitor'?" in harness("monitor").output
     assert "Did you mean 'harness understand annotate'?" in harness("label", "texts.csv").output
     assert "Did you mean 'harness admin devices monitor'?" in harness("admin", "monitor").output

@@ -45,7 +45,7 @@ devices:
         ),
     ],
 )
-def test_what_this_host_lacks_makes_no_session(
+def test_missing_host_requirement_creates_no_session(
     profile: str, connection: str, what: str, status: int, tmp_path: Path
 ) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO)
@@ -77,7 +77,7 @@ def test_the_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_as_soon_as_there_is_a_file_leaves_none(number: signal.Signals, tmp_path: Path) -> None:
+def test_signal_during_file_creation_leaves_no_file(number: signal.Signals, tmp_path: Path) -> None:
     """It is sent as soon as the folder has an entry: between making the file and entering its clean-up, often."""
     for _ in range(3):
         command = [*HARNESS, "snor", "--output-format", "lsn", "--output", str(tmp_path / "out.lsn")]
@@ -91,12 +91,12 @@ def test_a_signal_as_soon_as_there_is_a_file_leaves_none(number: signal.Signals,
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_thread_that_never_ends_does_not_keep_a_program_whose_terminal_is_gone() -> None:
+def test_endless_thread_does_not_block_exit_when_terminal_closes() -> None:
     code = (
         "import threading, time\nfrom harness import cli\nfrom harness.base import signals\n"
         "signals.LEAVES_WITHIN_S = 0.5\n"
         "threading.Thread(target=time.sleep, args=(600,)).start()\n"
-        "with cli.orderly_end():\n    print('ready', flush=True)\n    time.sleep(600)\n"
+        "with cli.exit_on_signals():\n    print('ready', flush=True)\n    time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
         assert known(child.stdout).readline() == b"ready\n"
@@ -120,7 +120,7 @@ def scored(tmp_path: Path) -> list[str]:
     return ["score", "-r", str(path), "-H", str(path), "--alignments", "all"]
 
 
-def test_closed_streams_are_told(scored: list[str]) -> None:
+def test_closed_standard_streams_are_reported(scored: list[str]) -> None:
     closed = run(*scored, shell='"$@" >&-')
     assert closed.returncode == 3
     assert closed.stderr.startswith(b"harness: standard output is closed")
@@ -130,7 +130,7 @@ def test_closed_streams_are_told(scored: list[str]) -> None:
     assert no_input.stderr.startswith(b"harness: standard input is closed")
 
 
-def test_signs_of_ours_are_drawn_in_ascii_and_others_escaped(scored: list[str]) -> None:
+def test_symbols_degrade_to_ascii_and_other_characters_are_escaped(scored: list[str]) -> None:
     printed = run(*scored, PYTHONIOENCODING="ascii").stdout.decode("ascii")
     assert "HYP:  one > two" in printed
     assert "\n-----" in printed
@@ -138,7 +138,7 @@ def test_signs_of_ours_are_drawn_in_ascii_and_others_escaped(scored: list[str]) 
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no limit of file sizes here")
-def test_without_a_buffer_no_part_is_lost_in_silence(tmp_path: Path) -> None:
+def test_write_error_without_buffer_is_not_silent(tmp_path: Path) -> None:
     big = tmp_path / "big.sro"
     big.write_text("".join(f"word word (a{number})\n" for number in range(10_000)), encoding="utf-8")
     limited = f'sh -c \'trap "" XFSZ; ulimit -f 64; exec "$@" > {tmp_path}/out\' sh "$@"'

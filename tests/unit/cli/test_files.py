@@ -256,7 +256,7 @@ def test_what_init_writes_for_a_black_box_is_decided_without_a_person(tmp_path: 
     assert "person" not in decided.stdout
 
 
-def test_a_rehearsal_promises_no_decision_that_only_a_person_could_bring(tmp_path: Path) -> None:
+def test_rehearsal_does_not_count_on_decisions_by_a_person(tmp_path: Path) -> None:
     scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
     scenario.write_text(SCENARIO.replace("NEED", "") + "limits: {min_recognised_share: 0.5}\n", encoding="utf-8")
     bench.write_text(BENCH.replace("same_as: near", "driver: in_process"), encoding="utf-8")
@@ -327,7 +327,7 @@ def test_an_empty_folder_and_a_missing_file_are_problems(tmp_path: Path) -> None
     assert "2 problems in 2 files" in done.stderr
 
 
-def test_what_a_file_says_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
+def test_file_content_is_escaped_before_it_reaches_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "\x1b]0;x\x07.yaml"
     path.write_text("scenario: s\n", encoding="utf-8")
     done = harness("validate", path)
@@ -403,7 +403,7 @@ def test_an_option_that_writes_a_file_refuses_a_missing_folder_before_work_begin
     assert str(refused.value) == refusal
 
 
-def test_a_result_may_be_replaced_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replacing_a_result_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.trn").write_text("a b (u1)\n")
     words = ["score", "-r", "r.trn", "-H", "r.trn", "--html", "page.html", "--json", "score.json"]

@@ -97,7 +97,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_there_and_back(folder: Path, tmp_path: Path, kind: str) -> None:
+def test_exported_judgments_can_be_imported_again(folder: Path, tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"out.{kind}"
     done = harness("export", folder, f"--{kind}", file)
     assert (done.exit_code, "Writing 10 judgments" in done.output) == (0, True), done.exception
@@ -131,7 +131,7 @@ def test_a_row_tells_what_is_known_of_its_response(folder: Path, tmp_path: Path)
     assert str(schema.field("sub_flags").type).startswith("list<")
 
 
-def test_a_blind_file_names_no_device_and_is_still_of_its_responses(folder: Path, tmp_path: Path) -> None:
+def test_blind_export_names_no_device_and_can_be_imported(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "blind.jsonl"
     assert harness("export", folder, "--jsonl", file, "--blind", "--current").exit_code == 0
     rows = [json.loads(line) for line in file.read_text().splitlines()]
@@ -213,7 +213,7 @@ def test_what_a_file_does_not_state_stays_unknown(folder: Path, tmp_path: Path) 
         ("q1-kitchen,eve,wrong,b0", "trial,rater,category,id", "the judgment 'b0' is already there, with other"),
     ],
 )
-def test_what_cannot_be_placed_is_refused_with_its_line(
+def test_judgment_for_unknown_response_is_refused_with_its_line(
     folder: Path, tmp_path: Path, row: str, head: str, what: str
 ) -> None:
     before = rows_in(folder)
@@ -241,7 +241,7 @@ def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path:
     assert "in line 2" in refusal
 
 
-def test_all_or_none_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -> None:
+def test_import_is_all_or_nothing_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     rows = ("q1-kitchen,eve,wrong", "q1-den,eve,wrnog", "q7-den,eve,wrong", "q1-kitchen,eve,correct")
     refusal = refused(wanted(copy, tmp_path, *rows))

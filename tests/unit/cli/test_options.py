@@ -158,7 +158,7 @@ def example(
         ("-- --json", [["--json"], False, None, None]),
     ],
 )
-def test_a_file_that_is_left_out_takes_no_argument(line: str, told: list[object]) -> None:
+def test_option_without_its_file_takes_no_argument(line: str, told: list[object]) -> None:
     done = CliRunner().invoke(example, line.split())
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == told
@@ -390,6 +390,6 @@ def test_options_that_go_together_come_as_one_object(line: str, told: object) ->
         ("--web", "Missing argument"),
     ],
 )
-def test_what_options_demand_of_each_other(line: str, told: str) -> None:
+def test_option_dependencies_are_enforced(line: str, told: str) -> None:
     done = CliRunner().invoke(grouped, line.split())
     assert told in f"{done.exception}{done.output}"

@@ -104,7 +104,7 @@ def test_hostile_text_reaches_no_terminal() -> None:
     assert max(map(len, text.split("\n"))) < 1100
 
 
-def test_who_comes_later_gets_a_line_on_what_was_before() -> None:
+def test_late_watcher_gets_a_summary_of_earlier_trials() -> None:
     entries = session()
     middle = next(entry.seq for entry in entries if "trial_finished" in entry.record.kind)
     text = printed(entries, history=False, last_seq=middle)
@@ -114,7 +114,7 @@ def test_who_comes_later_gets_a_line_on_what_was_before() -> None:
     assert "finished             2 of 3" in text
 
 
-def test_waits_refusals_and_a_full_disk_are_said_once() -> None:
+def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     stream = io.StringIO()
     printer = PlainPrinter(stream, history=True, colour=False)
     printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
@@ -143,7 +143,7 @@ def test_the_table_keeps_to_the_width(width: int) -> None:
         assert line.isprintable()
 
 
-def test_what_was_not_played_is_said_and_nothing_over_nothing_is_a_number() -> None:
+def test_unplayed_trials_are_named_and_empty_shares_are_na() -> None:
     rows = progress_of(session()).trials
     assert [summary.outcome_in_words(row) for row in rows] == ["responded", "did not wake", "not played"]
     empty = summary.totals_lines(Progress().totals)
@@ -260,7 +260,7 @@ def test_parse_effect(line: str, answer: tuple[EffectOutcome, str] | None) -> No
     assert parse_effect(line) == answer
 
 
-def test_an_effect_question_takes_its_own_words_and_closes_when_it_is_answered() -> None:
+def test_effect_question_takes_effect_answers_and_closes_when_answered() -> None:
     operator = Operator("y\n", "p half a timer\n", "r\n")
     operator.told(OperatorAsked("t1", 2, 1, "did it?", Question.EFFECT))
     operator.types(0)

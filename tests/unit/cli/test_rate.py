@@ -125,7 +125,7 @@ def test_undo_goes_on_in_another_sitting(session: Path) -> None:
     assert categories(session) == []
 
 
-def test_all_is_judged_and_what_is_held_only_when_asked_for(session: Path) -> None:
+def test_rating_skips_held_items_until_they_are_requested(session: Path) -> None:
     result = rate(session, "1\n" * 11)
     assert result.exit_code == 0, result.output
     assert "nothing is left to judge: 11 of 12 done, 1 held" in result.output
@@ -134,7 +134,7 @@ def test_all_is_judged_and_what_is_held_only_when_asked_for(session: Path) -> No
     assert len(categories(session)) == 12
 
 
-def test_the_writing_is_hidden_until_asked_for_and_never_where_the_round_says_so(session: Path) -> None:
+def test_transcript_is_hidden_until_requested_and_as_the_round_allows(session: Path) -> None:
     hidden = rate(session, "item\n")
     assert "transcript: hidden" in hidden.output
     written = rate(session, "text\n1\n").output
@@ -167,7 +167,7 @@ def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
         ("item\nsave\n", 0, "everything is saved", 1),
     ],
 )
-def test_what_the_aid_comes_to_is_saved_only_when_confirmed(
+def test_result_of_the_aid_is_saved_only_after_confirmation(
     session: Path, lines: str, status: int, said: str, path: int
 ) -> None:
     result = rate(session, f"aid\nb\n{lines}")
@@ -189,7 +189,7 @@ def test_exercises_are_explained(session: Path) -> None:
     assert "exercises: 2 of 27 done" in rate(session, "", "--training", "--list").output
 
 
-def test_names_are_for_who_settles(session: Path) -> None:
+def test_showing_rater_names_requires_adjudication(session: Path) -> None:
     assert "--adjudicate" in str(getattr(rate(session, "", "--names").exception, "remedy", ""))
 
 
@@ -220,7 +220,7 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     assert "dora: 0 to settle" in again.output
 
 
-def test_a_round_file_is_taken_and_options_go_before_it(session: Path) -> None:
+def test_options_override_a_round_file(session: Path) -> None:
     path = session.parent / "round.yaml"
     path.write_text("round: spring\nsessions: [s1]\ntraining: none\nraters: [ann, ben]\nraters_per_item: 1\n")
     assert "round spring: 12 responses" in rate(path, "", "--list").output
@@ -258,7 +258,7 @@ def test_options_that_do_not_fit_are_refused(session: Path, options: list[str], 
     assert what in str(result.exception)
 
 
-def test_what_cannot_be_saved_ends_a_script_with_the_item_in_sight(session: Path) -> None:
+def test_failed_save_ends_a_script_and_keeps_the_item(session: Path) -> None:
     (session / "judgments.sqlite").mkdir()
     result = CliRunner().invoke(group, ["rate", str(session), "--rater", "ann", "--no-sound"], input="1\n1\n")
     assert (result.exit_code, "not saved" in result.output) == (3, True)
@@ -304,7 +304,7 @@ class PlayerDouble(RaterPlayer):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_what_was_heard_is_kept_with_the_judgment(session: Path, whole: bool) -> None:
+def test_heard_playback_is_stored_with_the_judgment(session: Path, whole: bool) -> None:
     room = open_room([session])
     player = PlayerDouble(whole=whole)
     desk = room.desk("ann")

@@ -96,7 +96,7 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
         ("\0\0\0", "unknown key"),
     ],
 )
-def test_what_is_no_log_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_log_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.log").write_text(text)
     assert said in refused(report(tmp_path / "x.log"))
 
@@ -109,7 +109,7 @@ def test_a_log_comes_from_standard_input_and_hostile_names_are_made_harmless(tmp
     assert "Rejected: 1 \\e[31munreadable." in done.stdout
 
 
-def test_what_an_interrupted_run_and_a_shard_left_is_marked(tmp_path: Path) -> None:
+def test_partial_and_shard_logs_are_marked_in_the_report(tmp_path: Path) -> None:
     marks = "INFO x-partial 4 of 9 files\nINFO x-shard 2/3\nINFO x-warning false accepts come in clusters\n"
     (tmp_path / "p.log").write_text(marks + ORIGINAL)
     lines = report(tmp_path / "p.log").stdout.splitlines()
@@ -119,7 +119,7 @@ def test_what_an_interrupted_run_and_a_shard_left_is_marked(tmp_path: Path) -> N
     assert lines[-1] == "Warning: false accepts come in clusters."
 
 
-def test_a_file_without_its_line_is_missed_in_a_log_of_ours(tmp_path: Path) -> None:
+def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:
     (tmp_path / "o.log").write_text("INFO x-task a:b\n" + ORIGINAL.replace("inv-files 3", "inv-files 4"))
     done = report(tmp_path / "o.log")
     assert done.exit_code == 3

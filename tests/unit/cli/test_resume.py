@@ -117,7 +117,7 @@ def test_a_sound_device_that_is_missing_leaves_no_session(tmp_path: Path) -> Non
         ("attach", lambda root: ended(root, Outcome.RESPONDED), "is not running"),
     ],
 )
-def test_what_cannot_be_watched_leaves_its_reason_instead_of_an_old_report(
+def test_failure_to_watch_replaces_an_old_junit_report(
     tmp_path: Path, verb: str, make: Callable[[Path], Path], words: str
 ) -> None:
     report = tmp_path / "junit.xml"
@@ -128,7 +128,7 @@ def test_what_cannot_be_watched_leaves_its_reason_instead_of_an_old_report(
     assert words in report.read_text(encoding="utf-8")
 
 
-def test_a_report_of_what_is_not_waited_for_is_refused(tmp_path: Path) -> None:
+def test_junit_report_is_refused_without_watching(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
     result = harness("resume", tmp_path, "--no-watch", "--junit", report)
     assert isinstance(result.exception, InputError)
@@ -252,7 +252,7 @@ def test_two_systems() -> None:
         ("--fa-below", "0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
+def test_impossible_planning_numbers_are_refused(arguments: tuple[str, ...]) -> None:
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code != 0
     assert result.exception is None or not isinstance(result.exception, ValueError)

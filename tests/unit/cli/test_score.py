@@ -128,7 +128,7 @@ def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", ["8", "nan", "inf", "-0.1", "-1%", "eight", "%", ""])
-def test_what_is_no_limit_is_refused(files: tuple[Path, Path], limit: str) -> None:
+def test_invalid_limit_is_refused(files: tuple[Path, Path], limit: str) -> None:
     assert harness("-r", files[0], "-H", files[1], f"--max-wer={limit}").exit_code == 2
 
 
@@ -145,7 +145,7 @@ def test_characters_are_named_wherever_they_are_counted(files: tuple[Path, Path]
 
 
 @pytest.mark.parametrize("option", [["--optional-words"], ["--fragments"], ["--normalise", "expanded_snor"]])
-def test_what_is_said_of_words_is_refused_of_characters(files: tuple[Path, Path], option: list[str]) -> None:
+def test_word_options_are_refused_with_unit_char(files: tuple[Path, Path], option: list[str]) -> None:
     error = refused(harness("-r", files[0], "-H", files[1], "--unit", "char", *option))
     assert error.what == f"{' '.join(option)} applies to whole words, not to --unit char"
 
@@ -162,7 +162,7 @@ def test_one_file_may_come_from_standard_input(files: tuple[Path, Path]) -> None
     assert refused(harness("-r", "-", "-H", files[1])).place is not None
 
 
-def test_what_is_wrong_on_standard_input_has_its_line() -> None:
+def test_mistakes_on_standard_input_name_their_line() -> None:
     bad = "fine (a_1)\nno id at all\nfine (a_1)\n"
     error = refused(
         harness("-r", "-", "--reference-format", "trn", "-H", __file__, "--hypothesis-format", "csv", stdin=bad)
@@ -238,7 +238,7 @@ def test_normalisations_speakers_and_formats(files: tuple[Path, Path], tmp_path:
         (("--optional-words", "--marks", "none"), "verbatim, no marks", "2 of 3"),
     ],
 )
-def test_what_made_words_correct_stands_beside_the_figures(
+def test_applied_normalisations_are_named_beside_the_figures(
     asked: tuple[str, ...], named: str, wer: str, tmp_path: Path
 ) -> None:
     of, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
@@ -388,7 +388,7 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
         (("--groups", "broken.csv"), "broken.csv:3:1: 3 fields, where the header has 2"),
     ],
 )
-def test_what_is_wrong_with_groups_is_told(
+def test_invalid_groups_file_is_reported(
     grouped: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, str], wrong: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -456,7 +456,7 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize(("command", "expected"), [(command, text) for command, _, text in EXAMPLES])
-def test_what_the_page_shows_is_what_is_printed(folder: Path, command: str, expected: str) -> None:
+def test_documentation_examples_match_the_output(folder: Path, command: str, expected: str) -> None:
     assert command.startswith("harness score ")
     assert printed(folder, command).splitlines() == expected.splitlines()
 

@@ -69,7 +69,7 @@ def round_file(folder: Path) -> Path:
     return path
 
 
-def test_a_round_file_says_which_sessions_answers_and_judgments(folder: Path, round_file: Path) -> None:
+def test_round_file_selects_sessions_gold_answers_and_exercises(folder: Path, round_file: Path) -> None:
     request = rated_sessions(RatedSessionOptions((str(round_file),), None))
     assert [path.resolve() for path in request.folders] == [folder.resolve()]
     assert request.round_id == "spring"
@@ -100,7 +100,7 @@ def test_categories_of_a_round_file_keep_gold_and_leave_out_judgments_of_elsewhe
 
 
 @pytest.mark.parametrize("verb", ["agreement", "categories", "rate"])
-def test_a_round_file_stands_alone(folder: Path, round_file: Path, verb: str) -> None:
+def test_round_file_cannot_be_combined_with_sessions(folder: Path, round_file: Path, verb: str) -> None:
     done = harness(verb, round_file, folder)
     assert isinstance(done.exception, InputError)
     assert "already names its sessions" in str(done.exception)
@@ -203,7 +203,7 @@ def queried(tmp_path: Path) -> Path:
     return stored(queries(), tmp_path / "s1")
 
 
-def test_the_totals_say_what_was_heard(queried: Path) -> None:
+def test_totals_include_first_and_final_wer(queried: Path) -> None:
     lines = harness("show", queried).output.splitlines()
     (first,) = [line for line in lines if line.startswith("WER, first attempt")]
     (final,) = [line for line in lines if line.startswith("WER, final attempt")]
@@ -390,7 +390,7 @@ def test_json_of_a_session_of_queries(queried: Path) -> None:
         (("--device", "kitchen", "--junit", "-"), "--device does not apply"),
     ],
 )
-def test_an_option_without_what_it_is_of_is_refused(
+def test_dependent_option_without_its_main_option_is_refused(
     commands: WakeRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], without: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -403,7 +403,7 @@ def test_an_option_without_what_it_is_of_is_refused(
     assert harness("export", "s", *both, "--words", "--reviewed", "--device", "den").exit_code == 0
 
 
-def test_what_an_operator_typed_is_told_apart(tmp_path: Path) -> None:
+def test_transcripts_typed_by_the_operator_are_marked(tmp_path: Path) -> None:
     rows = Rows.of(planned(1), planned(2))
     for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
         rows.trial(f"time-{number}", heard=heard, evidence=evidence)

@@ -140,7 +140,7 @@ def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> N
     assert faulty.read_bytes() == before
 
 
-def test_ids_are_unique_over_all_files_unless_they_need_not_be(good: Path, tmp_path: Path) -> None:
+def test_repeated_ids_are_refused_unless_allowed(good: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.sro"
     other.write_text("hi (AB2)\n", encoding="utf-8")
     result = snor("--output-format", "lsn", good, other)
@@ -194,7 +194,7 @@ def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, fo
         assert (again.exit_code, again.stdout_bytes) == (0, result.stdout_bytes)
 
 
-def test_lines_come_out_before_the_input_ends() -> None:
+def test_output_lines_appear_before_input_ends() -> None:
     with subprocess.Popen(
         [*COMMAND, "--output-format", "lsn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -209,7 +209,7 @@ def test_lines_come_out_before_the_input_ends() -> None:
 
 
 @pytest.mark.parametrize(("asked", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_who_is_asked_to_end_leaves_no_temporary_file(tmp_path: Path, asked: signal.Signals, status: int) -> None:
+def test_termination_leaves_no_temporary_file(tmp_path: Path, asked: signal.Signals, status: int) -> None:
     out = tmp_path / "out.lsn"
     out.write_text("before\n", encoding="utf-8")
     command = [*COMMAND, "--output-format", "lsn", "--output", str(out)]

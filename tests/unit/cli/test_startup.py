@@ -103,7 +103,7 @@ def test_a_score_of_one_line_imports_arrays_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", NEVER)
-def test_a_process_starts_without_what_only_some_runs_need(module: str, tmp_path: Path) -> None:
+def test_modules_do_not_import_rarely_needed_libraries(module: str, tmp_path: Path) -> None:
     assert imported(f"import {module}", tmp_path, NEVER[module]) == set()
 
 

@@ -146,7 +146,7 @@ def simulation(request: pytest.FixtureRequest) -> Simulation:
     return Simulation(request.param)
 
 
-def test_a_sound_ends_when_it_was_heard_and_its_events_were_told(simulation: Simulation) -> None:
+def test_sound_ends_after_its_events_were_reported(simulation: Simulation) -> None:
     simulation.board.wakes_at = [4_000, 16_000]
     simulation.play()
     simulation.run(1.0)
@@ -165,7 +165,7 @@ def test_a_stop_ends_it_at_once_and_the_next_one_is_whole(simulation: Simulation
     simulation.plays_whole("two")
 
 
-def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(simulation: Simulation) -> None:
+def test_restart_is_reported_before_the_sound_that_it_ended(simulation: Simulation) -> None:
     simulation.play("one", 30.0)
     simulation.run(0.02)
     before_s = simulation.session.link.line_s(simulation.session.link.sent)
@@ -196,7 +196,7 @@ def test_commands_are_carried_out_once_in_their_order(simulation: Simulation) ->
     ]
 
 
-def test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_not(simulation: Simulation) -> None:
+def test_device_silence_is_a_loss_unless_the_host_slept(simulation: Simulation) -> None:
     simulation.now_s += 60.0
     simulation.run(1.0)
     assert simulation.why == ""
@@ -217,7 +217,7 @@ def test_a_board_that_answers_and_takes_no_sound_is_noticed(simulation: Simulati
     assert simulation.why == ""
 
 
-def test_an_event_that_never_comes_makes_the_sound_not_count(simulation: Simulation) -> None:
+def test_sound_with_a_missing_event_does_not_count(simulation: Simulation) -> None:
     simulation.board.wakes_at = [8_000]
     simulation.lost = {messages.WakeMessage}
     simulation.play()
@@ -228,7 +228,7 @@ def test_an_event_that_never_comes_makes_the_sound_not_count(simulation: Simulat
     simulation.plays_whole("two")
 
 
-def test_a_gap_is_told_with_what_came_behind_it(simulation: Simulation) -> None:
+def test_missing_event_is_reported_with_the_event_after_it(simulation: Simulation) -> None:
     first, _, third = (simulation.board.event(messages.WakeMessage(None, at, 0.5, str(at))) for at in (1, 2, 3))
     del simulation.board.kept[2]
     simulation.now_s += STEP_S
@@ -251,7 +251,7 @@ def test_a_late_event_before_the_first_ping_has_the_time_that_the_hello_gives_it
     assert abs(wake.at.at_s - (began_s + 10.0)) <= wake.at.error_s < 4.0
 
 
-def test_that_it_understood_nothing_is_evidence(simulation: Simulation) -> None:
+def test_not_understood_error_is_reported_as_an_empty_intent(simulation: Simulation) -> None:
     now_us = round(simulation.now_s * 1e6) - simulation.board.began_us
     for code in messages.ErrorCode:
         simulation.hear(simulation.board.event(messages.ErrorEvent(now_us, code, "eh?")))

@@ -111,7 +111,7 @@ def test_a_name_that_the_standard_forbids_is_a_row_without_an_address(network: Z
     assert init_command(rows[0]) == ""
 
 
-def test_what_a_device_announces_cannot_leave_its_word_of_the_command() -> None:
+def test_hostile_announcement_cannot_inject_into_the_command() -> None:
     hostile = announcement(
         "esphomelib", "x", 6053, friendly_name="$(reboot); 'rm' \u202e", version=b"\xff\x1b[31m", api_encryption=NOISE
     )

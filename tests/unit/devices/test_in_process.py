@@ -110,7 +110,7 @@ def test_a_query_is_heard_reported_and_answered(rig: Rig) -> None:
     assert np.array_equal(clip.samples, again.samples)
 
 
-def test_a_sound_without_a_script_wakes_nothing_and_a_stop_is_told(rig: Rig) -> None:
+def test_unscripted_sound_wakes_nothing_and_stop_is_reported(rig: Rig) -> None:
     speaker, seen = rig.speaker, rig.seen
     long = Waveform(np.zeros(60 * SOUND.rate_hz, np.float32), SOUND.rate_hz)
     speaker.stop()
@@ -125,7 +125,7 @@ def test_a_sound_without_a_script_wakes_nothing_and_a_stop_is_told(rig: Rig) -> 
     assert not [each for each in seen.all if isinstance(each, Wake | Transcript | SpeechStarted)]
 
 
-def test_a_lost_link_is_told_and_refuses(rig: Rig) -> None:
+def test_lost_link_is_reported_and_playback_refused(rig: Rig) -> None:
     speaker, seen = rig.speaker, rig.seen
     speaker.lose_link("cut")
     seen.first(LinkLost)
@@ -210,14 +210,14 @@ def understands(
     return [doing.frame for doing in (device.take("sha") for _ in range(times)) if doing is not None]
 
 
-def test_what_is_heard_right_is_understood_and_what_is_heard_wrong_is_not() -> None:
+def test_only_correctly_heard_words_are_understood() -> None:
     assert set(understands(InProcessOptions())) == {FRAME}
     assert set(understands(InProcessOptions(mishear_share=1.0))) == {ExpectedFrame((), ())}
     assert set(understands(InProcessOptions(wake_miss_share=1.0))) == {None}
     assert set(understands(InProcessOptions(), frame=None)) == {None}
 
 
-def test_a_share_of_it_is_understood_otherwise() -> None:
+def test_misunderstand_share_sets_how_often_intents_are_wrong() -> None:
     frames = understands(InProcessOptions(misunderstand_share=0.3))
     lost = ExpectedFrame(("set_timer",), (Slot("duration", "10 minutes"),))
     assert set(frames) == {FRAME, lost}
@@ -227,7 +227,7 @@ def test_a_share_of_it_is_understood_otherwise() -> None:
 
 
 @pytest.mark.usefixtures("simulated_time")
-def test_it_tells_its_intent_after_the_words_where_its_profile_says_so() -> None:
+def test_intent_follows_the_transcript_if_the_profile_reports_intents() -> None:
     with opened(replace(PROFILE, reports=PROFILE.reports | {ObservationKind.INTENT})) as rig:
         rig.speaker.script(waveform_sha256(SOUND), "set a timer", FRAME)
         rig.speaker.play("p1", SOUND)

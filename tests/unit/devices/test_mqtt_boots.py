@@ -136,7 +136,7 @@ def test_a_hello_while_a_sound_is_prepared_stops_it_only_if_the_board_has_restar
         assert ended(bench, "one") == [True]
 
 
-def test_a_restart_is_told_once_with_its_cause_although_its_status_comes_before_its_hello() -> None:
+def test_restart_is_reported_once_even_if_status_precedes_hello() -> None:
     bench = met()
     plays(bench, "one", 0.02)
     bench.on, bench.expected = ["bbbb"], 0
@@ -180,7 +180,7 @@ def test_two_boards_under_one_name_are_named_and_the_true_one_is_found_again() -
     assert ended(bench, "two") == [True]
 
 
-def test_sound_that_somebody_else_gave_ends_what_plays_and_is_a_lost_link_until_it_is_quiet() -> None:
+def test_foreign_sound_ends_playback_and_is_a_lost_link() -> None:
     bench = met()
     plays(bench, "one", 0.02)
     bench.board.take_echo("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
@@ -194,7 +194,7 @@ def test_sound_that_somebody_else_gave_ends_what_plays_and_is_a_lost_link_until_
     assert ended(bench, "two") == [True]
 
 
-def test_the_same_sound_given_twice_by_two_is_seen() -> None:
+def test_duplicate_sound_from_a_second_sender_is_noticed() -> None:
     bench = met()
     payload = b"\0\0" + bytes(8) + b"\1" * 640
     bench.board._feeding.gives("in/audio", payload)
@@ -204,7 +204,7 @@ def test_the_same_sound_given_twice_by_two_is_seen() -> None:
     assert bench.lost()
 
 
-def test_words_of_others_are_seen_and_questions_are_not() -> None:
+def test_foreign_words_lose_the_link_and_foreign_questions_do_not() -> None:
     bench = met()
     bench.board.take_echo("in/hello", b"")
     bench.board.take_echo("in/ping", b"7")
@@ -226,7 +226,7 @@ def test_a_known_boot_that_says_hello_after_another_is_a_second_board() -> None:
     assert boots.current == "a"
 
 
-def test_who_the_board_is_is_told_once_and_again_when_it_changes() -> None:
+def test_board_identity_is_reported_once_and_after_each_change() -> None:
     bench = met()
     bench.say("hello", "aaaa", **HELLO)
     bench.say("hello", "bbbb", **{**HELLO, "firmware": "t2", "serial": "A1"})
@@ -253,14 +253,14 @@ def message(seq: int, boot: str = "a") -> PlainValue:
     return {"boot": boot, "seq": seq}
 
 
-def test_duplicates_gaps_and_what_comes_late() -> None:
+def test_numbering_detects_duplicates_gaps_and_late_messages() -> None:
     """Counting begins at the first number that is heard."""
     numbering, twice, plain = MappedNumbering(), NumberingResult(duplicate=True), NumberingResult()
     judged = [numbering.judge(message(seq)) for seq in (41, 42, 42, 45, 43, 43, 46)]
     assert judged == [plain, plain, twice, NumberingResult(missing=2), plain, twice, plain]
 
 
-def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None:
+def test_numbering_restarts_with_a_boot_and_ignores_old_last_wills() -> None:
     numbering = MappedNumbering()
     numbering.judge(message(7))
     assert numbering.judge(message(1, "b")) == NumberingResult(rebooted=True)
@@ -269,7 +269,7 @@ def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None
     assert numbering.judge(message(3, "c")) == NumberingResult(rebooted=True, missing=2)
 
 
-def test_one_message_of_another_boot_does_not_take_the_place_of_a_device_that_speaks_on() -> None:
+def test_stray_message_of_another_boot_does_not_replace_the_device() -> None:
     numbering = MappedNumbering()
     numbering.judge(message(7))
     assert numbering.judge(message(3, "deadbeef")) == NumberingResult(rebooted=True, missing=2)
@@ -373,7 +373,7 @@ class Broker:
                     self.publish(payload)
 
 
-def test_a_free_board_is_held_at_once_and_an_owner_that_is_there_keeps_it() -> None:
+def test_free_board_is_leased_at_once_and_owner_keeps_lease() -> None:
     broker = Broker()
     first = broker.connect("b")
     broker.run(0.1)
@@ -403,7 +403,7 @@ def test_the_lease_of_an_owner_that_crashed_is_free_soon() -> None:
     assert third.state is LeaseState.HELD, "an expired lease is not waited for"
 
 
-def test_what_is_given_back_is_there_for_the_next() -> None:
+def test_released_lease_passes_to_the_next_owner() -> None:
     broker = Broker()
     first, second = broker.connect("a"), broker.connect("b")
     broker.run(3.0)
@@ -429,7 +429,7 @@ def test_an_owner_that_was_away_does_not_share_the_board() -> None:
     assert (first.state, second.state) == (LeaseState.TAKEN, LeaseState.HELD)
 
 
-def test_two_that_both_hold_it_settle_on_one() -> None:
+def test_two_owners_of_one_lease_settle_on_one() -> None:
     broker = Broker()
     first = broker.connect("b")
     broker.run(1.0)
@@ -442,7 +442,7 @@ def test_two_that_both_hold_it_settle_on_one() -> None:
     assert sorted((first.state.name, second.state.name)) == ["HELD", "TAKEN"]
 
 
-def test_a_broker_that_shows_us_nothing_is_said_and_foreign_payloads_are_not_ours() -> None:
+def test_lease_is_unseen_when_only_foreign_payloads_arrive() -> None:
     lease = Lease("a", "a")
     lease.link_up(0.0)
     assert lease.due(0.0, WALL_S) is not None

@@ -46,7 +46,7 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
     assert not order.up_to(count + 1)
 
 
-def test_nothing_is_taken_before_it_is_known_what_is_of_before() -> None:
+def test_no_event_is_taken_before_numbering_has_begun() -> None:
     order = ResentEvents()
     assert offer(order, 7, 0.0) is EventDecision.LEFT
     order.begin(7)
@@ -56,7 +56,7 @@ def test_nothing_is_taken_before_it_is_known_what_is_of_before() -> None:
     assert numbers(order.due()) == [8]
 
 
-def test_a_board_whose_earlier_events_nobody_knows_is_heard_however_many_they_were() -> None:
+def test_events_with_unknown_history_are_all_accepted() -> None:
     order = ResentEvents()
     order.begin(None)
     assert order.begun
@@ -86,7 +86,7 @@ def looked_at(order: ResentEvents, start_s: float, end_s: float, every_s: float 
     return sum(order.skip(start_s + every_s * number) for number in range(looks + 1))
 
 
-def test_a_gap_is_given_up_after_a_while() -> None:
+def test_missing_event_is_given_up_after_the_gap_limit() -> None:
     order = ResentEvents()
     order.begin(0)
     offer(order, 4, 10.0)
@@ -107,7 +107,7 @@ def test_a_stall_of_the_host_gives_up_no_event() -> None:
     assert order.missing == 0
 
 
-def test_what_the_board_did_not_keep_is_not_waited_for() -> None:
+def test_events_the_board_no_longer_keeps_are_not_awaited() -> None:
     order = ResentEvents()
     order.begin(10)
     assert order.resume(11) == 0
@@ -134,7 +134,7 @@ def test_commands_are_sent_one_at_a_time_and_again_until_acknowledged() -> None:
     assert commands.wait_s(9.0) is None
 
 
-def test_numbers_that_follow_the_boards_own_wait_until_it_has_named_them() -> None:
+def test_command_numbers_wait_for_the_last_number_of_the_board() -> None:
     commands = BoardCommands(AGAIN_S, None)
     commands.add(TextCommand("one"))
     assert commands.due(0.0) == ()
@@ -142,7 +142,7 @@ def test_numbers_that_follow_the_boards_own_wait_until_it_has_named_them() -> No
     assert commands.due(0.0) == ((TextCommand("one"), 8),)
 
 
-def test_a_restart_ends_them_unacknowledged() -> None:
+def test_restart_ends_pending_commands_unacknowledged() -> None:
     commands = BoardCommands(AGAIN_S, 0)
     command = commands.add(TextCommand("one"))
     commands.fail()
@@ -153,7 +153,7 @@ def test_a_restart_ends_them_unacknowledged() -> None:
     assert commands.due(0.0) == ()
 
 
-def test_numbers_go_round_past_zero() -> None:
+def test_command_numbers_wrap_past_zero() -> None:
     commands = BoardCommands(AGAIN_S, 0xFFFFFFFF)
     commands.add(TextCommand("one"))
     assert commands.due(0.0) == ((TextCommand("one"), 1),)

@@ -42,7 +42,7 @@ def profile(framing: Framing, audio: AudioDialogue | None) -> DeviceProfile:
     return DeviceProfile("p", "p", "p", "0", (), console=ConsoleSettings(framing=framing), audio=input_)
 
 
-def test_the_profile_says_what_the_bench_does_not() -> None:
+def test_profile_supplies_options_missing_from_the_bench() -> None:
     options = SerialOptions(port="x")
     lines, vh = profile(Framing.LINES, None), profile(Framing.VH, AudioDialogue.VH)
     assert not options.framed(lines)
@@ -108,14 +108,14 @@ def test_lines_of_a_bridge_its_loss_and_its_return() -> None:
         device.open(seen)
 
 
-def test_an_ftdi_driver_says_what_it_holds_back(tmp_path: Path) -> None:
+def test_ftdi_hold_back_time_is_read_from_its_driver(tmp_path: Path) -> None:
     (tmp_path / "ttyUSB7").mkdir()
     (tmp_path / "ttyUSB7" / "latency_timer").write_text("1\n", encoding="ascii")
     assert hold_back_s("/dev/ttyUSB7", tmp_path) == pytest.approx(0.002)
     assert hold_back_s("/dev/ttyACM0", tmp_path) is None
 
 
-def test_first_bytes() -> None:
+def test_received_bytes_without_an_answer_are_described() -> None:
     assert no_answer(b"", 0)[0] == "no bytes received"
     assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text received, such as "I (5) main: hello"'
     seen, remedy = no_answer(bytes(range(256)), 9000)
@@ -182,7 +182,7 @@ def test_other_lines_change_nothing(line: str) -> None:
     assert dialogue.output(ALL, 0.1) == b""
 
 
-def test_an_acknowledgement_of_something_else_ends_it() -> None:
+def test_wrong_acknowledgement_ends_the_dialogue() -> None:
     dialogue = begun()
     dialogue.take("!OK TEST 100", 0.1)
     dialogue.output(ALL, 0.1)

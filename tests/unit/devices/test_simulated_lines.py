@@ -186,9 +186,7 @@ def test_a_clock_that_jumps_on_or_stands_still_is_stated_truly(simulated_time: S
 
 
 @pytest.mark.parametrize("profile", [PROFILE, NO_CLOCK], ids=["clock", "no clock"])
-def test_lines_on_a_host_that_stood_still_and_lines_in_two_halves(
-    simulated_time: SimulatedThreads, profile: DeviceProfile
-) -> None:
+def test_lines_survive_host_stalls_and_splitting(simulated_time: SimulatedThreads, profile: DeviceProfile) -> None:
     box = Box(simulated_time)
     with serial(box, profile) as (_, seen):
         for number in range(40):
@@ -209,7 +207,7 @@ def test_lines_on_a_host_that_stood_still_and_lines_in_two_halves(
     assert sorted(errors_s)[20] < 0.1
 
 
-def test_two_lines_that_were_joined_do_not_unteach_the_clock(simulated_time: SimulatedThreads) -> None:
+def test_merged_lines_do_not_spoil_the_learned_clock(simulated_time: SimulatedThreads) -> None:
     box = Box(simulated_time)
     with serial(box) as (_, seen):
         for number in range(60):

@@ -168,7 +168,7 @@ def test_two_clients_of_one_id_are_named(broker: SimulatedBroker, client_id: str
         assert (f"another client uses the same id. Write another client_id than {client_id!r}" in problem) is rival
 
 
-def test_losses_far_apart_are_no_rival(broker: SimulatedBroker) -> None:
+def test_rare_connection_losses_are_not_blamed_on_another_client(broker: SimulatedBroker) -> None:
     with watching(broker, client_id="lab-1") as (_, seen):
         for _ in range(3):
             threads.sleep(60.0)

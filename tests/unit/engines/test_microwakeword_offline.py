@@ -226,7 +226,7 @@ def test_one_hit_for_each_utterance_with_its_place() -> None:
         assert 0.5 < hit.score <= 1
 
 
-def test_neither_the_size_of_blocks_nor_what_was_heard_before_a_reset_makes_a_difference() -> None:
+def test_scores_do_not_depend_on_block_size_or_earlier_sound() -> None:
     sound = pcm(SECOND, spoken("alexa"), SECOND)
     engine = MicroWakeWord()
     (whole,) = engine.feed(sound)
@@ -260,7 +260,7 @@ def test_a_network_is_the_chain_of_its_models_convolutions() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_last_sums_are_the_librarys(model: str, tmp_path: Path) -> None:
+def test_logits_match_the_library(model: str, tmp_path: Path) -> None:
     """The sums before the logistic function, which takes most of them to the same probability."""
     path = packaged()[model].path
     content = path.read_bytes()

@@ -107,7 +107,7 @@ def test_a_fingerprint_tells_models_and_paths_apart_and_nothing_else() -> None:
     ],
     ids=["unknown", "not there", "of the other engine"],
 )
-def test_what_is_no_model_of_its_is_refused(model_name: str, error: type[Exception], why: str) -> None:
+def test_unsupported_model_is_refused(model_name: str, error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
         OpenWakeWordOffline(model_name, {})
 

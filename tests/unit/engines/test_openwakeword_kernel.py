@@ -67,7 +67,7 @@ def test_what_was_there_before_makes_no_difference() -> None:
         assert np.array_equal(embedding(short), first)
 
 
-def test_what_comes_after_a_window_makes_no_difference_to_it_beyond_rounding() -> None:
+def test_later_frames_change_an_embedding_only_by_rounding() -> None:
     given = frames(10)
     changed = given.copy()
     changed[KEPT_FRAMES + 8 * 9 :] = 20

@@ -57,7 +57,7 @@ def test_a_threshold_is_the_same_as_its_power_of_ten_and_as_its_operating_point(
     assert [point.threshold for point in POINTS_OF_SEARCH][::9] == [1e-3, 1e-30, 1e-57]
 
 
-def test_what_is_said_within_the_refractory_time_is_one(three: np.ndarray) -> None:
+def test_phrases_within_the_refractory_time_count_once(three: np.ndarray) -> None:
     assert len(heard("hey jarvis", three, refractory_ms="60000")) == 1
     assert len(heard("hey jarvis", three, refractory_ms="0")) == 2
 
@@ -92,7 +92,7 @@ def test_a_dictionary_that_is_none_is_refused_with_its_line(tmp_path: Path, cont
 
 
 @pytest.mark.parametrize("model", ["", " ", ",", "...", "hey jarvis,,"])
-def test_no_phrase_is_refused(model: str) -> None:
+def test_engine_without_a_phrase_is_refused(model: str) -> None:
     with pytest.raises(InputError, match=r"needs a phrase|contains no word"):
         PocketSphinxKeyphrase(model, {})
 

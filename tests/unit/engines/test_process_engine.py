@@ -113,7 +113,7 @@ def test_a_file_that_is_given_up_leaves_nothing_to_the_next(loud: ProcessEngine)
     assert heard(loud, SOUND) == FOUND
 
 
-def test_loud_to_the_very_end_is_told_at_the_end(loud: ProcessEngine) -> None:
+def test_spot_lasting_to_the_end_is_reported_at_the_end(loud: ProcessEngine) -> None:
     assert heard(loud, sound(1.0, (0.5, 1.0))) == (OfflineSpot("loud", 8000, 16000, 1.0),)
 
 
@@ -144,7 +144,7 @@ def test_a_command_engine_understands(start: Starts) -> None:
     assert engine.understand(sound()) is None
 
 
-def test_declared_scores_make_any_operating_point_a_look_at_the_same_scores(start: Starts) -> None:
+def test_declared_scores_serve_every_operating_point(start: Starts) -> None:
     engine = start(f"{LOUD} --scores", operating_point="10")
     assert isinstance(engine, ScoresSound)
     stream = engine.begin()
@@ -282,7 +282,7 @@ def test_a_harness_that_is_killed_leaves_no_engine_behind() -> None:
     assert all(eventually(lambda pid=pid: gone(pid)) for pid in group)
 
 
-def test_the_end_of_the_thread_that_started_it_is_not_our_end() -> None:
+def test_engine_outlives_the_thread_that_started_it() -> None:
     started: list[ProcessEngine] = []
     thread = threading.Thread(target=lambda: started.append(ProcessEngine(LOUD, {})))
     thread.start()
@@ -305,7 +305,9 @@ def test_the_end_of_the_thread_that_started_it_is_not_our_end() -> None:
         (LOUD, {"rate-hz": "8000"}, "the engine reports 16000"),
     ],
 )
-def test_what_is_asked_wrong_is_refused_before_any_sound(command: str, settings: dict[str, str], what: str) -> None:
+def test_invalid_command_or_settings_are_refused_before_any_sound(
+    command: str, settings: dict[str, str], what: str
+) -> None:
     with pytest.raises(InputError, match=what):
         ProcessEngine(command, settings)
 

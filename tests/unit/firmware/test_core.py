@@ -122,7 +122,7 @@ def test_the_spotter_of_a_file_says_where_a_wrong_option_is(vh_spot: Path, tmp_p
     [("--clock-ppm", "nan"), ("--clock-offset-us", "nan"), ("--clock-offset-us", "inf"), ("--uart-noise", "nan")],
     ids=" ".join,
 )
-def test_a_number_that_is_none_is_refused(wrong: tuple[str, str], tmp_path: Path) -> None:
+def test_invalid_number_is_refused(wrong: tuple[str, str], tmp_path: Path) -> None:
     board = built("posix") / "vh_board"
     command = [str(board), "--pty", str(tmp_path / "board"), *wrong]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

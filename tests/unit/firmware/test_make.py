@@ -66,7 +66,7 @@ def test_the_signal_tables_are_made_anew() -> None:
     assert printed("signal_tables.py") == (CORE / "spotter" / "vh_spotter_signal.h").read_bytes()
 
 
-def test_the_network_was_changed_by_nobody_since_it_was_written() -> None:
+def test_generated_network_file_has_no_manual_changes() -> None:
     assert printed("network_header.py", NETWORK) == NETWORK.read_bytes()
 
 

@@ -469,7 +469,7 @@ def test_what_is_too_large_is_skipped_counted_and_acknowledged(client: Script) -
         b"\x10\x00",
     ],
 )
-def test_what_is_no_mqtt_drops_the_connection_and_a_new_one_works(client: Script, garbage: bytes) -> None:
+def test_invalid_mqtt_data_drops_the_connection_but_not_the_next(client: Script, garbage: bytes) -> None:
     connected(client)
     assert client.feed(garbage) == ["online 0"]
     assert client.counters()["malformed"] == 1
@@ -494,7 +494,7 @@ def test_what_is_no_mqtt_drops_the_connection_and_a_new_one_works(client: Script
     )
 )
 @pytest.mark.parametrize("mode", ["client", "board"])
-def test_any_bytes_leave_it_sound_and_able_to_connect(program: Path, mode: str, pieces: list[bytes]) -> None:
+def test_client_survives_any_bytes_and_can_reconnect(program: Path, mode: str, pieces: list[bytes]) -> None:
     with Script(program, mode) as script:
         now = 1.0
         for piece in pieces:

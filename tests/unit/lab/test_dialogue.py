@@ -30,7 +30,7 @@ def dialogue(memory_s: float = 8.0) -> Dialogue:
 
 
 @pytest.mark.parametrize("row", QUESTIONS, ids=lambda row: row["heard"])
-def test_one_question_one_answer_and_what_is_meant(row: dict[str, str]) -> None:
+def test_each_query_gets_its_answer_and_intents(row: dict[str, str]) -> None:
     reply = dialogue().hear(row["heard"], at(0))
     assert (reply.text, words(reply.frame)) == (row["said"], row["meant"])
     assert reply.open is row["said"].endswith("?")
@@ -147,7 +147,7 @@ def test_timers_and_alarms_go_off_once_and_on_time() -> None:
     assert talk.due(at(90)) == ()
 
 
-def test_what_was_forgotten_is_not_brought_back_by_a_later_answer() -> None:
+def test_expired_context_is_not_revived_by_a_later_answer() -> None:
     talk = dialogue(memory_s=8)
     talk.hear("what is 12 plus 30", at(0))
     talk.spoken(at(2))
@@ -156,7 +156,7 @@ def test_what_was_forgotten_is_not_brought_back_by_a_later_answer() -> None:
     assert "47" not in talk.hear("add five to that", at(24)).text
 
 
-def test_it_counts_until_it_was_called_however_long_it_takes_to_understand() -> None:
+def test_memory_time_ends_at_the_next_wake_phrase() -> None:
     talk = dialogue(memory_s=8)
     talk.hear("what is 12 plus 30", at(0))
     talk.spoken(at(2))
@@ -172,7 +172,7 @@ def test_some_words_end_the_ringing(heard: str, ends: bool) -> None:
     assert dialogue().ends_ringing(heard) is ends
 
 
-def test_its_state_follows_what_it_does_and_not_what_it_says() -> None:
+def test_assistant_state_follows_actions_and_not_replies() -> None:
     mind = dialogue()
     assert mind.state == {"timer": "", "alarm": "", "shopping_list": ""}
     mind.hear("set a timer for ten minutes", at(0))
@@ -226,7 +226,7 @@ def test_two_wishes_in_one_query_are_two_intents(text: str, frame: str, said: st
         assert reply.text == said
 
 
-def test_two_wishes_of_which_one_makes_no_sense_do_nothing_twice() -> None:
+def test_valid_request_beside_nonsense_is_carried_out_once() -> None:
     talk = Dialogue(AssistantSettings())
     reply = talk.hear("add milk to my list and tell me a gobbledygook", at(0))
     assert words(reply.frame) == "add_to_list item=milk"
@@ -242,7 +242,7 @@ def test_the_answer_to_a_question_back_is_understood_by_the_question() -> None:
     assert words(talk.hear("and tomorrow", at(14)).frame) == "get_weather day=tomorrow"
 
 
-def test_what_is_told_has_intents_in_one_name_and_slots_in_a_list() -> None:
+def test_intents_share_one_name_and_slots_form_a_list() -> None:
     frame = heard("set a timer for 2 minutes and add milk and milk to my list").frame
     assert frame.told() == {
         "name": "add_to_list#set_timer",
@@ -283,7 +283,7 @@ def test_where_nothing_was_understood_there_is_nothing_to_spoil() -> None:
     assert misunderstood(NOTHING, [slip(FaultAction.OTHER_INTENT, "read_list"), slip(FaultAction.LOSE_SLOT)]) == NOTHING
 
 
-def test_it_says_what_it_believes_to_have_been_asked() -> None:
+def test_wrong_reply_repeats_the_misunderstood_request() -> None:
     assert wrong_reply(ReportedFrame(("set_timer",), (Slot("duration", "2 minutes"),))) == "Okay, set timer, 2 minutes."
     assert wrong_reply(ReportedFrame(("read_list",))) == "Okay, read list."
 
@@ -317,7 +317,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_what_is_written_is_what_is_set(tmp_path: Path) -> None:
+def test_settings_file_is_read_as_written(tmp_path: Path) -> None:
     settings = read_settings(written(tmp_path, GOOD))
     assert (settings.device, settings.memory_s, settings.reports) == ("kitchen", 4, frozenset())
     assert settings.voice.name == "slt"
@@ -384,7 +384,7 @@ def test_chance_is_the_same_for_the_same_seed_and_about_as_often_as_said() -> No
     assert 80 < sum(map(len, runs[0])) < 160
 
 
-def test_wakes_are_missed_by_number_and_deeds_add_up() -> None:
+def test_missed_wakes_are_chosen_by_number_and_faults_combine() -> None:
     faults = Faults(
         (
             FaultRule(FaultAction.MISS_WAKE, wakes=frozenset({2})),

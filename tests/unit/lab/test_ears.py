@@ -55,7 +55,7 @@ def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -
     ],
     ids=["a call and nothing more", "a pause after the call", "speech without the call"],
 )
-def test_what_is_heard(parts: tuple[str | float, ...], kinds: list[type]) -> None:
+def test_spoken_sequence_gives_the_expected_events(parts: tuple[str | float, ...], kinds: list[type]) -> None:
     sound = [spoken(part) if isinstance(part, str) else quiet(part) for part in parts]
     assert [type(event) for _, event in heard(ears(), quiet(1), *sound)] == kinds
 

@@ -101,7 +101,7 @@ def test_a_frozen_one_ends_too_and_its_room_is_there_again(server: LabSoundServe
 
 
 @pytest.mark.sound
-def test_one_that_was_left_over_is_ended_first(server: LabSoundServer) -> None:
+def test_leftover_sound_server_is_stopped_first(server: LabSoundServer) -> None:
     other = LabSoundServer(server.folder)
     try:
         other.start()

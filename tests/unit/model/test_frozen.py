@@ -119,7 +119,7 @@ def test_it_does_what_the_standard_library_does(call: Callable[[tuple[type[Any],
     assert outcome(call, OURS) == outcome(call, THEIRS)
 
 
-def test_the_errors_among_these_are_errors() -> None:
+def test_compared_calls_include_errors() -> None:
     wrong = {outcome(call, OURS).partition(":")[0] for call in CALLS}
     assert {"TypeError", "FrozenInstanceError", "ValueError"} <= wrong
 
@@ -146,7 +146,7 @@ def test_a_frozen_class_of_the_standard_library_may_inherit_from_it() -> None:
         Longer("a").name = "b"  # type: ignore[misc]
 
 
-def test_a_class_with_such_a_method_of_its_own_keeps_it() -> None:
+def test_class_keeps_its_own_special_methods() -> None:
     @frozen
     class Counted:
         count: int
@@ -177,7 +177,7 @@ def test_a_default_without_a_parameter_is_refused() -> None:
             count: int = field(init=False, default=3)
 
 
-def test_it_is_made_without_six_texts() -> None:
+def test_methods_are_compiled_only_on_first_use() -> None:
     """What it exists for, without a clock: the standard library compiles six methods, and this one when it is used."""
     compiled: list[str] = []
 
@@ -197,11 +197,11 @@ def test_it_is_made_without_six_texts() -> None:
 
 
 @pytest.mark.parametrize("use", [inspect.signature, lambda kind: kind.__init__.__annotations__])
-def test_what_an_unused_class_takes_can_be_asked(use: Callable[[type[Any]], object]) -> None:
+def test_signature_of_an_unused_class_can_be_inspected(use: Callable[[type[Any]], object]) -> None:
     assert repr(use(classes(frozen)[1])) == repr(use(classes(dataclass(frozen=True, slots=True))[1]))
 
 
-def test_the_first_object_may_be_one_of_a_class_that_inherits() -> None:
+def test_first_instance_may_be_of_a_subclass() -> None:
     @frozen
     class Base:
         a: int = 1

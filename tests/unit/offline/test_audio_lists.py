@@ -121,7 +121,7 @@ def test_blanks_around_a_name_that_is_nowhere_stay_for_the_rejection_to_show(her
         pytest.param(b"a.wav\n" + b"x" * 3_000_000 + b"\n", "inv.txt:2: a line of more", id="long-line-over-blocks"),
     ],
 )
-def test_what_is_no_list_is_refused(here: Path, content: bytes, words: str) -> None:
+def test_invalid_list_is_refused(here: Path, content: bytes, words: str) -> None:
     assert words in refusal([listed(content)])
 
 
@@ -203,7 +203,7 @@ def test_a_missing_file_can_be_listed_twice_too(here: Path) -> None:
     ]
 
 
-def test_twice_is_over_the_lists_of_a_kind_and_both_over_the_kinds(here: Path) -> None:
+def test_duplicates_within_and_across_list_kinds_are_rejected(here: Path) -> None:
     first, second = listed(b"a.wav\nb.wav\na.wav\n", "1"), listed(b"b.wav\nc.wav\n", "2")
     listing = read_lists([first, second], [listed(b"./c.wav\nx.wav\nx.wav\n", "3")], [])
     assert rejections(listing) == [None, None, TWICE, TWICE, BOTH, BOTH, None, TWICE]
@@ -301,7 +301,7 @@ FEW = st.lists(st.sampled_from(["a", "b", "./b", "c", "x/../c", "d"]), min_size=
 
 
 @given(FEW, FEW, FEW)
-def test_twice_and_both_are_what_looking_at_every_pair_says(
+def test_duplicate_detection_equals_pairwise_comparison(
     tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str], out: list[str]
 ) -> None:
     folder = tmp_path_factory.getbasetemp()

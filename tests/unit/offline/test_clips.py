@@ -228,7 +228,7 @@ def test_scores_that_were_stored_before_do_not_make_silence_a_miss(tmp_path: Pat
     assert player.play(file).rejected is RejectReason.SILENT
 
 
-def test_one_other_sample_is_sound(tmp_path: Path) -> None:
+def test_single_nonzero_sample_counts_as_sound(tmp_path: Path) -> None:
     for at in (0, 100, 31_999):
         samples = np.zeros(32_000, np.int16)
         samples[at] = 1

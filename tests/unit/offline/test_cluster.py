@@ -90,7 +90,7 @@ def test_only_the_file_that_ends_workers_is_rejected_after_three_attempts(tmp_pa
     assert cut.next(2, 0) is None
 
 
-def test_an_order_comes_back_as_it_went() -> None:
+def test_cluster_order_survives_serialisation() -> None:
     evaluation = Evaluation(Task("microwakeword", "/models/a.tflite", (("threshold", "0.5"),)), resample=True)
     order = ClusterOrder(
         "1f", "0.1.0", evaluation, WorkerLimits(hang_after_s=7), (("/a.wav",), ("s3://b/c", "é\n")), "00", True
@@ -128,7 +128,7 @@ def test_engines_are_alike_whichever_of_equal_paths_they_take() -> None:
         assert facts_hash(other) != facts_hash(facts)
 
 
-def test_many_names_are_told_shortly() -> None:
+def test_long_name_lists_are_shortened() -> None:
     assert shortened_list(["a", "b"]) == "a, b"
     assert shortened_list(list("abcdef")) == "a, b, c and 3 more"
 
@@ -192,12 +192,14 @@ def test_a_profile_with_a_port_or_a_broker() -> None:
         ("#kitchen", {"baud": "fast"}, "baud"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_there_is(bench: str, device: str, settings: dict[str, str], said: str) -> None:
+def test_invalid_task_device_or_setting_lists_the_valid_ones(
+    bench: str, device: str, settings: dict[str, str], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
         task_devices(f"{bench}{device}", settings)
 
 
-def test_a_profile_alone_does_not_say_where() -> None:
+def test_profile_without_a_bench_is_refused() -> None:
     with pytest.raises(InputError, match="does not say how") as refused:
         task_devices("vh_board", {})
     assert "bench.yaml#ID" in refused.value.remedy

@@ -235,7 +235,7 @@ def power(samples: npt.NDArray[np.float32]) -> float:
     return float(np.mean(np.square(samples[2000:-2000], dtype=np.float64)))
 
 
-def test_a_channel_does_what_it_says() -> None:
+def test_channel_settings_are_applied() -> None:
     voice = tone(1000)
     quiet = through(voice, replace(Channel(), gain_db=-20.0))
     assert power(quiet.samples) == pytest.approx(power(voice.samples) / 100, rel=1e-3)

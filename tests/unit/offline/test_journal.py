@@ -182,7 +182,7 @@ def test_a_damaged_line_that_is_taken_out_costs_its_file_alone(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"INFO start-time\n", b'{"journal":2}\n', b'{"journal":1}\n', b"[]\n"])
-def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_invalid_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.jsonl").write_bytes(content)
     with pytest.raises(InputError, match="is not the journal of an evaluation"):
         JournalFile(tmp_path / "a.jsonl")
@@ -218,7 +218,7 @@ def test_another_cache_time_or_command_line_is_the_same_evaluation() -> None:
     assert not differences(HEADER, replace(HEADER, evaluation=evaluation, started_s=5.0, command_line=("b",)))
 
 
-def test_sittings_add_up(tmp_path: Path) -> None:
+def test_durations_of_resumed_runs_add_up(tmp_path: Path) -> None:
     time = Time()
     journal = Journal.create(tmp_path / "a.jsonl", HEADER, time)
     time.now += 5
@@ -339,7 +339,7 @@ def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: bytes)
     assert str(refused.value.place) == f"{path}:5"
 
 
-def test_audio_of_which_no_mark_tells_the_time_is_known(tmp_path: Path) -> None:
+def test_journal_knows_audio_played_after_the_last_time_mark(tmp_path: Path) -> None:
     time, path = Time(), tmp_path / "a.jsonl"
     journal = Journal.create(path, HEADER, time)
     journal.append(FileOutcome(ListKind.INV, 0, 16_000 * 50, 16_000), "a")
@@ -358,7 +358,7 @@ def test_audio_of_which_no_mark_tells_the_time_is_known(tmp_path: Path) -> None:
     assert (journal_file.duration_s, journal_file.untimed_s) == (12.0, 30.0)
 
 
-def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
+def test_lost_workers_are_reported_without_ending_the_sitting(tmp_path: Path) -> None:
     time, path = Time(), tmp_path / "a.jsonl"
     journal = Journal.create(path, HEADER, time)
     time.now += 2

@@ -156,6 +156,6 @@ def _silent(folder: Path) -> None:
     ("wrong", "said"),
     [(_again, "the folder is not empty"), (_swapped, "the first is the larger"), (_silent, "the recording is silent")],
 )
-def test_what_cannot_be_mixed_is_refused_first(folder: Path, wrong: Callable[[Path], None], said: str) -> None:
+def test_invalid_mixes_are_refused_first(folder: Path, wrong: Callable[[Path], None], said: str) -> None:
     with pytest.raises(InputError, match=said):
         wrong(folder)

@@ -115,7 +115,7 @@ def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
         )
 
 
-def test_what_has_changed_on_its_way_is_no_answer() -> None:
+def test_corrupted_answer_is_rejected() -> None:
     payload = encode_answers([FileAnswer.of(outcome, "a.wav") for outcome in OUTCOMES])
     head = payload.index(b"\n") + 1
     assert len(decode_answers(payload)) == 3
@@ -156,7 +156,7 @@ def test_numbers_of_numpy_become_those_of_a_journal() -> None:
     ],
     ids=lambda case: repr(case)[:40],
 )
-def test_what_cannot_be_is_the_engines_error_and_of_this_file_alone(told: OfflineSpot | Said) -> None:
+def test_impossible_result_is_an_engine_error_for_its_file_only(told: OfflineSpot | Said) -> None:
     with pytest.raises(EngineError, match="the engine reported"):
         checked(told)
 

@@ -71,7 +71,7 @@ def test_over_nothing_there_is_no_rate() -> None:
     assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, no in-vocabulary files, 0 TA, n/ax RT"
 
 
-def test_the_line_of_a_run_and_that_of_its_log_have_the_same_last_digit() -> None:
+def test_summaries_of_run_and_log_round_alike() -> None:
     run = WakeLog(totals=(("FACOUNT", 4), ("FARATE", 1000.064997)))
     log = read(write(run))
     assert dict(log.totals)["FARATE"] == 1000.065
@@ -144,7 +144,7 @@ def test_escaped_names_of_another_tool_are_understood() -> None:
         ),
     ],
 )
-def test_stated_totals_are_held_against_the_lines(text: str, wrong: tuple[str, ...]) -> None:
+def test_stated_totals_are_checked_against_the_lines(text: str, wrong: tuple[str, ...]) -> None:
     assert differences(read(text)) == wrong
 
 
@@ -208,7 +208,7 @@ happenings = st.one_of(
 
 
 @given(st.lists(happenings, max_size=8), st.integers(0, 10**9), st.booleans())
-def test_what_is_written_is_what_is_read(lines: list[Happening], thousandths: int, with_u: bool) -> None:
+def test_wake_log_survives_writing_and_reading(lines: list[Happening], thousandths: int, with_u: bool) -> None:
     info = (("oov-hours", hours_text(thousandths / 1000)), ("x-count-in-vocabulary", "yes" if with_u else "no"))
     log = WakeLog(info, tuple(lines))
     log = replace(log, totals=tuple(computed(log).items()))

@@ -145,7 +145,7 @@ def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
             assert state.back() == state
 
 
-def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
+def test_known_facts_are_prefilled_counted_and_marked() -> None:
     state = AidState.begin(HEARD)
     assert state.path == ("recognised=yes@harness", "whole=yes@harness")
     assert [step.filled for step in state.steps] == [True, True]
@@ -166,7 +166,7 @@ def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
         (ResponseFacts(Recognition.YES, truncated=True), JudgmentStatus.FLAGGED, Flag.CUT_RESPONSE),
     ],
 )
-def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
+def test_unjudgeable_item_is_set_aside_but_rater_may_overrule(
     known: ResponseFacts, status: JudgmentStatus, flag: Flag
 ) -> None:
     state = AidState.begin(known)
@@ -191,9 +191,7 @@ def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
         (EffectOutcome.PARTIAL, Category.PARTIALLY_CORRECT, (SubFlag.TOO_MUCH,)),
     ],
 )
-def test_the_effect_that_was_seen_decides(
-    word: EffectOutcome, category: Category, sub_flags: tuple[SubFlag, ...]
-) -> None:
+def test_observed_effect_decides(word: EffectOutcome, category: Category, sub_flags: tuple[SubFlag, ...]) -> None:
     state = AidState.begin(replace(HEARD, effect=word)).answer("no")
     if word is EffectOutcome.WRONG:
         state = state.answer("no").answer("clear").answer("hidden")
@@ -206,7 +204,7 @@ def test_the_effect_that_was_seen_decides(
     assert any(step.startswith("effect=") and step.endswith(FILLED) for step in state.path)
 
 
-def test_an_effect_that_nobody_could_tell_leaves_the_words_and_never_holds() -> None:
+def test_unknown_effect_leaves_the_decision_to_the_words() -> None:
     known = replace(HEARD, effect=EffectOutcome.UNKNOWN)
     assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AidState.begin(known)))
     state = walk(known, "no", "no", "clear")
@@ -239,7 +237,7 @@ CHECK = EffectCheck("a timer runs")
         (EffectEvidence(CHECK, EffectOutcome.WRONG, EffectSource.NONE), EffectOutcome.WRONG, False),
     ],
 )
-def test_evidence_becomes_what_is_known(
+def test_evidence_is_turned_into_known_facts(
     evidence: EffectEvidence | None, effect: EffectOutcome | None, awaited: bool
 ) -> None:
     known = ResponseFacts.of(Recognition.YES, False, evidence, True)
@@ -286,7 +284,7 @@ def test_every_question_is_asked_on_some_path_and_has_an_id_of_its_own() -> None
         assert len({answer.id for answer in question.answers}) == len(question.answers)
 
 
-def test_an_ending_is_one_thing() -> None:
+def test_ending_is_either_a_category_or_a_flag() -> None:
     with pytest.raises(ValueError, match="not both"):
         AidEnding(Category.WRONG, flag=Flag.AUDIO_BAD)
     with pytest.raises(ValueError, match="does not carry"):
@@ -359,7 +357,7 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
                 assert f"{answer.key}: {answer.text}" in whole
 
 
-def test_what_was_filled_in_is_told_once() -> None:
+def test_prefilled_answers_are_shown_once() -> None:
     state = AidState.begin(HEARD)
     assert aid_lines(state)[:3] == [
         "Known already: query heard. Yes, or nothing speaks against it.",

@@ -42,7 +42,7 @@ def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
     assert view.draft.comment == ""
 
 
-def test_all_are_met_once_and_then_it_is_over() -> None:
+def test_each_item_is_shown_once_until_the_sitting_ends() -> None:
     bench, desk = seated(items(20))
     met = []
     while (item := desk.view.item) is not None:
@@ -82,7 +82,7 @@ def test_a_flag_puts_aside_and_counts_as_done() -> None:
     assert desk.view.count == Count(total=2, done=1, left=1, flagged=1)
 
 
-def test_what_nobody_has_looked_at_is_held_until_the_evidence_comes() -> None:
+def test_item_with_unknown_effect_is_held_until_evidence_arrives() -> None:
     waiting = item(1, effect=WAITS)
     bench, desk = seated([waiting, item(2)])
     assert in_sight(desk) == "question 2"
@@ -109,7 +109,7 @@ def test_a_hold_by_hand_ends_with_the_evidence() -> None:
     assert desk.view.count.done == 2
 
 
-def test_what_is_known_is_not_held() -> None:
+def test_item_with_known_effect_is_not_held() -> None:
     bench, desk = seated([item(1, effect=SEEN)])
     assert not desk.hold()
     assert in_sight(desk) == "question 1"
@@ -247,7 +247,7 @@ def test_a_confidence_is_taken_back_by_itself() -> None:
     assert desk.view.draft.confidence is None
 
 
-def test_the_aids_ending_is_done() -> None:
+def test_conclusion_of_the_aid_is_applied() -> None:
     bench, desk = seated(items(4))
 
     def led(*answers: str) -> bool:
@@ -314,7 +314,7 @@ def press(desk: Desk, key: object, bench: Bench) -> Desk:
 
 
 @given(st.lists(KEYS, max_size=60), st.booleans())
-def test_any_keys_keep_what_must_hold(keys: list[object], training: bool) -> None:
+def test_invariants_hold_for_any_key_sequence(keys: list[object], training: bool) -> None:
     every = [item(number, effect=WAITS if number % 3 == 0 else None) for number in range(1, COUNT + 1)]
     trained = exercises(Category.CORRECT, Category.WRONG) if training else ()
     bench, desk = seated(every, exercises=trained)

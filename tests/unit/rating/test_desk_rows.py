@@ -54,7 +54,7 @@ def test_undo_follows_the_order_of_giving_when_the_clock_was_set_back() -> None:
     assert in_sight(desk) == met[1]
 
 
-def test_undo_restores_what_was_said_beside() -> None:
+def test_undo_restores_comment_confidence_and_flags() -> None:
     desk = Bench(items(2)).desk()
     desk.comment("hm")
     desk.confidence(1)
@@ -69,7 +69,7 @@ def test_undo_restores_what_was_said_beside() -> None:
     assert (draft.effect_claimed, draft.transcript_shown, draft.plays, draft.heard_ms) == (True, True, 1, 700)
 
 
-def test_a_judgment_after_an_undo_replaces_nothing_that_stands() -> None:
+def test_judgment_after_undo_replaces_no_valid_judgment() -> None:
     bench, desk = seated(items(1))
     desk.judge(CORRECT)
     desk.undo()
@@ -122,7 +122,7 @@ def test_rows_that_a_refresh_has_not_seen_yet_stay() -> None:
     assert desk.view.can_undo
 
 
-def test_rows_given_elsewhere_count_and_the_item_in_sight_goes() -> None:
+def test_judgment_given_elsewhere_counts_and_removes_the_visible_item() -> None:
     bench = Bench(items(3))
     here, there = bench.desk(), bench.desk()
     there.judge(WRONG)
@@ -209,7 +209,7 @@ def test_earlier_and_later_step_through_what_was_given() -> None:
     assert len(bench.disk.rows) == 3
 
 
-def test_a_later_key_leaves_what_was_opened_again_as_it_is() -> None:
+def test_skipping_a_reopened_item_leaves_it_unchanged() -> None:
     bench, desk = seated(items(3))
     desk.judge(CORRECT)
     desk.earlier()
@@ -219,7 +219,7 @@ def test_a_later_key_leaves_what_was_opened_again_as_it_is() -> None:
     assert not desk.open("nothing of theirs")
 
 
-def test_what_was_opened_again_stays_in_sight_when_the_room_is_read() -> None:
+def test_reopened_item_stays_visible_after_a_refresh() -> None:
     bench, desk = seated(items(3))
     first = in_sight(desk)
     desk.judge(CORRECT)
@@ -231,7 +231,7 @@ def test_what_was_opened_again_stays_in_sight_when_the_room_is_read() -> None:
     assert (in_sight(desk), desk.view.again) == (first, False)
 
 
-def test_what_is_finished_can_be_opened_too() -> None:
+def test_finished_sitting_can_reopen_items() -> None:
     desk = Bench(items(1)).desk()
     only = in_sight(desk)
     desk.judge(CORRECT)

@@ -82,7 +82,7 @@ def test_effects_that_are_answered_twice_are_two_rows(folder: Path) -> None:
     assert [row.record for row in rating_rows(folder)] == [answer, answer]
 
 
-def test_rows_of_the_log_and_of_later_come_in_the_order_of_time(tmp_path: Path) -> None:
+def test_bench_and_later_judgments_are_merged_by_time(tmp_path: Path) -> None:
     times = iter((10.0, 4e9))
     with SqliteLog(tmp_path, wall_s=lambda: next(times)) as log:
         log.append(given("at the bench"))
@@ -132,7 +132,7 @@ def test_another_version_is_refused(folder: Path) -> None:
         JudgmentLog(folder)
 
 
-def test_what_is_no_database_is_refused_and_found_as_damage(folder: Path) -> None:
+def test_invalid_database_is_refused_and_reported_as_damage(folder: Path) -> None:
     (folder / "judgments.sqlite").write_bytes(b"hello" * 1000)
     for read in (JudgmentLog, rating_rows):
         with pytest.raises(LogError, match="damaged or not a database"):
@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_written_is_said(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def test_a_closed_one_says_so(folder: Path) -> None:
+def test_closed_judgment_log_refuses_rows(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.close()
     with pytest.raises(LogError, match="closed"):
@@ -195,7 +195,7 @@ def test_a_full_disk_is_told_and_later_rows_work(folder: Path) -> None:
     assert ids(folder) == ["a", "b"]
 
 
-def test_a_folder_that_was_removed_takes_no_rows_and_one_that_was_put_back_does(tmp_path: Path) -> None:
+def test_removed_folder_takes_no_rows_until_it_is_restored(tmp_path: Path) -> None:
     folder, aside = tmp_path / "s", tmp_path / "aside"
     folder.mkdir()
     SqliteLog(folder).close()

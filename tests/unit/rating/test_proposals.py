@@ -39,7 +39,7 @@ def facts(row: Judgment) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_who_was_told_and_takes_it_back_has_seen_it_and_agreement_keeps_the_first_choice(restarted: bool) -> None:
+def test_undo_after_a_shown_proposal_keeps_the_first_choice(restarted: bool) -> None:
     bench = bench_of(AFTER)
     desk = bench.desk()
     desk.judge(CORRECT)
@@ -57,7 +57,7 @@ def test_who_was_told_and_takes_it_back_has_seen_it_and_agreement_keeps_the_firs
     assert [row.independent for row in bench.disk.rows] == [CORRECT, None, CORRECT, None, CORRECT]
 
 
-def test_an_undo_of_what_nobody_was_told_about_leaves_the_choice_unaided() -> None:
+def test_undo_before_any_proposal_was_shown_leaves_the_choice_unaided() -> None:
     bench = bench_of(AFTER)
     desk = bench.desk()
     desk.judge(WRONG)
@@ -67,7 +67,7 @@ def test_an_undo_of_what_nobody_was_told_about_leaves_the_choice_unaided() -> No
     assert facts(bench.disk.rows[-1]) == (CORRECT, WRONG, 0.714, AFTER, None)
 
 
-def test_shown_from_the_start_it_is_stored_as_seen_with_every_row() -> None:
+def test_proposal_shown_from_the_start_is_stored_with_every_row() -> None:
     bench = bench_of(BEFORE)
     desk = bench.desk()
     assert desk.view.proposal == CategoryProposal(WRONG, 0.714)
@@ -80,7 +80,7 @@ def test_shown_from_the_start_it_is_stored_as_seen_with_every_row() -> None:
     assert given.independent is CORRECT
 
 
-def test_never_shown_it_is_stored_all_the_same() -> None:
+def test_hidden_proposal_is_stored_with_the_judgment() -> None:
     bench = bench_of(NEVER)
     desk = bench.desk()
     assert desk.view.proposal is None
@@ -93,7 +93,7 @@ def _without_rule(bench: Bench) -> Desk:
     return bench.desk(proposals=None)
 
 
-def test_a_response_without_a_proposal_and_a_round_without_a_rule_say_nothing() -> None:
+def test_nothing_is_shown_without_a_proposal_or_a_rule() -> None:
     for bench, sit in ((bench_of(AFTER, proposal=None), Bench.desk), (bench_of(AFTER), _without_rule)):
         desk = sit(bench)
         desk.judge(CORRECT)
@@ -101,7 +101,7 @@ def test_a_response_without_a_proposal_and_a_round_without_a_rule_say_nothing() 
         assert bench.disk.rows[0].proposal_shown is NEVER
 
 
-def test_exercises_and_adjudications_have_none() -> None:
+def test_exercises_and_adjudications_have_no_proposal() -> None:
     bench = bench_of(BEFORE)
     bench.exercises = exercises(CORRECT)
     desk = bench.desk()
@@ -133,7 +133,7 @@ def refused(round_: RatingRound) -> InputError:
     return caught.value
 
 
-def test_each_response_gets_the_category_that_its_like_were_given(source: Path, session: Path) -> None:
+def test_proposal_is_the_category_of_similar_responses(source: Path, session: Path) -> None:
     room = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
     again = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
     desk = room.desk("ann")
@@ -173,7 +173,7 @@ def test_the_classifier_has_the_settings_of_the_round(source: Path, session: Pat
     assert abs(held_back - 0.5) < 0.01 < abs(as_by_default - 0.5)
 
 
-def test_plain_lines_show_it_with_the_response_where_the_round_says_so(source: Path, session: Path) -> None:
+def test_plain_lines_show_the_proposal_when_the_round_allows(source: Path, session: Path) -> None:
     for show in ProposalShown:
         room = RatingRoom(proposing_round(source, show, session))
         lines = list(item_lines(room.desk("ann").view, TranscriptPolicy.NEVER))
@@ -181,7 +181,7 @@ def test_plain_lines_show_it_with_the_response_where_the_round_says_so(source: P
         room.close()
 
 
-def test_a_response_without_text_gets_none(source: Path, tmp_path: Path) -> None:
+def test_response_without_text_gets_no_proposal(source: Path, tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3, devices=("kitchen",), transcripts=False)
     room = RatingRoom(proposing_round(source, ProposalShown.BEFORE, session))
     desk = room.desk("ann")

@@ -63,7 +63,7 @@ def test_gold_goes_to_everybody_and_shares_stay_even() -> None:
         assert len(share) == 15
 
 
-def test_what_comes_later_moves_nothing() -> None:
+def test_new_items_do_not_move_existing_assignments() -> None:
     """A session that still runs gives more; what was there keeps its raters and its order."""
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
     for rater in FOUR:
@@ -71,7 +71,7 @@ def test_what_comes_later_moves_nothing() -> None:
         assert tuple(item for item in after if item in before) == before
 
 
-def test_a_run_again_trial_stays_in_the_same_hands() -> None:
+def test_rerun_trial_keeps_its_raters() -> None:
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
     every = list(items(40))
     again = [*every[:9], item(10, clip="another"), *every[10:]]
@@ -195,7 +195,7 @@ def test_an_open_share_goes_to_others_and_what_was_judged_stays(room: RatingRoom
     again.close()
 
 
-def test_what_everybody_has_already_is_left_with_nobody(folder: Path) -> None:
+def test_items_that_every_rater_has_are_not_reassigned(folder: Path) -> None:
     room = opened(folder, raters_per_item=2, gold=())
     total = len(ids(room, "ann"))
     taken, left = room.reassign("ann", ("ben",), "carla")
@@ -249,7 +249,7 @@ def test_a_category_wants_the_response_heard_to_its_end(plays: list[tuple[int, b
     assert ("listen to the response" in desk.view.said) is not enough
 
 
-def test_what_cannot_be_heard_is_put_aside_and_what_was_heard_can_be_changed() -> None:
+def test_unheard_item_stays_flagged_and_heard_item_can_be_changed() -> None:
     _, desk = seated(spoken(2), RatingRound(must_hear=True))
     assert desk.flag(Flag.AUDIO_BAD)
     desk.heard(2000, began=True)
@@ -261,7 +261,7 @@ def test_what_cannot_be_heard_is_put_aside_and_what_was_heard_can_be_changed() -
     assert not desk.judge(CORRECT), "it was put aside unheard"
 
 
-def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
+def test_rater_who_fails_known_answers_is_stopped() -> None:
     known = [item(number, gold=number <= 4) for number in range(1, 9)]
     bench, desk = seated(known, RatingRound(stop=StopRule(after=3, below=0.6)))
     met = 0

@@ -206,7 +206,7 @@ def test_sounds_are_the_stored_response_the_query_alone_and_a_spoken_exercise(fo
     room.close()
 
 
-def test_what_cannot_be_a_room_is_refused(folders: list[Path], tmp_path: Path) -> None:
+def test_invalid_rating_sessions_are_refused(folders: list[Path], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="named twice"):
         open_room([folders[0], folders[0]])
     with pytest.raises(InputError, match="no first response"):
@@ -287,7 +287,7 @@ def test_two_devices_with_other_sound_and_evidence_give_the_same_item(tmp_path: 
     room.close()
 
 
-def test_what_a_device_says_itself_stands_in_for_our_transcript(tmp_path: Path) -> None:
+def test_reported_response_text_replaces_a_missing_transcript(tmp_path: Path) -> None:
     room = open_room([rating_session(tmp_path / "s1", 2, transcripts=False)])
     assert [response.transcript is None for response in room.items] == [True, False]
     room.close()
@@ -408,7 +408,7 @@ def test_a_session_that_starts_after_the_plan_is_kept(sessions: Path) -> None:
     assert clips(sessions / "judged") == list(plan.clips)
 
 
-def test_the_oldest_go_until_the_rest_is_small_enough(sessions: Path) -> None:
+def test_purge_removes_the_oldest_until_the_size_limit_holds(sessions: Path) -> None:
     shutil.copytree(sessions / "judged", sessions / "twin")
     total = sum(path.stat().st_size for path in sessions.rglob("*") if path.is_file())  # before SQLite writes beside it
     assert [plan.folder.name for plan in purge_plan(sessions, PurgeRule(larger_than=total), LATER_S)] == []
@@ -505,9 +505,7 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
         ("../log.sqlite", (0.0, 1.0), "is called"),
     ],
 )
-def test_what_cannot_be_redacted_changes_nothing(
-    sessions: Path, name: str, span_s: tuple[float, float], what: str
-) -> None:
+def test_invalid_redaction_changes_nothing(sessions: Path, name: str, span_s: tuple[float, float], what: str) -> None:
     folder = sessions / "judged"
     rows = check(folder).rows
     with pytest.raises(InputError, match=re.escape(what)):

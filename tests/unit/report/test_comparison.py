@@ -120,7 +120,7 @@ def test_equal_sessions_rarely_show_a_regression(tmp_path: Path) -> None:
     assert shown <= 3  # 1 expected at most; more than 3 has a chance below 2 %
 
 
-def test_what_differs_stands_at_the_top(tmp_path: Path) -> None:
+def test_differing_facts_are_listed_first(tmp_path: Path) -> None:
     rows = rows_of(wake_trial(0))
     rows.add(SessionFinished(EndReason.COMPLETED))
     sides = []

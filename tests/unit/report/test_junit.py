@@ -136,7 +136,7 @@ def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     assert why(cases(report(rows, limits), "kitchen.ambient")["ambient-6"]) is None
 
 
-def test_sound_that_nobody_is_shown_to_have_heard_is_no_pass(rows: WakeRows) -> None:
+def test_unproven_exposure_is_skipped_and_not_passed(rows: WakeRows) -> None:
     ambient_cases = cases(report(rows), "kitchen.ambient")
     assert why(ambient_cases["ambient-7"]) == ("skipped", "unproven")
     assert why(ambient_cases["ambient-8"]) == ("skipped", "skipped")
@@ -356,7 +356,7 @@ def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
     assert "night.yaml" in str(case[0].get("message"))
 
 
-def test_what_a_bench_lacks_is_skipped() -> None:
+def test_unmet_bench_need_is_reported_as_skipped() -> None:
     written = junit.not_begun("night", UnmetNeed("the bench has no microphone"))
     assert problems(written) == []
     assert next(ElementTree.fromstring(written).iter("skipped")).get("message") == "the bench has no microphone"
@@ -392,7 +392,7 @@ def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -
     assert "normalisation" not in suites["kitchen.wake"]
 
 
-def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
+def test_expected_and_understood_frames_are_reported(tmp_path: Path) -> None:
     junit_report = report(some_frames(tmp_path))
     of = cases(junit_report, "kitchen.understand")
     assert [why(of[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]

@@ -76,7 +76,7 @@ def test_a_sequential_test_ends_runs_early_and_may_keep_a_limit_from_holding(tmp
     assert "in 1.5" in rehearsal.output  # hours_to_pass of that test is 1.58 h; segments are 30 s long
 
 
-def test_what_is_not_simulated_is_named(tmp_path: Path) -> None:
+def test_unsimulated_limits_are_named(tmp_path: Path) -> None:
     rehearsal = rehearse(tmp_path, more="limits: {max_latency_p95_ms: 500, max_interrupted: 0}")
     assert rehearsal.exit_code == 0
     assert "Not rehearsed: max_latency_p95_ms, max_interrupted" in rehearsal.output

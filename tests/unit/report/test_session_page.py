@@ -209,7 +209,7 @@ def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -
     assert not re.findall(r"(?:src|href)=\"?(?:https?:)?//", shown)
 
 
-def test_what_is_no_session_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+def test_invalid_session_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="is not a session folder"):
         write_report([tmp_path], tmp_path / "r.html", SoundPlacement.NONE)
     assert not (tmp_path / "r.html").exists()
@@ -218,7 +218,7 @@ def test_what_is_no_session_is_refused_and_nothing_is_written(tmp_path: Path) ->
     assert "--html report.html" in done.exception.remedy
 
 
-def test_a_distribution_rises_to_all_of_them() -> None:
+def test_distribution_plot_ends_at_100_percent() -> None:
     line = steps([3.0, 1.0, 2.0, 4.0])
     assert line[:3] == [(1.0, 0.0), (1.0, 25.0), (2.0, 25.0)]
     assert line[-1] == (4.0, 100.0)
@@ -253,7 +253,7 @@ def test_a_tone_is_a_dark_line_at_its_frequency(tmp_path: Path) -> None:
     assert picture(np.zeros(0, np.float32), 16000).wave.count("M") == 300
 
 
-def test_categories_are_those_of_the_verb(tmp_path: Path) -> None:
+def test_page_categories_match_the_command(tmp_path: Path) -> None:
     trials = [planned(1), replace(planned(2, "tell me a joke"), query_id="joke")]
     rows = Rows.of(*trials)
     for trial, category in zip(trials, (Category.CORRECT, Category.WRONG), strict=True):
@@ -267,7 +267,7 @@ def test_categories_are_those_of_the_verb(tmp_path: Path) -> None:
     assert f"Correct1 of 250.0 %{text.percent_interval(tuple(printed['interval']))}" in seen
 
 
-def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_verb(tmp_path: Path) -> None:
+def test_rater_disagreements_are_shown_with_clip_and_agreement(tmp_path: Path) -> None:
     trials = [planned(number) for number in (1, 2, 3)]
     rows = Rows.of(*trials)
     folder = tmp_path / "s"
@@ -294,7 +294,7 @@ def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_v
     assert case.count("<audio") == case.count("class=spectrogram") == case.count("class=sound") == 1
 
 
-def test_what_was_understood_is_that_of_the_verb(tmp_path: Path) -> None:
+def test_page_frames_match_the_understanding_command(tmp_path: Path) -> None:
     rows = asked_rows({"at_once": [GOOD], "second": [SLOT, GOOD], "never": [NOTHING, OTHER], "asleep": [ASLEEP]})
     folder = session(tmp_path / "s", rows)
     shown = page(folder, SoundPlacement.NONE)[1]
@@ -364,7 +364,7 @@ def test_a_raised_threshold_counts_as_if_the_lower_events_had_not_come(tmp_path:
     assert "if the threshold were raised" in page(session(tmp_path / "s", rows), SoundPlacement.NONE)[1]
 
 
-def test_conditions_that_are_numbers_stand_in_their_order() -> None:
+def test_numeric_conditions_are_sorted_by_value() -> None:
     assert in_order(["8", "1", "3", "1"]) == ("1", "3", "8")
     assert in_order(["quiet", "pink 2 dB", "pink 10 dB", "pink -4 dB"]) == (
         "quiet",

@@ -255,7 +255,7 @@ def test_counts_and_every_attempt(tmp_path: Path) -> None:
     }
 
 
-def test_what_nobody_knows_is_null() -> None:
+def test_unknown_understanding_is_null() -> None:
     rows = Rows.of(wanting(1, "set a timer", "timer", TIMER))
     rows.trial("timer", Outcome.NO_WAKE, latency_s=None)
     report = understood(rows)

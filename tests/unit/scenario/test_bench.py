@@ -195,7 +195,7 @@ def test_profiles_of_the_project_and_of_the_current_folder_are_found(
         load_profile("mime", beside=lonely)
 
 
-def test_what_is_wrong_with_a_profile_is_told_with_the_bench(folder: Path) -> None:
+def test_profile_errors_are_reported_with_bench_errors(folder: Path) -> None:
     (folder / "quiet.yaml").write_text(QUIET + "reports: [wakes]\n", encoding="utf-8")
     (folder / "bench.yaml").write_text(BENCH + "rom: x\n", encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
@@ -213,7 +213,7 @@ def test_a_file_of_another_kind_is_told_at_once(folder: Path) -> None:
         load_bench(folder / "quiet.yaml")
 
 
-def test_what_the_bench_has_not_is_a_problem_in_its_line(folder: Path, bench: Bench) -> None:
+def test_reference_to_missing_bench_item_is_reported_at_its_line(folder: Path, bench: Bench) -> None:
     text = SCENARIO.replace("device: assistant", "device: asistant").replace("door", "dor")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
@@ -278,7 +278,7 @@ def test_evidence_of_a_black_box_cannot_be_had(folder: Path, bench: Bench) -> No
         check_compatibility(load_scenario(folder / "scenario.yaml"), bench)
 
 
-def test_positions_are_more_than_one(folder: Path, bench: Bench) -> None:
+def test_positions_need_requires_several_loudspeakers(folder: Path, bench: Bench) -> None:
     text = SCENARIO[: SCENARIO.index("matrix:")].replace("transcripts", "positions")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     scenario = load_scenario(folder / "scenario.yaml")

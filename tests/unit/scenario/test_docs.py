@@ -176,12 +176,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_there_are_many() -> None:
+def test_enough_broken_examples_exist() -> None:
     assert len(FILES) >= 40
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_is_refused_with_place_and_remedy(name: str, folder: Path) -> None:
+def test_broken_file_is_refused_with_place_and_remedy(name: str, folder: Path) -> None:
     path = folder / f"{name}.yaml"
     wanted = expected(path)
     assert wanted

@@ -165,22 +165,20 @@ def test_what_is_injected_needs_no_loudspeaker(folder: Path, bench: Bench) -> No
         ("{id: a, kind: wake, route: injection}", "injects sound into 'box'"),
     ],
 )
-def test_what_the_bench_cannot_do_is_an_unmet_need_with_its_place(
-    trial: str, what: str, folder: Path, bench: Bench
-) -> None:
+def test_impossible_trial_is_an_unmet_need_with_its_line(trial: str, what: str, folder: Path, bench: Bench) -> None:
     with pytest.raises(UnmetNeed, match=what) as unmet:
         check_compatibility(written(folder, f"  - {trial}\n"), bench)
     assert unmet.value.place is not None
     assert unmet.value.place.line == 3
 
 
-def test_nobody_who_reports_wake_events_is_an_unmet_need(folder: Path) -> None:
+def test_wake_trial_needs_a_device_that_reports_wake_events(folder: Path) -> None:
     (folder / "box.yaml").write_text(BOX.replace("reports: [wake]\n", ""), encoding="utf-8")
     with pytest.raises(UnmetNeed, match="no device on the bench 'two' reports any"):
         check_compatibility(written(folder, "  - {id: a, kind: wake}\n"), load_bench(folder / "bench.yaml"))
 
 
-def test_slips_are_told_with_their_lines(folder: Path, bench: Bench) -> None:
+def test_mistakes_are_reported_with_their_lines(folder: Path, bench: Bench) -> None:
     trials = """\
   - {id: a, kind: wake, devices: [box, boxx]}
   - id: b

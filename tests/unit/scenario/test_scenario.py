@@ -278,13 +278,13 @@ def test_variables_may_name_others_in_any_order() -> None:
         ("  city: York\n  place: 'in ${ctiy}'", "s.yaml:3:10: no variable is called 'ctiy'. Did you mean 'city'?"),
     ],
 )
-def test_what_cannot_be_expanded_has_its_place(lines: str, problem: str) -> None:
+def test_unexpandable_variables_are_reported_with_their_place(lines: str, problem: str) -> None:
     _, findings = read(f"variables:\n{lines}\n")
     (error,) = findings.problems
     assert str(error).startswith(problem)
 
 
-def test_variables_that_double_end_early() -> None:
+def test_exponential_variable_expansion_is_stopped() -> None:
     lines = "\n".join(f"  v{number}: '${{v{number + 1}}}${{v{number + 1}}}'" for number in range(60))
     _, findings = read(f"variables:\n{lines}\n  v60: ha\n")
     assert "expands to" in str(findings.problems[0])

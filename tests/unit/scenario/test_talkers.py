@@ -79,7 +79,7 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
          "too exact for a person"),
     ],
 )  # fmt: skip
-def test_what_a_person_cannot_do_is_refused(tmp_path: Path, written: str, instead: str, refusal: str) -> None:
+def test_tasks_that_a_talker_cannot_do_are_refused(tmp_path: Path, written: str, instead: str, refusal: str) -> None:
     injecting = BENCH.replace("{driver: in_process}}}", "{driver: in_process, injection: true}}}")
     with pytest.raises(InputProblems, match=refusal):
         on_bench(tmp_path, PEOPLE.replace(written, instead), injecting if "injection" in instead else BENCH)

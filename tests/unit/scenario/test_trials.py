@@ -64,7 +64,7 @@ def test_values_of_state(tmp_path: Path, state: str, wanted: StateWanted) -> Non
         ("vh_board", '{wanted: x, question: "is it?"}', True),
     ],
 )
-def test_state_wants_a_device_that_tells_it_or_somebody_to_ask(
+def test_state_check_needs_a_reporting_device_or_an_operator(
     tmp_path: Path, profile: str, effect: str, met: bool
 ) -> None:
     scenario = written(tmp_path, effect)
@@ -158,7 +158,9 @@ def test_waits_in_equal_ratios(tmp_path: Path) -> None:
         ("kind: memory", "kind: query", FIRST - 1, "'follow_up' does not apply to trials of kind query"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(written: str, replaced: str, line: int, what: str, tmp_path: Path) -> None:
+def test_memory_trial_mistakes_are_reported_with_their_line(
+    written: str, replaced: str, line: int, what: str, tmp_path: Path
+) -> None:
     assert written in MEMORY + WAITS
     problems = memory_problems(tmp_path, (MEMORY + WAITS).replace(written, replaced))
     assert any(at == line and what in message for at, message in problems), problems
@@ -185,7 +187,7 @@ def test_the_probe_that_comes_with_the_harness_runs_in_the_virtual_lab(lab: Benc
     check_compatibility(load_scenario(SCENARIOS / "memory.yaml"), lab)
 
 
-def test_somebody_must_know_whether_the_prime_was_understood(tmp_path: Path, lab: Bench) -> None:
+def test_memory_probe_needs_evidence_that_the_prime_was_understood(tmp_path: Path, lab: Bench) -> None:
     probe = read_memory(tmp_path, MEMORY + WAITS.replace("forgets", "device: black_box\n    forgets"))
     check_compatibility(probe, lab)  # an operator may be there
     alone = replace(lab, operator=OperatorPresence.ABSENT)
@@ -195,7 +197,7 @@ def test_somebody_must_know_whether_the_prime_was_understood(tmp_path: Path, lab
     check_compatibility(replace(probe, trials=(replace(trial, evidence=Evidence.NONE),)), alone)
 
 
-def test_somebody_must_hear_when_the_answer_ends_and_know_what_it_was(
+def test_memory_probe_needs_a_microphone_and_reported_answers(
     tmp_path: Path, lab: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probe = read_memory(tmp_path, MEMORY + WAITS)
@@ -254,7 +256,7 @@ def problems(folder: Path, text: str) -> list[str]:
         ),
     ],
 )
-def test_what_is_expected(tmp_path: Path, written: str, expected: ExpectedFrame) -> None:
+def test_expected_frame_is_read(tmp_path: Path, written: str, expected: ExpectedFrame) -> None:
     (trial,) = one(tmp_path, written).trials
     assert (trial.id, trial.kind, trial.expects) == ("hotel", TrialKind.UNDERSTAND, expected)
 
@@ -281,12 +283,12 @@ def test_what_is_expected(tmp_path: Path, written: str, expected: ExpectedFrame)
         (f"{ASKED} expects: {{intents: [a], slots: {{city: '${{land}}'}}}}}}", "no variable is called 'land'"),
     ],
 )
-def test_what_does_not_belong_together_is_refused_with_its_line(tmp_path: Path, trial: str, said: str) -> None:
+def test_contradictory_trial_keys_are_refused_with_their_line(tmp_path: Path, trial: str, said: str) -> None:
     (problem,) = problems(tmp_path, f"trials:\n  - {trial}\n")
     assert problem.startswith(f"5: {said}")
 
 
-def test_a_rule_of_the_defaults_that_does_not_fit_is_refused_where_it_stands(tmp_path: Path) -> None:
+def test_inapplicable_default_rule_is_refused_at_its_trial(tmp_path: Path) -> None:
     others = "  - {query: bye}\n  - {id: b, query: bye, reprompt: {until: recognised}}\n"
     assert problems(tmp_path, f"defaults: {{reprompt: {{until: understood}}}}\n{TRIALS}{others}") == [
         "4: the trial 'bye' (kind query) has no `expects`, so `until: understood` cannot apply"
@@ -380,7 +382,7 @@ def test_a_position_does_not_multiply_what_is_injected(tmp_path: Path) -> None:
         (", evidence: device, reprompt: {until: recognised}", True, "but 'dut' reports no transcript"),
     ],
 )
-def test_that_somebody_can_tell_is_known_before_anything_is_played(
+def test_missing_understanding_evidence_is_refused_before_playback(
     tmp_path: Path, more: str, told: bool, said: str
 ) -> None:
     with pytest.raises(UnmetNeed) as caught:
@@ -390,12 +392,12 @@ def test_that_somebody_can_tell_is_known_before_anything_is_played(
     assert (Path(caught.value.place.file).name, caught.value.place.line) == ("frames.yaml", 5)
 
 
-def test_an_operator_may_say_it(tmp_path: Path) -> None:
+def test_operator_evidence_is_used_on_an_attended_bench(tmp_path: Path) -> None:
     attended_bench = replace(mute(told=False), operator=OperatorPresence.AUTO)
     assert planned(one(tmp_path, "{intents: [book]}"), attended_bench).evidence is Evidence.OPERATOR
 
 
-def test_intents_as_a_need(tmp_path: Path) -> None:
+def test_intents_need_requires_a_reporting_device(tmp_path: Path) -> None:
     scenario = read(tmp_path, "needs: [intents]\ntrials: [{query: hotel}]\n")
     check_compatibility(scenario, mute())
     assert scenario.needs == (Need.INTENTS,)

@@ -13,7 +13,7 @@ END = SpeechEnded("mic", Stamp(102.0))
 UNHEARD = Intent("shelf_link", Stamp(102.1), "")
 
 
-def test_a_device_by_air_is_to_be_idle_first_but_not_for_ever() -> None:
+def test_busy_device_delays_a_trial_by_air_only_so_long() -> None:
     seen = BenchState()
     seen.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
     play = Play(BY_AIR, seen=seen)
@@ -42,7 +42,7 @@ def test_a_device_by_air_is_to_be_idle_first_but_not_for_ever() -> None:
         (DeviceState.THINKING, [END], 130.0, "reports that it is thinking"),
     ],
 )
-def test_a_state_that_nothing_ends_is_bounded_by_what_is_heard(
+def test_stuck_busy_state_is_limited_by_silence(
     state: DeviceState, evidence: list[Observation], starts_s: float, reason: str
 ) -> None:
     seen = BenchState()

@@ -245,7 +245,7 @@ def test_a_decision_that_a_killed_run_did_not_write_is_written_first() -> None:
     assert kinds.index(DecisionReached) < kinds.index(TrialStarted)
 
 
-def test_a_black_box_is_the_operators_to_judge() -> None:
+def test_operator_judges_a_black_box() -> None:
     with house(2, profile=None, attended=lambda: True).running() as run:
         for count in (1, 2):
             run.until(lambda count=count: len(run.log.of(OperatorAsked)) == count)
@@ -423,7 +423,7 @@ def test_without_an_answer_to_the_prime_there_is_no_follow_up() -> None:
     assert {point.shown for point in points(run)} == {None}
 
 
-def test_a_pair_that_an_end_of_the_engine_parted_is_primed_again() -> None:
+def test_follow_up_separated_from_its_prime_is_primed_again() -> None:
     with probing(2.0, 2.2).running() as run:
         prime, follow_up = run.trials[0].id, run.trials[1].id
         run.until(lambda: (prime, 1) in outcomes(run))
@@ -547,7 +547,7 @@ def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
     assert run.log.of(Paused)[0].reason.startswith("disk full")
 
 
-def test_what_had_to_wait_is_written_once_although_the_disk_is_full_again_at_once() -> None:
+def test_delayed_rows_are_written_once_when_the_disk_refills() -> None:
     full, rooms = threads.event(), deque[bool]()
     with house(1, lambda: not full.is_set() and (not rooms or rooms.popleft()), speed=10.0).running() as run:
         run.until(lambda: len(run.log.of(AttemptStarted)) == 1)

@@ -164,7 +164,7 @@ def test_by_air_the_microphone_is_cut_when_the_sound_after_the_event_is_there() 
     assert not table.clips.pending
 
 
-def test_at_the_end_of_a_run_what_there_is_is_kept() -> None:
+def test_end_of_run_saves_the_available_sound_of_a_clip() -> None:
     table = Table(BY_AIR, kind=TrialKind.AMBIENT)
     table.plays("speaker", "a", 0.1, 30.0)
     table.clock.at_s = 1004.0
@@ -182,7 +182,7 @@ def test_a_stimulus_that_was_cut_ends_there() -> None:
     assert clip.duration_s == pytest.approx(6.0)
 
 
-def test_what_cannot_be_had_is_said() -> None:
+def test_unavailable_clip_is_reported() -> None:
     gone = Table(BY_AIR, kind=TrialKind.AMBIENT)
     gone.plays("speaker", "a", 0.1)
     gone.wakes("shelf_link", 200.0)
@@ -195,7 +195,7 @@ def test_what_cannot_be_had_is_said() -> None:
     assert whys == [str(DeviceError("that is long gone")), str(LogFull("no space left on the device"))]
 
 
-def test_strangers_and_events_before_any_listening_trial_want_none() -> None:
+def test_unknown_sources_and_early_events_get_no_clip() -> None:
     table = Table(WIRED, kind=TrialKind.AMBIENT)
     table.wakes("wired", 1000.0, 0.0)
     table.plays("wired", "a", 0.1, audio_s=0.0)

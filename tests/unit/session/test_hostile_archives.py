@@ -262,7 +262,7 @@ def _began_with(name: str) -> SessionStarted:
 
 
 @pytest.mark.parametrize("name", ["/proc/kmsg", "../elsewhere", "inputs/out", "a\0b"])
-def test_a_session_begins_with_no_file_of_another_place(name: str, tmp_path: Path) -> None:
+def test_session_input_outside_its_folder_is_damage(name: str, tmp_path: Path) -> None:
     """Reading /proc/kmsg never ends, and a hash would tell whether a file of this host is a known one."""
     (tmp_path / "elsewhere").touch()
     (folder := tmp_path / "s").mkdir()

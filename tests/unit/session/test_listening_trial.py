@@ -111,7 +111,7 @@ def test_wake_events_are_credited_to_the_attempt_under_way_and_to_no_other() -> 
         ),
     ],
 )
-def test_what_interrupts_an_attempt_and_that_it_is_repeated(what: Observation, cause: str) -> None:
+def test_interrupted_attempt_names_its_cause_and_is_repeated(what: Observation, cause: str) -> None:
     play = Play(BY_AIR, WIRED)
     play.starts("speaker")
     play.starts("wired", 0.0)
@@ -156,7 +156,7 @@ def test_each_source_of_a_device_shows_that_it_woke_and_any_lost_one_interrupts(
     assert lost.machine.phase is Phase.PLAYING
 
 
-def test_what_happens_to_others_interrupts_nothing() -> None:
+def test_events_of_other_devices_interrupt_nothing() -> None:
     play = Play(WIRED)
     play.starts("wired", 0.0)
     play.feed(LinkLost("mic", play.at(), "unplugged"))
@@ -198,7 +198,7 @@ def test_too_many_interruptions_give_the_trial_up() -> None:
     assert play.ended.cause.startswith("too_many_interruptions")
 
 
-def test_by_air_the_refractory_time_after_a_wake_event_is_waited_for_and_over_a_wire_it_is_not() -> None:
+def test_refractory_time_is_awaited_by_air_and_not_by_wire() -> None:
     seen = BenchState()
     for source in ("shelf_link", "wired"):
         seen.see(Wake(source, Stamp(99.5), "alexa"))
@@ -265,7 +265,7 @@ def test_a_command_by_air_waits_for_what_the_device_heard() -> None:
     assert (row.recognition, row.evidence) == (Recognition.UNKNOWN, EvidenceSource.DEVICE)
 
 
-def test_the_microphones_word_on_when_it_sounded_counts() -> None:
+def test_microphone_time_of_the_sound_decides_the_window() -> None:
     play = Play(BY_AIR, settings=WakeSettings(window_after_s=4.0))
     play.starts("speaker")
     play.feed(StimulusHeard("mic", Stamp(play.now_s + 0.4), play.play_id, 0.9))
@@ -277,7 +277,7 @@ def test_the_microphones_word_on_when_it_sounded_counts() -> None:
     assert play.verdict is not None
 
 
-def test_an_earlier_run_of_the_engine_counts_on() -> None:
+def test_attempt_numbers_continue_from_an_earlier_run() -> None:
     before = AttemptFinished(
         "call.r1", 1, 1, Outcome.INTERRUPTED, Recognition.UNKNOWN, EvidenceSource.NONE, cause="engine_ended: killed"
     )
@@ -459,7 +459,7 @@ def test_a_probe_plays_a_recording() -> None:
     assert first.reference == known(first.listening).phrase != "", "what is said in it"
 
 
-def test_without_a_declaration_there_are_none() -> None:
+def test_probes_are_planned_only_when_declared() -> None:
     bare = replace(soak(3), ambient=replace(soak(3).ambient, probe=None))  # type: ignore[type-var]
     assert kinds(plan(scenario(trials=(bare,)), bench())) == "sss"
 
@@ -565,7 +565,7 @@ def test_an_interrupted_probe_is_no_miss() -> None:
 
 
 @pytest.mark.parametrize("kind", [TrialKind.WAKE, TrialKind.AMBIENT])
-def test_other_trials_need_nobody_to_wake(kind: TrialKind) -> None:
+def test_ordinary_trials_count_without_a_wake_event(kind: TrialKind) -> None:
     play = Play(BY_AIR, kind=kind)
     by_air(play, wakes=False)
     play.wait(2.0)

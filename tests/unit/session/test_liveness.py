@@ -79,7 +79,7 @@ def test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful() -> None:
         (SpeechStarted("mic", AT, -30.0), False),
     ],
 )
-def test_what_is_a_sign_of_life(sign: Observation, alive: bool) -> None:
+def test_signs_of_life_clear_a_doubtful_device(sign: Observation, alive: bool) -> None:
     life, _ = lived((WOKE,), (), (sign,), ())
     assert bool(life.doubtful(3)) is not alive
 
@@ -204,7 +204,7 @@ def test_a_resumed_run_knows_what_the_device_reacted_to() -> None:
     assert any("responds, so the 1 trial that it missed" in row.text for row in run.log.of(NoteWritten))
 
 
-def test_what_it_reacted_to_is_said_again_and_a_heartbeat_is_no_reaction() -> None:
+def test_life_check_repeats_the_last_sound_that_caused_a_reaction() -> None:
     heard = ListeningProved("dut_link", AT, Proof.HEARTBEAT)
     assert lived((heard,), ())[0].check("dut", 1) is None
     life, trial = lived((WOKE,), ())
@@ -273,7 +273,7 @@ def test_a_deaf_moment_of_a_living_device_counts_as_it_is() -> None:
     assert run.log.of(Paused) == []
 
 
-def test_with_nobody_there_the_device_is_asked_again_and_the_run_goes_on_by_itself() -> None:
+def test_unattended_run_resumes_when_the_device_is_back() -> None:
     with house(6, life_check_after=2, speed=100.0).running() as run:
         kill_after(run, 1)
         run.until(lambda: run.log.of(Paused))
@@ -284,7 +284,7 @@ def test_with_nobody_there_the_device_is_asked_again_and_the_run_goes_on_by_itse
     assert set(last.values()) == {Outcome.RESPONDED}
 
 
-def test_with_nobody_there_the_run_ends_and_can_be_resumed() -> None:
+def test_unattended_run_stops_when_the_device_stays_dead() -> None:
     with house(3, life_check_after=2, speed=400.0).running() as run:
         kill_after(run, 1)
     assert run.reason is EndReason.STOPPED
@@ -293,7 +293,7 @@ def test_with_nobody_there_the_run_ends_and_can_be_resumed() -> None:
     assert any("repeating what" in row.text for row in run.log.of(NoteWritten))
 
 
-def test_a_run_is_finished_only_when_its_last_trials_are_proven_so_that_leaving_changes_no_result() -> None:
+def test_run_finishes_only_after_its_last_trials_are_proven() -> None:
     lingering = threads.event()
     attended = lambda: not lingering.is_set()  # noqa: E731
     with house(3, life_check_after=3, attended=attended, linger=attended).running() as run:

@@ -44,7 +44,7 @@ def test_an_attempt_counts_if_the_device_woke_to_the_opening_and_only_then(wakes
 
 
 @pytest.mark.parametrize("wakes_s", [(), (5.8,), (3.0, 5.8)])
-def test_it_is_repeated_if_the_device_missed_the_opening(wakes_s: tuple[float, ...]) -> None:
+def test_attempt_is_repeated_when_the_opening_is_missed(wakes_s: tuple[float, ...]) -> None:
     play = opened(*wakes_s)
     (row,) = play.attempts
     assert row.outcome is Outcome.INTERRUPTED

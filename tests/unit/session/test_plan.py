@@ -85,7 +85,7 @@ def test_labels_that_look_alike_get_ids_of_their_own() -> None:
     assert [trial.id for trial in plan(scenario(1, matrix=alike), bench())] == ["t00.v-ann_1.r1", "t00.v-ann_1.r1~2"]
 
 
-def test_the_voice_of_the_matrix_goes_before_the_trials_the_querys_and_the_defaults() -> None:
+def test_matrix_voice_overrides_trial_query_and_default_voices() -> None:
     query = replace(scenario(1).queries[0], voice=VoiceSpec(name="query"))
     template = TrialTemplate("a", "q0", voice=VoiceSpec(name="trial"))
     defaults = Defaults(voice=VoiceSpec(name="defaults"))
@@ -102,7 +102,7 @@ def test_the_voice_of_the_matrix_goes_before_the_trials_the_querys_and_the_defau
     assert names == ["ann", "trial", "query", "defaults"]
 
 
-def test_what_the_profile_adds() -> None:
+def test_profile_supplies_language_context_wait_and_closing_words() -> None:
     profile = replace(PROFILE, language="de-DE", context_wait_s=30.0, close_dialogue_say="stop")
     (made,) = plan(scenario(1), bench(profile))
     assert made.recipe.voice.language == made.recognised.language == "de-DE"

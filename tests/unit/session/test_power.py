@@ -193,7 +193,7 @@ def test_a_switch_that_does_not_answer_ends_the_trial_with_the_power_on() -> Non
     assert run.log.of(TrialFinished)[0].cause.startswith("not_set_up: dut: switch its power off: no answer")
 
 
-def test_what_a_killed_run_left_off_is_known() -> None:
+def test_resume_knows_devices_left_without_power() -> None:
     run, _ = powered(1)
     run.log.append(PowerSwitched("dut", False, "before t00.r1"))
     assert Resumption.of(run.log.entries()).unpowered == {"dut"}

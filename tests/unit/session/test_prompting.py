@@ -199,7 +199,7 @@ def test_a_trial_that_nobody_says_is_skipped_and_does_not_count() -> None:
     assert not run.log.of(StimulusSpoken)
 
 
-def test_what_was_misread_is_repeated_and_does_not_count() -> None:
+def test_misread_prompt_is_repeated_and_does_not_count() -> None:
     run, person = spoken(by_ann(1))
     with run.running():
         run.until(lambda: run.log.of(StimulusSpoken))

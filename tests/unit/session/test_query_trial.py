@@ -374,7 +374,7 @@ def test_the_operator_is_asked_about_a_black_box(
     assert len(rehearsal.of(OperatorAsked)) == 1
 
 
-def test_nobody_there_and_nobody_answering_are_inconclusive() -> None:
+def test_missing_or_silent_operator_is_inconclusive() -> None:
     black_box = {"evidence": Evidence.OPERATOR, "connection": "", "reports": ()}
     alone = rehearse(speech(3, 4), changes=black_box)
     assert (alone.rows()[0].outcome, alone.rows()[0].cause) == (Outcome.INCONCLUSIVE, "nobody_to_ask")
@@ -517,9 +517,7 @@ SPEAKS: Later = (4.0, Status("dut_link", Stamp(4.0), DeviceState.SPEAKING))
         ([SPEAKS, *speech(4.1, 5.5)], 5.5),  # Home Assistant reports no end with wyoming-satellite 1.0
     ],
 )
-def test_a_state_that_nothing_ends_holds_a_query_up_for_a_context_wait_of_quiet(
-    evidence: list[Later], ends_s: float
-) -> None:
+def test_stuck_thinking_state_delays_a_query_only_until_quiet(evidence: list[Later], ends_s: float) -> None:
     thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
     rehearsal = rehearse([wake(), says(WRONG), thinks, *evidence], GOOD)
     assert outcomes(rehearsal)[-1] == (2, "responded")

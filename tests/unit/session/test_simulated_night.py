@@ -38,7 +38,7 @@ PAIRS = [(scenario, next(bench for bench in BENCHES if fits(scenario, bench))) f
 
 
 @pytest.mark.parametrize(("scenario", "bench"), PAIRS, ids=lambda path: path.stem)
-def test_what_ships_is_played_to_its_end_and_a_good_device_misses_nothing(scenario: Path, bench: Path) -> None:
+def test_shipped_scenarios_run_to_their_end_with_a_good_device(scenario: Path, bench: Path) -> None:
     played = night(ROOT / scenario, ROOT / bench)
     assert played.finished is EndReason.COMPLETED
     assert played.totals.finished == played.totals.planned > 0

@@ -100,7 +100,7 @@ def test_an_utterance_with_a_short_pause_is_one_with_its_end() -> None:
         (Room([began(101.0)]), "longer than 3 s"),
     ],
 )
-def test_what_cannot_be_kept_is_asked_for_again(room: Room, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_utterance_is_requested_again(room: Room, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.session.talker.LONGEST_S", 3.0)
     with pytest.raises(Unusable, match=why):
         heard(room, 2.0)

@@ -115,14 +115,18 @@ MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
 
 
 @pytest.mark.parametrize(("after", "attempts", "verdict"), [row[1:] for row in VOICE], ids=[row[0] for row in VOICE])
-def test_of_a_device_with_a_voice(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
+def test_outcomes_of_a_device_with_a_voice(
+    after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str
+) -> None:
     rehearsal = rehearse(*after)
     assert outcomes(rehearsal) == attempts
     assert rehearsal.verdict.outcome.value == verdict
 
 
 @pytest.mark.parametrize(("after", "attempts", "verdict"), [row[1:] for row in MUTE], ids=[row[0] for row in MUTE])
-def test_of_a_device_without_a_voice(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
+def test_outcomes_of_a_device_without_a_voice(
+    after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str
+) -> None:
     rehearsal = rehearse(*after, voice=False)
     assert outcomes(rehearsal) == attempts
     assert rehearsal.verdict.outcome.value == verdict
@@ -147,7 +151,7 @@ def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:
     assert frame(late, 1).intents == ("greet", "set_timer")
 
 
-def test_a_word_that_comes_before_the_next_query_is_said_belongs_to_the_attempt_before() -> None:
+def test_intent_before_the_next_query_belongs_to_the_previous_attempt() -> None:
     # Nothing came after the first attempt; its word comes while the lead-in of the second one plays.
     begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
     rehearsal = rehearse([wake(), tells("greet#set_timer", TEN, at=begins_s + 0.6)], [], voice=False)
@@ -158,13 +162,13 @@ def test_a_word_that_comes_before_the_next_query_is_said_belongs_to_the_attempt_
     assert (rehearsal.verdict.outcome, rehearsal.verdict.deciding_attempt) == (Outcome.UNDERSTOOD, 1)
 
 
-def test_a_word_of_an_earlier_trial_is_of_no_attempt() -> None:
+def test_intent_from_an_earlier_trial_belongs_to_no_attempt() -> None:
     stale: Later = (0.1, Intent("dut_link", Stamp(-3.0, 0.01), "greet#set_timer", (TEN,)))
     rehearsal = rehearse([stale, wake(), WRONG], voice=False, changes={"reprompt": RepromptRule(max_attempts=1)})
     assert frame(rehearsal, 1).right is False
 
 
-def test_what_was_understood_is_in_the_row() -> None:
+def test_understood_frame_is_stored_in_the_row() -> None:
     row = rehearse([wake(), says("hello ten minutes", 2.3), WRONG, *ANSWER], [RIGHT, *ANSWER]).standing()[1]
     slots = (Slot("duration", "two minutes"),)
     assert row.understood == UnderstandingResult(("greet", "set_timer"), slots, True, False, EvidenceSource.DEVICE)
@@ -181,7 +185,7 @@ def test_what_was_understood_is_in_the_row() -> None:
     assert rehearse([tells(""), *ANSWER], [RIGHT, *ANSWER]).standing()[1].cause == "nothing_understood"
 
 
-def test_words_that_are_right_do_not_end_it_and_wrong_ones_do_not_prolong_it() -> None:
+def test_transcripts_do_not_decide_an_understand_trial() -> None:
     good, bad = says("what time is it"), says("what dime is it")
     assert outcomes(rehearse([good, WRONG, *ANSWER], [bad, RIGHT, *ANSWER])) == [(1, "misheard"), (2, "responded")]
 
@@ -220,7 +224,7 @@ def test_without_evidence_the_operator_is_asked_about_the_frame(says: Any, outco
     assert (frame(rehearsal, 1).source, frame(rehearsal, 1).intents) == (source, None)
 
 
-def test_of_a_board_that_tells_and_says_nothing_the_operator_is_asked_at_once() -> None:
+def test_operator_is_asked_at_once_about_a_silent_board() -> None:
     changes = {"evidence": Evidence.OPERATOR, "reports": ()}
     rehearsal = rehearse([], voice=False, attended=True, operator=yes_or_no(True), changes=changes)
     assert outcomes(rehearsal) == [(1, "understood")]
@@ -265,7 +269,7 @@ def over_the_wire(*observations: Observation, feeding_s: float) -> Attempt:
 
 
 @pytest.mark.parametrize(("place_s", "mine"), [(-0.5, False), (0.8, False), (1.2, True), (2.2, True)])
-def test_over_a_wire_the_place_in_the_sound_says_whose_a_word_is(place_s: float, mine: bool) -> None:
+def test_audio_position_assigns_an_intent_to_its_attempt(place_s: float, mine: bool) -> None:
     # 2.5 s of sound in 0.25 s: by the host's clock all of this came before the query begins at 1.0 s.
     woke = Wake("dut_link", Stamp(100.08), audio_s=40.8)
     word = Intent("dut_link", Stamp(100.2), "greet", audio_s=40.0 + place_s)
@@ -280,7 +284,7 @@ def test_over_a_wire_times_go_by_how_fast_the_sound_was_given() -> None:
     assert delay.value_s == pytest.approx(0.1), "of the audio, not of the host's clock"
 
 
-def test_a_word_within_the_next_query_is_of_the_attempt_that_has_none_yet() -> None:
+def test_intent_during_the_next_query_belongs_to_the_unanswered_attempt() -> None:
     begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
     no_wakes = {"reports": (ObservationKind.INTENT,)}
     late = tells("greet#set_timer", TEN, at=begins_s + 1.5)
@@ -307,7 +311,7 @@ AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at=2.2), *speech(2.3, 4.0)]
         ([wake(), idles(5.0)], AFTER_THE_NEXT, RIGHT_SECOND),  # it was done with the first: a wake event was lost
     ],
 )
-def test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before(
+def test_device_without_a_new_wake_belongs_to_the_previous_attempt(
     first: list[Later], then: list[Later], attempts: list[tuple[int, str]]
 ) -> None:
     rehearsal = rehearse(first, then)
@@ -387,7 +391,7 @@ def test_a_device_that_tells_no_state_is_not_waited_for() -> None:
     assert ends_after_query_s(look(STATE, GOOD, reports=WITH_STATE[:2])) < 5.0
 
 
-def test_nobody_looks_at_what_a_misheard_query_brings_about() -> None:
+def test_effects_of_a_misheard_query_are_not_checked() -> None:
     rehearsal = look(BOTH, BAD, BAD, BAD, attended=True)
     assert rehearsal.verdict.outcome is Outcome.MISHEARD
     assert not questions(rehearsal)
@@ -405,7 +409,9 @@ def test_nobody_looks_at_what_a_misheard_query_brings_about() -> None:
         (STATE, GOOD, True, False),
     ],
 )
-def test_who_is_asked(check: EffectCheck, after: list[Later], attended: bool, asked: bool) -> None:
+def test_operator_is_asked_about_effects_only_when_needed(
+    check: EffectCheck, after: list[Later], attended: bool, asked: bool
+) -> None:
     question_rows = questions(look(check, after, attended=attended))
     assert question_rows == ([OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)] if asked else [])
 
@@ -444,7 +450,7 @@ def test_the_answer_leads_on_and_the_dialogue_is_closed_only_then() -> None:
     assert closed_s == pytest.approx(asked_s + 2.0)
 
 
-def test_what_the_device_tells_meanwhile_answers_the_question() -> None:
+def test_device_report_answers_the_pending_effect_question() -> None:
     rehearsal = Looking(machine(replace(BOTH, within_s=3.0), True), GOOD)
     rehearsal.then = lambda trial, now_s: trial.feed(StateTold("dut_link", Stamp(now_s), "timer", "10 minutes"), now_s)
     rehearsal.run()
@@ -478,7 +484,7 @@ def test_a_stop_while_somebody_looks_keeps_the_verdict(phase: Phase, word: State
     assert not isinstance(rehearsal.actions[-1][1], TrialFinished)
 
 
-def test_a_lost_link_ends_the_look() -> None:
+def test_lost_link_ends_the_effect_check() -> None:
     rehearsal = look(STATE, [*GOOD, *loses("dut_link", 6.2, 30.0)])
     assert rehearsal.verdict.outcome is Outcome.RESPONDED
     assert ends_after_query_s(rehearsal) < STATE.within_s

@@ -78,7 +78,7 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
         (SessionFinished(EndReason.STOPPED), "END stopped; it can be resumed"),
     ],
 )  # fmt: skip
-def test_lines(record: Record, line: str) -> None:
+def test_record_is_worded_as_one_line(record: Record, line: str) -> None:
     assert RowWriter().line(record) == line
 
 
@@ -186,7 +186,7 @@ def test_long_names_stay_different(ids: list[str]) -> None:
 
 @example(ids=["1", "1", "11", "1a"], width=1)
 @given(st.lists(st.text("abc.-1", min_size=1, max_size=30), max_size=8), st.integers(1, 24))
-def test_never_longer_than_asked_nor_empty(ids: list[str], width: int) -> None:
+def test_short_names_are_never_too_long_or_empty(ids: list[str], width: int) -> None:
     shown = short_names(ids, width)
     assert len(shown) == len(ids)
     assert all(1 <= len(name) <= width for name in shown)
@@ -252,11 +252,11 @@ def test_words_that_decide_have_their_totals_too() -> None:
         (UnderstandingResult(right=False, intents_right=None, source=EvidenceSource.OPERATOR), "not understood"),
     ],
 )  # fmt: skip
-def test_wording(understood: UnderstandingResult | None, said: str) -> None:
+def test_frame_is_described_in_words(understood: UnderstandingResult | None, said: str) -> None:
     assert summary.frame_in_words(progress_of(one(understood)).trials[0]) == said
 
 
-def test_what_nobody_knows_is_said_beside_the_shares() -> None:
+def test_unknown_frames_are_stated_beside_the_shares() -> None:
     lines = list(summary.understood_lines(progress_of(one(UnderstandingResult(), Outcome.NO_WAKE)).totals.understood))
     assert lines[0] == "understood           0 of 1 = 0.00 % (95 % interval 0.00–79.3 %)"
     unknown = progress_of(one(UnderstandingResult(), Outcome.RESPONDED)).totals.understood

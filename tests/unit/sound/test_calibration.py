@@ -261,7 +261,7 @@ def test_noise_that_other_loudspeakers_cannot_play_is_refused(tmp_path: Path, no
     assert what in str(refused.value)
 
 
-def test_a_calibration_counts_for_the_gain_and_the_equaliser_that_it_was_measured_with(tmp_path: Path) -> None:
+def test_calibration_applies_only_to_its_gain_and_equaliser(tmp_path: Path) -> None:
     def speaker(options: str) -> Equipment:
         path = tmp_path / "room.yaml"
         device = f"devices: {{unit: {{profile: {DEVICE}}}}}"
@@ -326,7 +326,7 @@ def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, asked: str, monkeypatc
 
 
 @pytest.mark.parametrize("option", ["--meter-reading", "--level-dbfs", "--max-spl"])
-def test_what_is_not_a_number_is_refused_before_anything_is_played(tmp_path: Path, option: str) -> None:
+def test_non_numeric_reading_is_refused_before_playback(tmp_path: Path, option: str) -> None:
     done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", option, "nan"])
     assert done.exit_code == 2
     assert "is not a number" in done.output
@@ -352,7 +352,7 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, old: str, new: 
     assert all("near.calibration.yaml:" in str(problem.place) for problem in refused.value.problems)
 
 
-def test_hostile_places_are_text(tmp_path: Path) -> None:
+def test_calibration_place_is_stored_as_plain_text(tmp_path: Path) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--at", 'a "b": {c} \\ # d')
     assert read_calibration(tmp_path / "near.calibration.yaml").at == 'a "b": {c} \\ # d'
 

@@ -48,7 +48,7 @@ def test_sound_of_just_before_its_return_was_told_can_be_cut() -> None:
     assert backs[0].at_s < told_s - 0.2
 
 
-def test_what_came_while_buffers_filled_or_before_a_loss_has_no_time() -> None:
+def test_sound_before_times_settle_or_a_loss_cannot_be_cut() -> None:
     ring, backs = RingBuffer(10.0), list[Stamp]()
     recorded(ring, backs, {20: OVERFLOW})
     with pytest.raises(SoundError, match="does not contain the sound"):
@@ -68,7 +68,7 @@ def test_blocks_come_in_order_and_once() -> None:
     assert places == [(epoch, n) for epoch in (1, 2) for n in range(10, 50)]
 
 
-def test_a_stream_that_fails_while_it_returns_was_not_back() -> None:
+def test_stream_that_fails_while_reopening_is_not_reported_back() -> None:
     faults: list[str] = []
     capture = Capture("mic", "virtual_lab", on_block=lambda _: None, on_fault=lambda _, fault: faults.append(fault))
     capture.opened(Packet(PacketKind.OPENED), False)
@@ -102,7 +102,7 @@ def test_torn_bytes_become_the_same_packets(packets: list[Packet], cuts: list[in
     assert decoded_packets == packets
 
 
-def test_bytes_of_somebody_else_are_refused() -> None:
+def test_foreign_bytes_are_refused() -> None:
     with pytest.raises(ValueError):
         PacketReader().feed(b"\xff" * 100)
 
@@ -243,7 +243,7 @@ def test_a_drifting_recording_is_cut_by_the_times_of_its_blocks() -> None:
     assert len(sound.samples) == pytest.approx(25.0 / (1 + 100e-6) * RING_RATE_HZ, abs=2)
 
 
-def test_what_is_too_old_is_refused() -> None:
+def test_cut_of_expired_sound_is_refused() -> None:
     ring = filled(300, seconds=1.0)
     with pytest.raises(SoundError, match="does not contain the sound"):
         ring.cut(100.5, 101.0, wait_s=0.0)
@@ -291,7 +291,7 @@ def test_a_cut_waits_for_samples_that_are_to_come() -> None:
     assert len(sound.samples) == round(0.6 * RING_RATE_HZ)
 
 
-def test_a_cut_of_what_never_comes_ends_in_time() -> None:
+def test_cut_of_missing_sound_times_out() -> None:
     begun_s = time.monotonic()
     with pytest.raises(SoundError, match="has not arrived"):
         filled(50).cut(100.4, 200.0, wait_s=0.1)
@@ -300,7 +300,7 @@ def test_a_cut_of_what_never_comes_ends_in_time() -> None:
     assert time.monotonic() - begun_s < 10
 
 
-def test_nothing_is_no_clip_and_what_was_cleared_is_gone() -> None:
+def test_empty_cut_is_refused_and_cleared_sound_is_gone() -> None:
     ring = filled(50)
     with pytest.raises(SoundError, match="cannot have a length"):
         ring.cut(100.2, 100.2)

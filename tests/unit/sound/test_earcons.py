@@ -156,7 +156,7 @@ def test_a_chime_is_a_report_and_never_the_beginning_of_the_response() -> None:
 
 
 @pytest.mark.parametrize(("level_db", "count"), [(-45, 0), (-6, 1)])
-def test_what_faintly_rings_where_the_own_voice_was_removed_is_no_chime(level_db: int, count: int) -> None:
+def test_faint_chime_under_removed_playback_is_ignored(level_db: int, count: int) -> None:
     known = earcon()
     samples = np.pad(known.samples * np.float32(10 ** (level_db / 20)), (HZ, 2 * HZ))
     filtered = ChimeFilter((known,))
@@ -216,7 +216,7 @@ def test_a_chime_is_cut_stored_and_read_again(tmp_path: Path) -> None:
         (np.clip(scene(3.0, (1.0, 20 * two_tones())), -1, 1), "clipped"),
     ],
 )
-def test_what_is_no_chime_is_refused(samples: Mono, what: str) -> None:
+def test_sound_without_a_usable_chime_is_refused(samples: Mono, what: str) -> None:
     with pytest.raises(InputError, match=what):
         cut_chime(Waveform(samples, 48000))
 

@@ -22,12 +22,12 @@ def found(*parts: tuple[int, float, bool]) -> list[Found]:
 
 
 @pytest.mark.parametrize("rest", [1, 3, 5])
-def test_a_rest_of_sound_is_no_speech_however_long_the_detector_holds_its_word(rest: int) -> None:
+def test_noise_residue_is_not_speech_despite_a_slow_detector(rest: int) -> None:
     assert found((rest, VOICE, True), (10, QUIET, True)) == []
 
 
 @pytest.mark.parametrize("rest", [1, 3, 5])
-def test_a_rest_of_an_earcon_is_no_speech_whatever_the_detector_says_of_the_tone(rest: int) -> None:
+def test_chime_residue_is_not_speech_whatever_the_detector_reports(rest: int) -> None:
     """A tone that the detector takes for speech, a pause, and 10 to 50 ms of broad sound: its decay, cut by a gap."""
     seen = found((25, TONE, True), (6, QUIET, True), (rest, VOICE, True))
     assert [type(event) for event in seen] == [ToneHeard]
@@ -42,5 +42,5 @@ def test_a_short_word_after_an_earcon_is_speech() -> None:
 
 
 @pytest.mark.parametrize(("frames", "speech"), [(5, False), (6, True)])
-def test_less_than_the_least_speech_is_none(frames: int, speech: bool) -> None:
+def test_sound_below_the_minimum_length_is_not_speech(frames: int, speech: bool) -> None:
     assert any(isinstance(event, Began) for event in found((frames, VOICE, True))) is speech

@@ -47,7 +47,7 @@ def test_a_response_is_measured_and_levelled() -> None:
     assert np.ptp(flat[measured]) < 1.5
 
 
-def test_the_limits_hold_and_what_is_not_heard_stays_as_it_is() -> None:
+def test_equaliser_gains_are_limited_and_unheard_bands_unchanged() -> None:
     measured = np.zeros(len(CENTRES_HZ))
     measured[3], measured[4], measured[5] = -30, 30, np.nan
     gains = [gain for _, gain in parse(inverse(measured))]
@@ -68,7 +68,7 @@ def test_band_levels_add_up_to_the_level() -> None:
 
 
 @pytest.mark.parametrize("text", ["125", "125:x", "125:1", "125:-50", "250:0 125:0", "125:0 125:-1", "5:0"])
-def test_what_is_no_equaliser_is_refused(text: str) -> None:
+def test_invalid_equaliser_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="equaliser"):
         LoudspeakerOptions(sound_device="x", equaliser=text)
 

@@ -112,7 +112,7 @@ def hear_query(whole: Mono, leaves_s: float, told_late_s: float = 0.05) -> list[
 
 @pytest.mark.parametrize("gain_db", [0.0, -20.0])
 @pytest.mark.parametrize("told_late_s", [-0.5, 0.05, 0.15])
-def test_our_own_voice_is_never_the_devices(gain_db: float, told_late_s: float) -> None:
+def test_own_playback_is_not_taken_for_device_speech(gain_db: float, told_late_s: float) -> None:
     whole = scene(9, (2.031, room(speech(QUERY), gain_db)))
     seen = hear_query(whole, 2.0, told_late_s)
     assert [type(observation) for observation in seen] == [StimulusHeard]
@@ -167,14 +167,14 @@ def halted(whole: Mono, at_s: float, seconds: float) -> Mono:
 @pytest.mark.parametrize("harmed", [without, repeated, halted])
 @pytest.mark.parametrize("seconds", [0.01, 0.1])
 @pytest.mark.parametrize("share", [0.4, 0.8])
-def test_our_own_voice_with_a_flaw_is_never_the_devices(harmed, seconds: float, share: float) -> None:
+def test_damaged_own_playback_is_not_taken_for_device_speech(harmed, seconds: float, share: float) -> None:
     at_s = 2.031 + share * len(speech(QUERY)) / RATE_HZ
     whole = harmed(scene(8, (2.031, room(speech(QUERY), -6))), at_s, seconds)
     assert not any(isinstance(observation, SpeechStarted | Earcon) for observation in hear_query(whole, 2.0))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
-def test_a_stream_that_begins_anew_under_our_query_still_knows_it(share: float) -> None:
+def test_restarted_stream_still_recognises_our_query(share: float) -> None:
     break_s = round(2.031 + share * len(speech(QUERY)) / RATE_HZ, 2)
     whole = scene(9, (2.031, room(speech(QUERY), -6)))
     mic, seen = hearing(), []
@@ -213,7 +213,7 @@ def test_a_long_query_is_taken_out_whole_also_where_clocks_drift(drift_ppm: int)
     assert speech_spans[0][0] == pytest.approx(end_s + 0.5, abs=0.06)
 
 
-def test_closing_words_right_after_a_query_are_ours_as_well() -> None:
+def test_closing_words_after_a_query_are_recognised_as_own() -> None:
     query, closing = speech(QUERY), speech("Thank you, that is all.")
     next_s = 2.0 + len(query) / RATE_HZ + 0.05
     end_s = next_s + len(closing) / RATE_HZ

@@ -125,7 +125,7 @@ def test_silence_has_no_level(samples: Samples) -> None:
         at_level(silent, -26, "it")
 
 
-def test_the_highest_level_that_is_named_is_possible_and_the_next_is_not() -> None:
+def test_suggested_highest_level_is_possible_and_the_next_is_not() -> None:
     speech = bursts(0.6, 0.5, 4)
     with pytest.raises(InputError, match="would clip") as refusal:
         refuse_clipping(at_level(speech, 0, "it"), 0, "it")
@@ -173,7 +173,7 @@ def test_speech_gets_longer_and_keeps_its_pitch(voice: str, tempo: float) -> Non
 
 
 @pytest.mark.parametrize("rate_hz", [8000, 16000, 44100])
-def test_what_is_said_when_keeps_its_order_at_any_rate(rate_hz: int) -> None:
+def test_stretched_speech_keeps_its_order_at_any_rate(rate_hz: int) -> None:
     """Three bursts at known places are found at those places, stretched."""
     samples = np.zeros(3 * rate_hz, np.float32)
     t = np.arange(rate_hz // 5) / rate_hz

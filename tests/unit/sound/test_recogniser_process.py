@@ -62,7 +62,7 @@ def test_a_hanging_child_is_ended_and_replaced() -> None:
         process.close()
 
 
-def test_an_unknown_recogniser_and_closing_are_told() -> None:
+def test_unknown_recogniser_and_closed_process_report_errors() -> None:
     process = RecogniserProcess("nobody")
     answers: Answers = queue.SimpleQueue()
     quiet = Waveform(np.zeros(1600, np.float32), 16000)

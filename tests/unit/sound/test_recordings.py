@@ -58,7 +58,7 @@ def test_a_whole_recording_of_any_form_is_read(tmp_path: Path, form: str) -> Non
 
 @pytest.mark.parametrize("share", [0.5, 0.999])
 @pytest.mark.parametrize("form", FORMS)
-def test_one_cut_short_is_refused_whatever_its_form(tmp_path: Path, form: str, share: float) -> None:
+def test_truncated_recording_of_any_format_is_refused(tmp_path: Path, form: str, share: float) -> None:
     whole = sound(form)
     path = tmp_path / f"r.{form}"
     path.write_bytes(whole[: int(share * len(whole))])
@@ -100,7 +100,7 @@ def _put(value: float) -> Callable[[Floats], None]:
     ],
     ids=["NaN", "infinite", "silence", "constant", "96 channels", "1 Hz", "empty", "text", "nothing"],
 )
-def test_what_nobody_could_make_sense_of_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_unreadable_recording_is_refused_with_a_remedy(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "r.wav"
     path.write_bytes(content)
     for use in (recordings.check, recordings.read):
@@ -209,7 +209,7 @@ def test_an_aiff_file_from_a_pipe_is_read(tmp_path: Path) -> None:
     assert recordings.check(str(path)) == SECONDS
 
 
-def test_what_is_assumed_about_a_length_is_a_note(tmp_path: Path) -> None:
+def test_assumed_length_is_reported_as_a_note(tmp_path: Path) -> None:
     (tmp_path / "r.wav").write_bytes(declaring("wav", 0x80000000))
     result = CliRunner().invoke(group, ["sound", "recordings", str(tmp_path)])
     assert result.exit_code == 0
@@ -251,7 +251,7 @@ def damaged(form: str) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["flac", "wav"])
-def test_what_can_be_decoded_of_a_damaged_recording_is_kept(tmp_path: Path, form: str) -> None:
+def test_decodable_part_of_a_damaged_recording_is_rescued(tmp_path: Path, form: str) -> None:
     path, target = tmp_path / f"r.{form}", tmp_path / "new" / "r.flac"
     path.write_bytes(damaged(form))
     with pytest.raises(InputError, match=r"recording is (damaged|truncated).*--rescue FOLDER"):

@@ -191,7 +191,7 @@ def test_resampling_clips_at_full_scale_and_does_not_wrap(tmp_path: Path) -> Non
     ],
 )
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.raw", "a"])
-def test_what_holds_no_sound_is_refused(tmp_path: Path, content: bytes, reason: RejectReason, name: str) -> None:
+def test_file_without_sound_is_refused(tmp_path: Path, content: bytes, reason: RejectReason, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert refusal(path).reason is reason
@@ -454,7 +454,7 @@ def test_a_store_sends_a_file_once_for_its_hash_and_its_sound(
     assert CountedFile.sent <= len(content)
 
 
-def test_what_is_not_there_is_refused(memory: MemoryFileSystem) -> None:
+def test_missing_store_file_is_refused(memory: MemoryFileSystem) -> None:
     memory.pipe_file("/sound/a", b"")
     refused = refusal("memory://sound/gone.wav")
     assert (refused.reason, refused.detail) == (RejectReason.UNREADABLE, "No such file in the store")
@@ -530,7 +530,7 @@ def test_a_list_in_a_store_names_what_stands_beside_it(
         ("://a.wav", False, "", None),
     ],
 )
-def test_what_an_address_is(name: str, address: bool, kind: str, local: str | None) -> None:
+def test_addresses_are_distinguished_from_local_paths(name: str, address: bool, kind: str, local: str | None) -> None:
     assert is_address(name) is address
     if address:
         assert kind_of_store(name) == kind

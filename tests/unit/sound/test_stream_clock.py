@@ -95,7 +95,7 @@ def test_lost_samples_are_found_and_the_clock_starts_anew() -> None:
     assert clock.time_of(sample)[0] == pytest.approx(true_s + 0.030, abs=0.0005)
 
 
-def test_until_a_loss_is_certain_it_is_stated_as_doubt() -> None:
+def test_possible_loss_is_stated_as_doubt_until_certain() -> None:
     clock = SampleClock(RATE_HZ)
     rows = deliveries(10, jitter_s=0.0005)
     most_s = 0.0
@@ -110,7 +110,7 @@ def test_until_a_loss_is_certain_it_is_stated_as_doubt() -> None:
     assert clock.doubt_s(rows[-1][0]) < 0.005
 
 
-def test_what_was_delivered_since_takes_the_doubt_away() -> None:
+def test_later_deliveries_remove_the_doubt() -> None:
     rows = deliveries(5)
     clock = observed(rows[:-1])
     sample, moment_s, _ = rows[-1]
@@ -131,7 +131,7 @@ def test_deliveries_that_come_to_be_earlier_are_counted(since_s: float) -> None:
     assert clock.ahead_s == pytest.approx(0.010, abs=0.001)
 
 
-def test_neither_filling_nor_jitter_nor_drift_is_earliness() -> None:
+def test_buffering_jitter_and_drift_are_not_early_delivery() -> None:
     clock = observed(deliveries(30, jitter_s=0.001, drift=-100e-6), lambda at_s: max(0.0, 0.05 - at_s))
     assert clock.ahead_s == 0.0
 
@@ -194,13 +194,13 @@ def test_reports_that_agree_are_believed_once_the_stream_has_settled() -> None:
 @pytest.mark.parametrize(
     "reports", [[0.02 * block for block in range(100)], [0.0] * 100, [3.0] * 100], ids=["growing", "none", "absurd"]
 )
-def test_reports_that_cannot_be_are_not_believed(reports: list[float]) -> None:
+def test_impossible_latency_reports_are_ignored(reports: list[float]) -> None:
     clock = fed(StreamClock(ASSUMED, 0.01), reports)
     assert clock.settled
     assert clock.latency == ASSUMED
 
 
-def test_reports_of_late_callbacks_are_those_of_others() -> None:
+def test_late_callbacks_report_the_usual_latency() -> None:
     clock = StreamClock(ASSUMED, 0.0005)
     for block in range(100):
         # A busy host: every third callback is up to 40 ms late, and its report says so.

@@ -274,7 +274,7 @@ def test_any_head_is_read_or_refused_and_never_beyond_the_file(
         (b"<!DOCTYPE html>", UNREADABLE, "not a supported"),
     ],
 )
-def test_what_is_not_read(start: bytes, reason: RejectReason, words: str) -> None:
+def test_unsupported_wave_files_are_refused(start: bytes, reason: RejectReason, words: str) -> None:
     with pytest.raises(UnusableSound, match=words) as refused:
         is_wave_file(start)
     assert refused.value.reason is reason
@@ -290,7 +290,7 @@ except UnusableSound:
 """
 
 
-def test_forms_whose_readers_print_are_not_tried(tmp_path: Path) -> None:
+def test_readers_that_print_are_not_tried(tmp_path: Path) -> None:
     path = tmp_path / "a.sds"
     soundfile.write(path, tone(3000), 16000, "PCM_16")
     content = bytearray(path.read_bytes())

@@ -243,7 +243,7 @@ def test_the_model_puts_wrong_answers_of_raters_first_in_a_review() -> None:
     assert wrong[first].sum() > 0.8 * wrong.sum()
 
 
-def test_what_known_answers_say_holds_where_raters_share_an_error_and_what_the_model_says_does_not() -> None:
+def test_only_known_answers_reveal_errors_that_raters_share() -> None:
     """The figures over more rounds, by decile: benchmarks/bench_consensus.py."""
     random = np.random.default_rng(7)
     matrices = [confusion_matrix(0.8)] * 3
@@ -268,7 +268,7 @@ def test_what_known_answers_say_holds_where_raters_share_an_error_and_what_the_m
     assert covered_rounds >= 27
 
 
-def test_each_round_comes_nearer_and_it_comes_to_rest() -> None:
+def test_model_improves_each_round_and_converges() -> None:
     random = np.random.default_rng(4)
     for raters, items in ((2, 30), (3, 12), (6, 200)):
         labels = said(truths(items, random), [confusion_matrix(0.7)] * raters, random, missing=0.3)
@@ -290,7 +290,7 @@ def test_nothing_judged(shape: tuple[int, int]) -> None:
     assert (leave_one_out(labels) == MISSING).all()
 
 
-def test_a_raters_own_label_does_not_vouch_for_it() -> None:
+def test_rater_accuracy_excludes_their_own_label() -> None:
     random = np.random.default_rng(6)
     rights = (0.95, 0.9, 0.9, 0.5)
     truth = truths(500, random)

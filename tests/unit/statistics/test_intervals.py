@@ -49,7 +49,7 @@ def test_impossible_shares_are_refused(count: int, total: int) -> None:
 
 
 @given(st.integers(1, 300) | st.integers(301, 50_000), st.sampled_from((0.5, 0.95, 0.99)))
-def test_ranks_are_the_tightest_that_keep_each_tail(total: int, quantile: float) -> None:
+def test_quantile_ranks_are_the_tightest_valid_ones(total: int, quantile: float) -> None:
     ranks = np.arange(1, total + 1)
     below = binom.cdf(ranks - 1, total, quantile)
     low, high = quantile_ranks(total, quantile)
@@ -67,7 +67,7 @@ def test_clopper_pearson_is_scipys(counts: tuple[int, int]) -> None:
 
 
 @given(st.integers(0, 5000), st.floats(0.01, 1000))
-def test_garwoods_ends_leave_each_tail_its_part(count: int, hours: float) -> None:
+def test_garwood_interval_leaves_each_tail_its_share(count: int, hours: float) -> None:
     interval = known(garwood(count, hours))
     low, high = interval
     assert poisson.cdf(count, high * hours) == pytest.approx(0.025, rel=1e-6)
@@ -111,15 +111,15 @@ def test_clusters_of_one_are_an_exact_interval() -> None:
 
 
 @pytest.mark.parametrize(("counts", "totals"), [([], []), ([1], [2]), ([0, 0], [0, 0])])
-def test_nothing_and_a_single_cluster_have_none(counts: list[int], totals: list[int]) -> None:
+def test_empty_data_and_single_cluster_have_no_interval(counts: list[int], totals: list[int]) -> None:
     assert clustered_interval(counts, totals) is None
 
 
-def test_what_never_occurs_is_of_as_many_units_as_there_are_clusters() -> None:
+def test_zero_share_counts_each_cluster_as_one_unit() -> None:
     assert clustered_interval([0] * 10, [8] * 10) == (0.0, pytest.approx(1 - 0.025 ** (1 / 10)))
 
 
-def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothing() -> None:
+def test_all_or_nothing_clusters_have_the_full_design_effect() -> None:
     figures = [[8] * 10 + [0] * 10, [0] * 10 + [8] * 10]
     # Delete-one variances of 20 alike clusters are 20/19 of those of a sample; three imagined ones are all or nothing.
     assert design_effect(figures, [8] * 20) == pytest.approx((20 * 8 * 20 / 19 + 3 * 8) / 23)
@@ -128,7 +128,7 @@ def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothi
     assert design_effect([[3]], [8]) is None
 
 
-def test_clusters_that_happen_to_be_the_same_do_not_pass_for_ones_that_never_differ() -> None:
+def test_identical_clusters_do_not_hide_possible_variation() -> None:
     """Large ones say the same, and each of them within; the small ones hide that large ones could differ."""
     totals = [12, 1] * 3
     effect = known(design_effect([[12, 0] * 3, [0, 1] * 3], totals))

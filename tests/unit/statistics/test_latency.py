@@ -58,7 +58,7 @@ def test_times_with_a_large_error_are_left_out_and_counted() -> None:
     assert not exact_enough(MeasuredDuration(0.1, 0.251))
 
 
-def test_nothing_is_said_of_times_that_are_all_left_out() -> None:
+def test_latency_is_undefined_when_all_times_are_excluded() -> None:
     figures = latency_figures([MeasuredDuration(0.4, 0.94)] * 2)
     assert (figures.total, figures.excluded, figures.p50, figures.p95) == (0, 2, None, None)
     assert text.delays(figures) == "n/a; 2 left out: clocks ± more than 250 ms"

@@ -46,7 +46,7 @@ RATE = SequentialTest(0.1, 0.5)
 SHARE = SequentialTest(0.02, 0.08)
 
 
-def test_a_tenth_against_a_half_passes_at_7_4_hours() -> None:
+def test_rate_test_passes_at_7_4_hours() -> None:
     assert hours_to_pass(RATE) == pytest.approx(7.4, abs=0.05)
     assert rate_verdict(RATE, 0, 7.3) is SequentialVerdict.OPEN
     assert rate_verdict(RATE, 0, 7.45) is SequentialVerdict.PASSED
@@ -73,7 +73,7 @@ def test_walds_boundaries_have_each_error_in_its_place() -> None:
 
 
 @pytest.mark.parametrize("test", [RATE, SHARE, SequentialTest(0.02, 0.025), SequentialTest(0.001, 0.5)])
-def test_boundaries_lie_between_walds_and_those_that_are_safe_without_a_look_at_the_rest(test: SequentialTest) -> None:
+def test_boundaries_lie_between_wald_and_worst_case(test: SequentialTest) -> None:
     low, high = wald(test)
     for passed, failed in (rate_boundaries(test), share_boundaries(test)):
         assert math.log(test.beta) <= passed <= low
@@ -160,7 +160,7 @@ def test_the_rate_that_was_counted_lies_within(count: int, hours: float) -> None
 
 
 @given(st.integers(0, 10_000), st.floats(4, 1e4))
-def test_wider_than_the_interval_of_one_look(count: int, hours: float) -> None:
+def test_sequential_interval_is_wider_than_a_single_look(count: int, hours: float) -> None:
     # Sooner the two may differ the other way without an event: one keeps 2.5 % above, the other all of 5 %.
     always, once = known(rate_sequence(count, hours)), known(garwood(count, hours))
     assert always[1] >= once[1]
@@ -239,7 +239,7 @@ def test_files_for_difference_have_the_power() -> None:
         Discordant.of(0.05, 0.03, 0.01)
 
 
-def test_what_cannot_be_shown_is_refused() -> None:
+def test_impossible_claim_is_refused() -> None:
     with pytest.raises(ValueError, match="below"):
         hours_with_power(0.1, 0.1)
     with pytest.raises(ValueError, match="below"):

@@ -90,7 +90,7 @@ DIFFERENCES = st.lists(st.fractions(-2, 2, max_denominator=6), min_size=1, max_s
 
 
 @given(DIFFERENCES)
-def test_it_counts_every_way_of_swapping(differences: list[Fraction]) -> None:
+def test_swap_test_counts_every_swap(differences: list[Fraction]) -> None:
     swap_test = swapped(differences)
     apart = [difference for difference in differences if difference]
     if not apart:
@@ -112,7 +112,7 @@ def test_single_responses_are_mcnemars_exact_test(first: int, second: int) -> No
     assert swap_test.p == pytest.approx(mcnemar(first, second))
 
 
-def test_what_is_too_much_to_count_is_drawn_and_near(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_swap_test_is_sampled_close_to_the_exact_p(monkeypatch: pytest.MonkeyPatch) -> None:
     differences = [Fraction(numerator, 7) for numerator in (3, -1, 5, 2, -4, 6, 1, 1, -2, 3, 5, -1)]
     exact = swapped(differences)
     monkeypatch.setattr(swapping, "MOST_STEPS", 0)
@@ -160,17 +160,17 @@ def test_nothing_has_no_difference() -> None:
 
 
 @pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
-def test_the_ends_hold_the_value_and_stay_shares(table: tuple[int, int, int, int]) -> None:
+def test_interval_contains_the_difference_and_stays_within_bounds(table: tuple[int, int, int, int]) -> None:
     comparison = known(Discordance(*table).apart)
     assert -1 <= comparison.interval[0] <= comparison.difference <= comparison.interval[1] <= 1
 
 
-def test_systems_change_places() -> None:
+def test_swapping_systems_mirrors_the_interval() -> None:
     first, other = (known(Discordance(20, 7, 3, 10).apart), known(Discordance(20, 3, 7, 10).apart))
     assert first.interval == (pytest.approx(-other.interval[1]), pytest.approx(-other.interval[0]))
 
 
-def test_it_never_contradicts_the_exact_test_beside_it() -> None:
+def test_interval_never_contradicts_the_exact_test() -> None:
     for first, second, both in product(range(13), range(13), (0, 5, 80)):
         counts = Discordance(both, first, second, 3)
         comparison = known(counts.apart)
@@ -185,7 +185,7 @@ def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
     assert dispersion.index == pytest.approx(np.var(counts, ddof=1) / np.mean(counts))
 
 
-def test_little_says_nothing() -> None:
+def test_too_few_events_show_no_clustering() -> None:
     assert clustering([5], [1.0]) is None
     assert clustering([1, 0, 0], [1.0, 1.0, 1.0]) is None
     assert clustering([], []) is None
@@ -204,7 +204,7 @@ def test_one_event_in_each_of_some_stretches_is_no_cluster() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.001, 0.1, 1.0, 7.5])), min_size=2, max_size=12))
 @settings(max_examples=25)
-def test_it_is_never_surer_than_garwood(stretches: list[tuple[int, float]]) -> None:
+def test_clustered_interval_is_never_narrower_than_garwood(stretches: list[tuple[int, float]]) -> None:
     counts, lengths = zip(*stretches, strict=True)
     dispersion, alone = clustering(counts, lengths), garwood(sum(counts), sum(lengths))
     if dispersion is None:

@@ -45,7 +45,7 @@ def test_no_errors_are_as_good_as_so_many_utterances() -> None:
     assert wer_interval([0] * 50, [8] * 50) == pytest.approx(clopper_pearson(0, 50))
 
 
-def test_nothing_to_say() -> None:
+def test_too_little_data_gives_no_interval_or_difference() -> None:
     assert wer_interval([], []) is None
     assert wer_interval([1], [5]) is None
     assert wer_interval([1, 2], [0, 0]) is None
@@ -77,7 +77,7 @@ def test_more_errors_than_words() -> None:
     assert 0.6 < interval[0] < 1.275 < interval[1] < 2
 
 
-def test_what_two_systems_share_falls_out() -> None:
+def test_shared_difficulty_cancels_in_the_difference() -> None:
     random = np.random.default_rng(2)
     of, words, hard = Corpus(10, 50, 0.2, between=0.4).hard_words(random)
     first = random.binomial(words, hard)
@@ -113,7 +113,7 @@ def test_few_units_that_differ_are_tested_exactly() -> None:
     assert high == pytest.approx(by_file[1])  # with nothing on the other side it is that of the one sum
 
 
-def test_what_comes_from_one_unit_is_no_difference() -> None:
+def test_errors_in_a_single_unit_show_no_difference() -> None:
     comparison = known(wer_difference([9, *[0] * 19], [0] * 20, [1] * 20))
     assert comparison.p == 1
     assert comparison.interval[0] < 0 < comparison.interval[1]
@@ -173,7 +173,7 @@ def test_with_one_try_each_it_is_the_plain_difference() -> None:
     assert comparison.interval[0] < 0.2 < comparison.interval[1]
 
 
-def test_what_is_alike_in_whole_clusters_is_not_taken_for_more() -> None:
+def test_identical_clusters_do_not_narrow_the_interval() -> None:
     apart = [Stratum(1, 1, 0, 1)] * 4
     even = [Stratum(0, 1, 1, 1)] * 4
     alone = stratified_difference([[stratum] for stratum in (*apart * 3, *even)])

@@ -62,7 +62,7 @@ def test_any_memory_gives_the_same(words: int, kept: int, monkeypatch: pytest.Mo
     assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 
-def test_what_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_costly_alignment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment_long, "MOST_CELLS", 5000)
     alike = list(range(300))
     assert _path(alike, [*alike[:100], 999, *alike[100:]]) == "C" * 100 + "I" + "C" * 200

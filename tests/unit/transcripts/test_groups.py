@@ -82,7 +82,7 @@ def test_each_value_has_the_words_of_its_utterances() -> None:
         assert words.counts == sum((each.counts for each in scoring.utterances(rows)), WordCounts())
 
 
-def test_who_has_no_row_and_whose_row_has_no_utterance_is_told() -> None:
+def test_ids_without_groups_and_group_rows_without_utterances_are_reported() -> None:
     scoring = scored({"a_1": "x", "A_2": "y", "b_1": "z"}, {"a_1": "x", "c_9": "q", "b_1": "z"}, drop=True)
     groups = listed({"A_1": "fan", "b_9": "fan", "C_9": "fan", "a_2": "fan"})
     breakdown = group_figures(scoring, [groups])

@@ -131,7 +131,7 @@ def test_words_that_count_as_one_steer_the_alignment() -> None:
     assert shown(align_networks(reference, hypothesis)) == "D:<WHAT>| S:IS|WHAT S:NO|WAS"
 
 
-def test_words_that_count_as_one_never_count_as_nothing() -> None:
+def test_equivalent_words_never_match_an_empty_alternative() -> None:
     words = align_networks(network("{ a / @ } b"), network("x b"), lambda word, other: "@" in (word, other))
     assert shown(words) == "I:|x C:b|b"
 
@@ -262,7 +262,7 @@ def test_words_between_marks_are_normalised_together() -> None:
         ("{" * 1_000_000, MAX_DEPTH + 1, "deep"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_column_and_what_to_do(text: str, column: int, what: str) -> None:
+def test_network_mistakes_are_reported_with_column_and_remedy(text: str, column: int, what: str) -> None:
     with pytest.raises(InputError, match=what) as caught:
         parse(text, verbatim, Place("ref.trn", 7))
     assert caught.value.place == Place("ref.trn", 7, column)

@@ -73,7 +73,7 @@ def test_whatever_a_device_writes_is_only_words(heard: str) -> None:
         assert recognised(spoken_trial, heard).counts.words == 4
 
 
-def test_verbatim_forgives_nothing() -> None:
+def test_verbatim_requires_exact_words() -> None:
     spoken_trial = trial(recognised=RecognitionRule(Normalisation.VERBATIM))
     assert recognised(spoken_trial, "What time is it").recognised is False
     assert recognised(spoken_trial, "what time is it").recognised is True

@@ -212,7 +212,7 @@ def test_a_missing_hypothesis_is_all_deletions_of_the_system_that_lacks_it() -> 
     assert len(compare([first, second, first])) == 3
 
 
-def test_what_was_left_out_on_request_is_not_compared() -> None:
+def test_utterances_left_out_on_request_are_not_compared() -> None:
     references = {f"a_{number}": "one two three four" for number in range(6)}
     first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"), drop=True)
     second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"), drop=True)

@@ -148,7 +148,7 @@ def test_every_example_of_the_conventions(form: SnorForm, line: str, said: str) 
         ("1: {a / b} x=y @ ;c", "1 {A / B} X=Y @ ;C", "1 {A / B} X=Y @ ;C", "1 {A / B} X=Y @ ;C"),
     ],
 )
-def test_what_the_conventions_leave_open(line: str, lexical: str, expanded: str, snr: str) -> None:
+def test_cases_left_open_by_the_conventions(line: str, lexical: str, expanded: str, snr: str) -> None:
     assert tuple(convert(line, form) for form in SnorForm) == (lexical, expanded, snr)
 
 
@@ -205,7 +205,7 @@ def converted(line: str, form: SnorForm, place_edits: bool) -> str | InputError:
 
 
 @given(st.one_of(SRO, st.text()), st.sampled_from(SnorForm), st.booleans())
-def test_what_always_holds(line: str, form: SnorForm, place_edits: bool) -> None:
+def test_conversion_invariants_hold_for_any_line(line: str, form: SnorForm, place_edits: bool) -> None:
     snor_line = converted(line, form, place_edits)
     if isinstance(snor_line, InputError):
         assert snor_line.place is not None
@@ -228,7 +228,7 @@ def read_sign_by_sign(text: str) -> list[object] | None:
 
 
 @given(SRO.filter(lambda text: "\0" not in text and not split_id(text)[1]))
-def test_looking_chunks_up_says_what_reading_the_whole_line_says(line: str) -> None:
+def test_chunk_lookup_equals_reading_the_whole_line(line: str) -> None:
     """A cue within a cue is nothing that can be looked up."""
     if read_sign_by_sign(line) is None:
         assert isinstance(converted(line, EXPANDED, False), InputError)
@@ -331,7 +331,7 @@ def test_brackets_that_do_not_match_have_a_place_and_a_remedy(line: str, column:
         assert caught.value.remedy
 
 
-def test_columns_count_on_from_that_of_the_place() -> None:
+def test_error_columns_start_at_the_given_place() -> None:
     with pytest.raises(InputError) as caught:
         tokens("a <b", Place("scenario.yaml", 3, 12))
     assert caught.value.place == Place("scenario.yaml", 3, 14)

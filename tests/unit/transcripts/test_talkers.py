@@ -51,7 +51,7 @@ def test_errors_are_those_of_meeteval(by: SpeakerPairing, collar_s: float, key: 
         assert [counts.errors, counts.words] == case["counts"][key][:2]
 
 
-def test_who_is_whom_and_who_is_nobody() -> None:
+def test_talkers_are_paired_and_surplus_ones_stay_unpaired() -> None:
     of = talk(("ann", 0, 2, "turn it on"), ("bob", 1, 3, "what time is it"), ("cem", 4, 5, "hello"))
     hypothesis = talk(("2", 0, 2, "turn it on"), ("1", 1, 3, "what time it is"))
     pairing = pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.CP)
@@ -105,7 +105,7 @@ def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
         ("[]", "the file has no segments"),
     ],
 )
-def test_what_is_wrong_with_seglst_is_said(text: str, said: str, tmp_path: Path) -> None:
+def test_seglst_mistakes_are_reported(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(text, "utf-8")
     with pytest.raises(InputProblems, match=said):

@@ -38,7 +38,7 @@ def pair(reference: str, hypothesis: str, wording: WordRules = CHARS) -> Scoring
         ("", "", ""),
     ],
 )
-def test_what_texts_consist_of(text: str, chars: str, mixed: str) -> None:
+def test_text_is_split_into_characters_or_mixed_units(text: str, chars: str, mixed: str) -> None:
     assert units(text, TextUnit.CHAR) == chars.split()
     assert units(text, TextUnit.MIXED) == mixed.split()
     assert units(text, TextUnit.WORD) == text.split()

@@ -49,7 +49,7 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_the_same_thing_is_said(one: str, other: str) -> None:
+def test_equivalent_spoken_forms_match(one: str, other: str) -> None:
     assert normalise(one, Normalisation.SPOKEN) == normalise(other, Normalisation.SPOKEN)
 
 
@@ -195,7 +195,7 @@ def test_the_longest_phrase_that_fits_counts_as_its_other(said: str, counts_as: 
     assert " ".join(rewrite(said.split(), list_)) == counts_as
 
 
-def test_what_was_rewritten_is_not_looked_at_again() -> None:
+def test_rewritten_words_are_not_rewritten_again() -> None:
     assert rewrite(("a", "a", "b"), rewriting(a="b", b="a", b_b="c")) == ("b", "b", "a")
 
 
@@ -204,7 +204,7 @@ pairs = st.dictionaries(words.filter(bool), words, max_size=6)
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), pairs)
-def test_it_is_what_trying_every_pair_from_left_to_right_gives(said: list[str], same: dict[Pair, Pair]) -> None:
+def test_rewriting_is_greedy_longest_match(said: list[str], same: dict[Pair, Pair]) -> None:
     left, wanted = tuple(said), []
     while left:
         fitting = [written for written in same if left[: len(written)] == written]
@@ -214,7 +214,7 @@ def test_it_is_what_trying_every_pair_from_left_to_right_gives(said: list[str], 
     assert rewrite(said, Rewriting("list", Normalisation.PLAIN, tuple(same.items()))) == tuple(wanted)  # type: ignore[arg-type]
 
 
-def test_a_list_that_says_two_things_of_one_phrase_is_none() -> None:
+def test_invalid_rewriting_lists_are_refused() -> None:
     with pytest.raises(ValueError, match="two meanings"):
         Rewriting("list", Normalisation.PLAIN, ((("a",), ("b",)), (("a",), ("c",))))
     with pytest.raises(ValueError, match="without words"):
@@ -256,7 +256,7 @@ def test_the_pairs_that_rules_were_written_against_are_all_right(name: str, lang
     assert wrong_pairs(name, language) == []
 
 
-def test_of_the_pairs_held_out_nine_of_ten_are_right_and_more_than_by_whispers_normaliser() -> None:
+def test_nine_of_ten_held_out_pairs_are_right() -> None:
     """Only the share is looked at: see tests/data/spoken_english/README.md."""
     held_out = list(listed_pairs("spoken_english/held_out"))
     whisper = EnglishTextNormalizer()
@@ -325,7 +325,7 @@ def test_a_numeral_has_every_usual_reading(one: str, other: str) -> None:
         ("now here", "nowhere"),
     ],
 )
-def test_what_is_not_said_alike_does_not_match(one: str, other: str) -> None:
+def test_different_spoken_forms_do_not_match(one: str, other: str) -> None:
     assert not alike(one, other)
     assert not alike(other, one)
 
@@ -402,7 +402,7 @@ def test_an_apostrophe_s_is_a_verb_only_where_no_noun_can_follow(owner: str, ver
 
 
 @pytest.mark.parametrize("sign", ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufeff"])
-def test_what_cannot_be_seen_parts_no_words(sign: str) -> None:
+def test_invisible_characters_do_not_split_words(sign: str) -> None:
     assert alike(f"kit{sign}chen", "kitchen")
 
 
@@ -464,7 +464,7 @@ SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8
 
 
 @given(SAID, st.sampled_from(["", " "]), st.sampled_from(["en", "de", "fr", "es", "it", "mt"]))
-def test_whatever_is_written_has_words_that_are_single(parts: list[str], between: str, language: str) -> None:
+def test_readings_consist_of_single_words(parts: list[str], between: str, language: str) -> None:
     pieces = spoken_readings(between.join(parts), language)
     assert all(isinstance(piece, str) or len(piece) > 1 for piece in pieces)
     assert all(word.split() == [word] for piece in pieces for reading in options(piece) for word in reading)

@@ -142,7 +142,7 @@ def test_macro_over_labels_seen_is_over_the_columns_that_occur() -> None:
             assert intent_figures.macro == Averages()
 
 
-def test_over_nothing_at_all_scikit_learn_chooses_and_we_say_nothing() -> None:
+def test_empty_data_has_no_micro_average() -> None:
     gold = np.zeros((3, 2), dtype=int)
     scores = precision_recall_fscore_support(gold, gold, average="micro", zero_division=0.0)
     assert scores[:3] == (0, 0, 0)

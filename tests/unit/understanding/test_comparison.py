@@ -148,7 +148,7 @@ def test_two_rules_are_not_compared() -> None:
         compare(strict, score(gold, gold, Rule()))
 
 
-def test_over_nothing_there_is_no_difference() -> None:
+def test_comparison_over_nothing_has_no_difference() -> None:
     comparison = compare(
         score(Corpus("g", ()), Corpus("a", ()), Rule()), score(Corpus("g", ()), Corpus("b", ()), Rule())
     )
@@ -182,7 +182,7 @@ def test_slot_f1_is_of_the_reference_alone() -> None:
     assert scoring.total.differences[Metric.SLOT_F1].difference is None
 
 
-def test_each_utterance_has_a_fate() -> None:
+def test_each_utterance_has_a_frame_change() -> None:
     scoring = small()
     assert {utterance.id: utterance.fate for utterance in scoring.utterances} == {
         "a": FrameChange.BROKEN,
@@ -195,14 +195,14 @@ def test_each_utterance_has_a_fate() -> None:
     assert scoring.of(FrameChange.BROKEN)[0].words.substitutions == 1
 
 
-def test_what_is_right_only_as_heard_is_told_too() -> None:
+def test_utterance_right_only_from_the_transcript_is_reported() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
     scoring = scored(joined(gold, heard(a="cancel it")))
     assert scoring.utterances[0].fate is FrameChange.MENDED
     assert scoring.total.differences[Metric.SFA].difference == 1
 
 
-def test_what_has_no_partner_is_told_and_counts_nowhere() -> None:
+def test_unpaired_utterances_are_reported_and_not_counted() -> None:
     gold = Corpus("gold", (*GOLD.utterances, Utterance("f", ("no", "idea"))))
     scoring = scored(joined(gold, heard(a="book nice on monday", f="no idea", z="what")))
     assert scoring.pairs.without_transcript == ("b", "c", "d", "e")
@@ -273,7 +273,7 @@ def test_perfect_recognition_costs_nothing() -> None:
     assert scoring.total.words.wer == 0
 
 
-def test_what_understands_must_answer_to_each_text() -> None:
+def test_understander_must_answer_every_text() -> None:
     def lazy(texts: object) -> list[Prediction]:
         return understand([("book",)])
 

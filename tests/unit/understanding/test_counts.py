@@ -72,7 +72,7 @@ def test_shards_add_up_to_the_whole_in_any_order(seed: int, utterances: int, sha
     assert figures(added, SEED) == figures(whole, SEED)
 
 
-def test_nothing_adds_nothing_and_adding_changes_neither() -> None:
+def test_empty_counts_are_neutral_and_addition_is_pure() -> None:
     assert total([]) == FrameCounts()
     first, other = count_frame(GOLD, GOLD, Rule()), count_frame(GOLD, said("O O O O O O", ()), Rule())
     before = total([first]), total([other])
@@ -136,7 +136,7 @@ def test_relax_drops_specifiers_before_chunks_are_told_apart() -> None:
         (Rule(detail=Detail.RELAX, attributes=("temps-date",)), "lieu-ville", "lieu"),
     ],
 )
-def test_what_relax_leaves_of_a_concept(rule: Rule, name: str, concept: str) -> None:
+def test_relax_removes_specifiers_from_concepts(rule: Rule, name: str, concept: str) -> None:
     assert rule.concept(name) == concept
 
 
@@ -147,7 +147,7 @@ def test_only_single_intents_are_confused() -> None:
     assert not count_intents((), ("a",)).confusions
 
 
-def test_what_gold_lacks_is_not_counted() -> None:
+def test_parts_missing_from_gold_are_not_counted() -> None:
     no_slots = count_frame(Utterance("1", WORDS, ("a",)), GOLD, Rule())
     assert (no_slots.intents.utterances, no_slots.slots.utterances, no_slots.valued.utterances) == (1, 0, 0)
     no_intents = count_frame(Utterance("1", WORDS, None, GOLD.tags), GOLD, Rule())
@@ -156,19 +156,19 @@ def test_what_gold_lacks_is_not_counted() -> None:
     assert no_intents.slots.frames.total == no_slots.slots.frames.total == 0
 
 
-def test_what_the_prediction_lacks_was_predicted_to_be_none() -> None:
+def test_missing_prediction_parts_count_as_empty() -> None:
     counts = count_frame(GOLD, Utterance("1"), Rule())
     assert counts.intents.empty == 1
     assert counts.slots.edits.deletions == 3
     assert counts.slots.placed == 1
 
 
-def test_no_intent_may_be_right() -> None:
+def test_predicting_no_intent_can_be_right() -> None:
     counts = count_intents((), ())
     assert (counts.exact.count, counts.empty, counts.empty_rightly) == (1, 1, 1)
 
 
-def test_slots_in_other_words_have_no_place_in_these() -> None:
+def test_slots_of_different_words_are_not_compared_by_place() -> None:
     heard = Utterance("1", ("to", "Brest"), GOLD.intents, ("O", "B-city-to"))
     counts = count_frame(GOLD, heard, Rule()).slots
     assert (counts.placed, counts.chunks) == (0, {})
@@ -253,7 +253,7 @@ def test_both_readings_are_those_of_an_independent_one(tags: list[str]) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", "B", "I-", "B-", "X-a", "b-a", "E-a", "S-a", "a"])
-def test_what_is_no_tag_is_refused(tag: str) -> None:
+def test_invalid_tags_are_refused(tag: str) -> None:
     with pytest.raises(ValueError, match="is not a tag: write O, B-concept or I-concept"):
         chunks(["O", tag], Chunking.CONLLEVAL)
 
@@ -301,7 +301,7 @@ def test_the_macro_figures_are_those_of_the_paper_where_precision_of_nothing_is_
     assert intent_figures.never_predicted == ("annulation", "incomprehension", "modification", "reponse_indecise")
 
 
-def test_by_default_a_third_of_that_precision_is_gone_and_the_rest_stays() -> None:
+def test_undefined_precision_counts_as_zero_by_default() -> None:
     intent_figures = of(ZERO)
     assert per_cent(intent_figures.macro.precision, intent_figures.macro.recall, intent_figures.macro.f1) == (
         57.41,
@@ -346,7 +346,7 @@ def test_an_interval_has_the_truth_in_it_as_often_as_it_says() -> None:
     assert 0.90 <= held / 300 <= 0.98
 
 
-def test_where_nothing_varies_utterances_stand_for_what_is_counted() -> None:
+def test_interval_counts_utterances_where_nothing_varies() -> None:
     assert f1({(2, 2, 2): 30, (0, 0, 0): 5}) == wilson(30, 30)
     assert f1({(0, 2, 2): 30}) == wilson(0, 30)
     assert ratio_interval({(3, 3): 9}, lambda pair: pair[0], lambda pair: pair[1], None) is None
@@ -475,7 +475,7 @@ def test_groups_part_the_totals() -> None:
     assert [column for column, _ in only.groups] == ["voice"]
 
 
-def test_nothing_is_scored_to_nothing() -> None:
+def test_prediction_without_gold_is_not_scored() -> None:
     scoring = scored([], [gold("1")])
     assert scoring.totals == FrameCounts()
     assert scoring.unknown == ("1",)

@@ -225,7 +225,9 @@ def test_a_grammar_says_all_that_it_can(tmp_path: Path) -> None:
         ("[thanks that is enough]", "[{say: enough, unseen: true}]", 19, "all sentences are for the test split"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str, line: int, what: str) -> None:
+def test_grammar_mistakes_are_reported_with_their_line(
+    tmp_path: Path, old: str, new: str, line: int, what: str
+) -> None:
     assert old in WHOLE
     path = written(tmp_path, WHOLE.replace(old, new, 1))
     with pytest.raises(InputProblems) as caught:
@@ -335,7 +337,7 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
         ("  - id: c\n    description: c\n    counterexamples: [{text: x, labels: [a]}]\n", 7, "'why' is missing"),
     ],
 )
-def test_what_is_wrong_with_labels_is_told_with_its_line(tmp_path: Path, more: str, line: int, what: str) -> None:
+def test_label_set_mistakes_are_reported_with_their_line(tmp_path: Path, more: str, line: int, what: str) -> None:
     (problem,) = load(tmp_path, HEAD + more)
     assert problem.startswith(f"{line}:")
     assert what in problem

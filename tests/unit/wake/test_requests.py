@@ -52,7 +52,7 @@ def test_the_pause_lies_between_those_that_were_played(arrived: dict[int, int], 
     assert shortest_pause(gaps_of(arrived)) == expected
 
 
-def test_fewer_than_ten_requests_are_not_ten_of_ten() -> None:
+def test_consistency_needs_at_least_ten_requests() -> None:
     assert known(shortest_pause(gaps_of({0: 9, 500: 9}, total=9))).consistent is None
     assert known(shortest_pause(gaps_of({0: 12, 500: 12}, total=12))).consistent == 0
     assert known(shortest_pause(gaps_of({0: 10, 500: 10}, unknown=1))).consistent is None

@@ -254,7 +254,7 @@ TWO = [Window(0.0, 2.0, 1.0), Window(10.0, 12.0, 11.0)]
         pytest.param([], [at * 0.5 for at in range(100)], 2.0, (), 25, id="a stuck device goes on being counted"),
     ],
 )
-def test_known_faults_of_others_counting(
+def test_known_counting_faults_of_other_tools_are_avoided(
     windows: list[Window], events: list[float], refractory_s: float, pairs: tuple[tuple[int, int], ...], unmatched: int
 ) -> None:
     matching = match_events(windows, events, refractory_s)
@@ -406,7 +406,7 @@ def test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass(meaning: O
     assert shown[1] == "UNDECIDED sequential test of false rejects of a: undecided"
 
 
-def test_query_limits_are_as_before() -> None:
+def test_query_limits_hold_without_wake_figures() -> None:
     (verdict,) = check_limits(Limits(max_inconclusive=0), Totals())
     assert verdict.holds
 

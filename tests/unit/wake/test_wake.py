@@ -397,7 +397,7 @@ def test_several_devices_and_conditions_have_their_own_counts() -> None:
     assert rows.figures.hits("den") == {"wake-1": True, "wake-2": False}
 
 
-def test_there_is_no_delay_after_a_recording_whose_phrase_ends_nobody_knows_where() -> None:
+def test_recording_without_a_known_phrase_end_has_no_delay() -> None:
     trials = [
         replace(trial, recipe=replace(trial.recipe, query=Recording(f"/said/{trial.id}.wav", phrase_end_s=ends_s)))
         for trial, ends_s in ((wake_trial(1), None), (wake_trial(2), 0.6))
@@ -438,7 +438,7 @@ def test_every_event_that_counts_is_the_one_whose_sound_is_kept() -> None:
     assert [seq for seq in seqs if not figures.explained(seq)] == shown
 
 
-def test_the_event_that_only_looked_like_the_phrases_keeps_its_sound() -> None:
+def test_near_miss_event_in_a_window_keeps_its_sound() -> None:
     """Of two events in one window the one nearer to the phrase is its own; that is known when the attempt has ended."""
     call = wake_trial(1, settings=WakeSettings(refractory_s=0.3))
     rows = rows_of(call, at_s=50.0)
@@ -452,7 +452,7 @@ def test_the_event_that_only_looked_like_the_phrases_keeps_its_sound() -> None:
     assert [event.seq for event in figures.unmatched("kitchen")] == [early]
 
 
-def test_what_a_device_says_of_itself() -> None:
+def test_device_status_clock_and_proofs_are_tracked() -> None:
     rows = rows_of(wake_trial(1))
     rows.see(seen_by.ClockFitted("kitchen_link", Stamp(3.0), "b1", 0.0, 12.0, 0.0004))
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(4.0), seen_by.Proof.STATUS))
@@ -500,7 +500,7 @@ def test_an_event_of_this_run_is_not_part_of_one_of_the_run_before() -> None:
     assert rows.device().suppressed == 0
 
 
-def test_what_was_acknowledged_in_a_run_proves_nothing_of_the_next() -> None:
+def test_acknowledgements_prove_nothing_for_the_next_run() -> None:
     first, two, three = (wake_trial(number, TrialKind.AMBIENT) for number in (1, 2, 3))
     rows = rows_of(first, two, three)
     rows.play(first)
@@ -519,7 +519,7 @@ def test_a_command_has_no_delay_since_nobody_knows_where_its_phrase_ends() -> No
     assert rows.device().false_rejects.share == Share(0, 1)
 
 
-def test_what_a_cut_off_phrase_woke_counts_nowhere() -> None:
+def test_wake_on_an_interrupted_phrase_counts_nowhere() -> None:
     call = wake_trial(1)
     rows = rows_of(call)
     rows.play(call, [("kitchen", 0.2)], outcome=Outcome.INTERRUPTED, finish=False)

@@ -59,7 +59,7 @@ def test_a_window_may_open_before_the_sound() -> None:
     assert rows.device().hits == 1
 
 
-def test_an_event_of_before_the_sound_that_the_microphone_found_is_not_in_it() -> None:
+def test_event_before_the_detected_sound_start_is_outside_it() -> None:
     trial = wake_trial(1, AMBIENT, injected=False)
     rows = rows_of(trial)
     for at_s in (9.0, 20.0):
@@ -136,7 +136,7 @@ def test_proofs_of_before_a_restart_of_the_host_prove_nothing_after_it() -> None
     assert (rows.device().exposure_s, rows.device().unproven_s) == (60.0, 60.0)
 
 
-def test_speech_that_a_killed_run_heard_begin_explains_nothing() -> None:
+def test_speech_start_from_a_killed_run_explains_nothing() -> None:
     trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100.0))
     rows = rows_of(trial)
     rows.see(Status(LINK, Stamp(1.0), DeviceState.SPEAKING))
@@ -146,7 +146,7 @@ def test_speech_that_a_killed_run_heard_begin_explains_nothing() -> None:
     assert rows.device().false_accepts.count == 1
 
 
-def test_a_phrase_reported_after_the_link_was_lost_proves_what_was_before_it_only() -> None:
+def test_phrase_reported_after_link_loss_proves_only_earlier_time() -> None:
     def probing(number: int, kind: TrialKind) -> Trial:
         made = wake_trial(number, kind, injected=False)
         return replace(made, listening=replace(known(made.listening), probe_every_s=120.0))

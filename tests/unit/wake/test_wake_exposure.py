@@ -78,7 +78,7 @@ def test_a_segment_between_two_probes_that_were_heard_is_exposure() -> None:
     assert figures.probes == Share(2, 2)
 
 
-def test_a_probe_counts_as_nothing_else() -> None:
+def test_probe_counts_only_as_proof() -> None:
     rows = rows_of(first := probe(1), last := probe(2))
     ask(rows, first, True)
     ask(rows, last, False, False)

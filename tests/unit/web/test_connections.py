@@ -85,7 +85,7 @@ async def cut(reader: asyncio.StreamReader) -> bool:
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHo", HEAD, HEAD + b"abc"])
-def test_what_is_not_sent_to_its_end_is_cut(begun: bytes) -> None:
+def test_unfinished_request_is_disconnected(begun: bytes) -> None:
     async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(begun)
         assert await cut(reader)
@@ -93,7 +93,7 @@ def test_what_is_not_sent_to_its_end_is_cut(begun: bytes) -> None:
     visited(visit)
 
 
-def test_bytes_in_between_do_not_put_it_off() -> None:
+def test_trickled_bytes_do_not_delay_the_disconnect() -> None:
     async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD[:-2])
         ended = asyncio.ensure_future(cut(reader))

@@ -88,7 +88,7 @@ def test_the_page_is_for_coordinators_who_judge_nothing(premises: Premises, carl
     assert premises.rows == []
 
 
-def test_who_is_invited_and_has_not_begun_is_shown_where_the_round_names_nobody(premises: Premises) -> None:
+def test_invited_raters_are_shown_in_a_round_without_names(premises: Premises) -> None:
     premises.tokens |= premises.invitations.invite(("dan", "eve"), 30)
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
     premises.invitations.revoke(("eve",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.web.visitors import Premises
 
 
-def test_a_page_on_which_nothing_was_typed_undoes_no_comment_of_another_page(premises: Premises) -> None:
+def test_untouched_page_does_not_overwrite_comments_of_another(premises: Premises) -> None:
     ann = premises.rater("ann")
     typed, blank = ann.page(), ann.page()  # as after a reload that was answered before the draft came
     ann.press("draft.quiet", typed, comment="the lamp went on", change="7.1")

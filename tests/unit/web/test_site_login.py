@@ -148,7 +148,7 @@ def test_a_login_outlives_the_site(premises: Premises, ann: Browser) -> None:
     assert again.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 200
 
 
-def test_who_logs_out_is_out_with_every_copy_of_the_cookie(premises: Premises, ann: Browser) -> None:
+def test_logout_invalidates_every_copy_of_the_cookie(premises: Premises, ann: Browser) -> None:
     cookie = ann.client.cookies[premises.site.cookie_name]
     word = fields_of(ann.page())["form_word"]
     assert ann.client.post("/leave", data={"form_word": word}).status_code == 303
@@ -157,7 +157,7 @@ def test_who_logs_out_is_out_with_every_copy_of_the_cookie(premises: Premises, a
     assert answer.status_code == 303
 
 
-def test_a_login_needs_the_word_of_its_own_visit(premises: Premises) -> None:
+def test_login_requires_the_form_token_of_its_visit(premises: Premises) -> None:
     browser, other = premises.browser(), premises.browser()
     word = field_of(other.client.get("/login").text, "form_word")
     browser.client.get("/login")
@@ -166,7 +166,7 @@ def test_a_login_needs_the_word_of_its_own_visit(premises: Premises) -> None:
     assert browser.client.get("/judge").status_code == 303
 
 
-def test_guessing_is_braked_and_those_inside_are_not_disturbed(premises: Premises) -> None:
+def test_token_guessing_is_rate_limited_without_disturbing_raters(premises: Premises) -> None:
     ann, guesser = premises.rater("ann"), premises.browser()
     answers = [guesser.log_in("wrong").status_code for _ in range(TRIES + 1)]
     assert answers == [403] * TRIES + [429]
@@ -175,7 +175,7 @@ def test_guessing_is_braked_and_those_inside_are_not_disturbed(premises: Premise
     assert guesser.log_in(premises.tokens["bob"]).status_code == 303, "a right token is always let in"
 
 
-def test_the_brake_lets_go_and_knows_addresses_apart() -> None:
+def test_rate_limit_expires_and_is_per_address() -> None:
     now = [0.0]
     brake = RateLimiter(lambda: now[0])
     for _ in range(TRIES):
@@ -305,7 +305,7 @@ def test_host_name_without_its_port() -> None:
     ]  # fmt: skip
 
 
-def test_a_post_needs_the_word_of_its_visit(premises: Premises) -> None:
+def test_post_requires_the_form_token_of_its_visit(premises: Premises) -> None:
     ann, bob = premises.rater("ann"), premises.rater("bob")
     page = ann.page()
     other = fields_of(bob.page())["form_word"]
@@ -367,7 +367,7 @@ def test_other_methods_and_paths_are_refused(ann: Browser) -> None:
         assert ann.client.get(path).status_code == 404
 
 
-def test_files_are_sent_in_a_multipart_body_in_vain(premises: Premises, ann: Browser) -> None:
+def test_multipart_file_uploads_are_refused(premises: Premises, ann: Browser) -> None:
     fields = {**fields_of(ann.page()), "do": "label.correct"}
     answer = ann.client.post("/judge", data=fields, files={"comment": ("a.txt", b"x")})
     assert answer.status_code == 400

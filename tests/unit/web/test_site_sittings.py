@@ -46,7 +46,7 @@ def test_a_label_is_saved_before_the_next_item_shows(premises: Premises, ann: Br
     assert "1 of" in after
 
 
-def test_plays_and_times_that_cannot_be_are_not_believed(premises: Premises, ann: Browser) -> None:
+def test_impossible_plays_and_times_are_limited(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     premises.now_s += 3.0
     ann.press("label.wrong", page, plays="999999999", heard_ms="86400000")
@@ -126,7 +126,7 @@ def test_the_same_post_twice_is_one_judgment(premises: Premises, ann: Browser) -
     assert [row.status for row in premises.rows] == [JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN]
 
 
-def test_a_repeat_after_a_restart_is_known_as_one(premises: Premises) -> None:
+def test_repeated_post_after_a_restart_counts_once(premises: Premises) -> None:
     # The answer was lost because the site was killed: what the browser sends again was saved.
     ann = premises.rater("ann")
     for do in ("label.correct", "skip", "flag.audio_bad", "undo"):
@@ -221,7 +221,7 @@ def test_raters_see_nothing_of_each_other(premises: Premises) -> None:
     assert "done</strong>" in bob.page()
 
 
-def test_nothing_tells_whose_response_it_is(ann: Browser) -> None:
+def test_pages_do_not_reveal_the_device(ann: Browser) -> None:
     hidden = re.compile(r"kitchen|\bden\b|s1|\.flac|/tmp|ann or bob|pink|[0-9a-f]{64}|moons-|session", re.IGNORECASE)
     for _ in range(12):
         page = ann.page()
@@ -261,7 +261,7 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
     premises.close()
 
 
-def test_sounds_are_those_of_the_own_queue(premises: Premises) -> None:
+def test_raters_hear_only_sounds_of_their_own_queue(premises: Premises) -> None:
     premises.round = replace(premises.round, raters=("ann", "bob"), raters_per_item=1)
     premises.restart()
     ann, bob = premises.rater("ann"), premises.rater("bob")
@@ -272,7 +272,7 @@ def test_sounds_are_those_of_the_own_queue(premises: Premises) -> None:
     assert premises.rater("zoe").client.get(f"/sound/{item}/response").status_code == 404
 
 
-def test_who_is_not_of_the_round_is_told_so(premises: Premises) -> None:
+def test_outsider_is_refused_without_naming_raters(premises: Premises) -> None:
     premises.round = replace(premises.round, raters=("bob", "secret-name"))
     premises.restart()
     answer = premises.rater("ann").client.get("/judge")
@@ -381,7 +381,7 @@ def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
     assert "Responses: 0 of" in ann.page()
 
 
-def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises, ann: Browser) -> None:
+def test_effects_are_shown_and_items_awaiting_one_are_held(premises: Premises, ann: Browser) -> None:
     pages: list[str] = []
     while item_of(page := ann.page()):
         pages.append(page)
@@ -419,7 +419,7 @@ def test_a_full_disk_keeps_the_item_and_its_draft(
     assert premises.rows[0].comment == "keep me"
 
 
-def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises, ann: Browser) -> None:
+def test_refreshing_the_sessions_keeps_judgments_and_drafts(premises: Premises, ann: Browser) -> None:
     for _ in range(2):
         ann.press("label.correct")
     page = ann.page()
@@ -433,7 +433,7 @@ def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises, ann: B
     assert ann.press("label.wrong", again).status_code == 303
 
 
-def test_who_is_done_is_shown_soon_what_somebody_has_looked_at(premises: Premises) -> None:
+def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> None:
     premises.site.readings = Readings(premises.room, lambda: premises.now_s)
     ann = premises.rater("ann")
     while item_of(page := ann.page()):
@@ -506,7 +506,7 @@ def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> 
     assert "You gave" not in bob.page()
 
 
-def test_earlier_and_later_lead_through_them_and_leave_them_as_they_are(premises: Premises, ann: Browser) -> None:
+def test_browsing_earlier_responses_leaves_them_unchanged(premises: Premises, ann: Browser) -> None:
     met = []
     for _ in range(2):
         met.append(item_of(ann.page()))
@@ -562,7 +562,7 @@ def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: 
     assert [row.category for row in premises.rows] == [Category.WRONG]
 
 
-def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_only_where_wanted(
+def test_classifier_proposal_appears_after_the_choice_unless_allowed_earlier(
     premises: Premises, tmp_path: Path
 ) -> None:
     source, session = judged_source(tmp_path / "s0"), Path(premises.round.sessions[0])

@@ -94,7 +94,7 @@ def test_a_project_is_made_labelled_and_exported(run: Run, files: Path) -> None:
     assert [utterance.id for utterance in read_corpus(files / "out.csv").utterances] == ["d,3", "4"]
 
 
-def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
+def test_invalid_input_creates_no_project(run: Run, files: Path) -> None:
     (files / "p").mkdir()
     result = new(run, files)
     assert isinstance(result.exception, InputError)
@@ -127,7 +127,7 @@ def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
     ]
 
 
-def test_labels_of_the_data_are_taken_when_asked_and_else_dropped(run: Run, files: Path) -> None:
+def test_labels_in_the_data_are_imported_only_on_request(run: Run, files: Path) -> None:
     new(run, files)
     assert rows(files / "p") == []
     assert all(utterance.intents is None for utterance in read_corpus(files / "p" / "utterances.jsonl").utterances)
@@ -254,7 +254,7 @@ def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -
         (["--find", "play"], "--find was removed. Press / on the site"),
     ],
 )
-def test_a_removed_option_names_what_replaces_it(run: Run, files: Path, options: list[str], what: str) -> None:
+def test_removed_option_names_its_replacement(run: Run, files: Path, options: list[str], what: str) -> None:
     new(run, files)
     refused = run("review", files / "p", *options)
     assert isinstance(refused.exception, InputError)
@@ -324,7 +324,7 @@ def test_one_classifier_proposes_and_says_how_wrong_it_expects_to_be(tmp_path: P
         _run("propose", project, "--method", "classifier", "--triads", "2")
 
 
-def test_what_waits_for_a_second_annotator_is_learnt_from_too(tmp_path: Path) -> None:
+def test_proposals_also_learn_from_utterances_with_one_annotator(tmp_path: Path) -> None:
     project = _project(tmp_path, 60, "--double", "1")
     result = _run("propose", project, "--seed", "1")
     assert "90 utterances to propose for" in result.output
@@ -332,7 +332,7 @@ def test_what_waits_for_a_second_annotator_is_learnt_from_too(tmp_path: Path) ->
     assert trained + held_out == 60
 
 
-def test_what_is_wrong_is_refused_and_keeps_nothing(tmp_path: Path) -> None:
+def test_wrong_usage_of_propose_is_refused_and_stores_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path, 20)
     for words, message in (
         ((), "20 utterances are labelled"),

@@ -70,7 +70,7 @@ def asked_of(place: Path, *more: str) -> Result:
     return harness(place, "--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "model", *more)
 
 
-def test_what_recognition_cost_is_told(place: Path) -> None:
+def test_cascade_reports_the_cost_of_recognition_errors(place: Path) -> None:
     done = asked_of(place)
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -116,7 +116,7 @@ def test_a_page_shows_what_was_said_and_heard_and_nothing_of_it_is_markup(place:
     assert "right on both except slot values" in text
 
 
-def test_a_model_may_have_made_its_predictions_elsewhere(place: Path, tmp_path: Path) -> None:
+def test_predictions_made_elsewhere_are_accepted(place: Path, tmp_path: Path) -> None:
     rows = [{"id": "a-1", "text": "open the floor", "intents": ["open"], "tags": ["O", "O", "O"]},
             {"id": "a-2", "text": "close the door", **frame("close the door")}]  # fmt: skip
     predictions = ("--pred-reference", "gold.jsonl", "--pred-heard", lines_of(tmp_path / "after.jsonl", rows))
@@ -164,7 +164,7 @@ def test_a_limit_on_what_it_may_cost(place: Path) -> None:
         (("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--model", "model", "--separator", ""), "--separator"),
     ],
 )
-def test_what_does_not_go_together_is_refused(place: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_contradictory_cascade_arguments_are_refused(place: Path, arguments: tuple[str, ...], told: str) -> None:
     with pytest.raises(InputError, match=told):
         harness(place, *arguments)
 

@@ -72,7 +72,7 @@ def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
     assert table(harness(tmp_path, "--chunking", "iob2"))["slots"] == (2, 0, 2)
 
 
-def test_a_declared_label_has_its_row_and_what_is_not_declared_fails(tmp_path: Path) -> None:
+def test_undeclared_label_fails_and_unused_declared_label_has_a_row(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
     done = harness(path, "--labels", "r,q,p")

@@ -74,7 +74,7 @@ def test_surplus_blanks_of_a_slot_value_are_noted(tmp_path: Path, monkeypatch: p
     assert "surplus blanks" in Path("page.html").read_text(encoding="utf-8")
 
 
-def test_figures_stand_with_their_counts_and_choices(files: list[str]) -> None:
+def test_figures_show_their_counts_and_options(files: list[str]) -> None:
     done = harness(*files)
     assert row(done, "EMR (exact match)") == ["EMR (exact match)", "66.67 %", "20.8–93.9 %", "2 of 3 utterances"]
     assert row(done, "F1, micro")[-1] == "3 right, 4 intents, 3 predicted"
@@ -92,7 +92,7 @@ def test_figures_stand_with_their_counts_and_choices(files: list[str]) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_details_chunking_and_zero_change_what_they_say_they_change(files: list[str]) -> None:
+def test_detail_chunking_and_zero_division_change_the_figures(files: list[str]) -> None:
     done = harness(*files, "--detail", "both")
     assert row(done, "slot F1 (full)")[1] == "0.00 %"
     assert row(done, "slot F1 (relax)")[1] == "100.00 %"
@@ -187,7 +187,7 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
     assert "<article" not in Path("m.html").read_text(encoding="utf-8")
 
 
-def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
+def test_shards_with_different_scoring_options_are_not_merged(files: list[str]) -> None:
     for name, more in (
         ("a", []),
         ("b", ["--chunking", "iob2"]),
@@ -206,7 +206,7 @@ def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
         assert message in str(done.exception)
 
 
-def test_json_on_standard_output_is_alone_there(files: list[str]) -> None:
+def test_json_on_standard_output_has_nothing_beside_it(files: list[str]) -> None:
     done = harness("--gold", "-", "--gold-format", "jsonl", "--pred", "p.jsonl", "--json", "-", stdin=GOLD)
     report = json.loads(done.stdout)
     assert (report["kind"], report["format"]) == ("understanding", 1)
@@ -285,7 +285,7 @@ def test_values_count_beside_concepts(tmp_path: Path) -> None:
     assert [[cell.strip() for cell in row if cell][1] for row in rows] == ["0.00 %", "100.00 %", "50.00 %", "50.00 %"]
 
 
-def test_a_session_in_which_nobody_knows_what_was_understood_is_refused(tmp_path: Path) -> None:
+def test_session_without_understanding_evidence_is_refused(tmp_path: Path) -> None:
     done = harness(store(tmp_path / "s", {"ann1": [OPEN]}))
     assert isinstance(done.exception, InputError)
     assert "no trial has an intent to score: no report says what was understood in 1 (ann1)" in str(done.exception)
@@ -309,7 +309,7 @@ def test_what_is_out_of_scope_is_told_apart_and_merges(files: list[str]) -> None
         assert message in str(refused)
 
 
-def test_utterances_without_intent_may_be_those_out_of_scope(tmp_path: Path) -> None:
+def test_missing_intent_can_mean_out_of_scope(tmp_path: Path) -> None:
     def lines(*intents: str) -> str:
         return "".join(f'{{"id": "{at}", "intents": [{intent}]}}\n' for at, intent in enumerate(intents))
 

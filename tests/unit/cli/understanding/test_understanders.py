@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
         (("bench", "--data", "half", "--understander", "crf"), "no split test"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_is_written(
+def test_invalid_understander_commands_are_refused_before_anything_is_written(
     place: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], what: str
 ) -> None:
     monkeypatch.chdir(place)
@@ -159,7 +159,7 @@ def test_a_line_is_answered_before_the_next_one_comes(place: Path) -> None:
         assert program.wait(DEADLINE_S) == 0
 
 
-def test_what_cannot_be_read_is_refused_with_its_line(place: Path) -> None:
+def test_undecodable_input_line_is_refused_with_its_number(place: Path) -> None:
     with pytest.raises(InputError, match="line is not UTF-8") as caught:
         ran("predict", "--model", place / "model", given=b"tea\n\xff\n")
     assert str(caught.value.place) == "<stdin>:2"

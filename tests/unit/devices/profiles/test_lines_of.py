@@ -66,7 +66,7 @@ samples:
         ("device: shared\nwake_phrases: []\nlines: [{match: '(', kind: wake}]\n", r"shared\.yaml:3:\d+: "),
     ],
 )
-def test_what_cannot_be_taken_is_refused(folder: Path, shared: str | None, says: str) -> None:
+def test_invalid_shared_rules_are_refused(folder: Path, shared: str | None, says: str) -> None:
     path = folder / "shared.yaml"
     path.unlink() if shared is None else path.write_text(shared)
     (folder / "taking.yaml").write_text(TAKING)

@@ -29,7 +29,7 @@ ESPHOME = "[20:39:24][E][voice_assistant:830]: Error: stt-no-text-recognized - N
         ("ovos_bus", '{"type": "recognizer_loop:speech.recognition.unknown", "data": {}, "context": {}}'),
     ],
 )
-def test_of_a_line(profile: str, line: str) -> None:
+def test_no_understanding_in_a_line_is_reported(profile: str, line: str) -> None:
     console = Console(load_profile(profile, beside=Path()), "device")
     (seen,) = console.feed(line.encode() + b"\n", Stamp(1.0))
     assert seen == Intent("device", seen.at, "")
@@ -42,7 +42,7 @@ def test_of_a_line(profile: str, line: str) -> None:
         ("esphome_voice_assistant_mqtt", "kitchen/debug", ESPHOME.encode()),
     ],
 )
-def test_of_a_message(profile: str, topic: str, payload: bytes) -> None:
+def test_no_understanding_in_a_message_is_reported(profile: str, topic: str, payload: bytes) -> None:
     rules = for_device(load_profile(profile, beside=Path()).mappings, "kitchen")
     (seen,) = observations(rules, topic, payload, Stamp(1.0), "device")
     assert seen == Intent("device", Stamp(1.0), "")

@@ -124,7 +124,7 @@ def test_a_profile_says_what_proves_that_it_listens(tmp_path: Path) -> None:
         ("  - {match: '^alive', kind: listening}\n", "", "lists 'listening', but no rule gives it"),
     ],
 )
-def test_what_cannot_be_is_told(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_probes_and_profiles_are_reported(tmp_path: Path, old: str, new: str, says: str) -> None:
     assert old in LAMP
     text = LAMP.replace(old, new)
     if "kind: status" in old:

@@ -35,7 +35,7 @@ def test_a_port_that_another_program_has_open_is_refused_with_its_name(path: str
     open_port(path, 9600, timeout=0).close()
 
 
-def test_what_is_no_port_is_refused(tmp_path: Path) -> None:
+def test_invalid_port_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DeviceError, match="not a serial port"):
         open_port(str(tmp_path / "file"), 9600, timeout=0)

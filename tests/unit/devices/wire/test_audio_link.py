@@ -168,7 +168,7 @@ def test_another_rate_after_a_reset_leaves_the_seconds_in_order() -> None:
     assert link.audio_s(4000) == pytest.approx(1.5)
 
 
-def test_what_was_cut_is_not_sent_and_what_was_sent_still_arrives() -> None:
+def test_cancelled_sound_is_not_sent_but_sent_sound_still_arrives() -> None:
     link, board = linked()
     samples, encoded = sound(RATE_HZ * 5)
     link.give(encoded)
@@ -197,7 +197,7 @@ def test_an_answer_that_this_boot_cannot_give_is_foreign() -> None:
     assert link.acknowledge(100_000 + RATE_HZ, board.now_s) is AudioAnswer.REPEATED
 
 
-def test_a_late_answer_of_before_does_not_fix_a_wrong_start() -> None:
+def test_stale_acknowledgement_does_not_repair_a_wrong_start() -> None:
     link = AudioLink()
     link.start(RATE_HZ, WINDOW)
     assert known(link.due(0.0)).first == PROBE_SAMPLE
@@ -311,7 +311,7 @@ def test_adpcm_is_cut_on_its_grid_only() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"abc", b"\0\0\x59\0"])
-def test_what_is_no_adpcm_frame_is_refused(data: bytes) -> None:
+def test_invalid_adpcm_frame_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="ADPCM"):
         decode_adpcm(data)
 

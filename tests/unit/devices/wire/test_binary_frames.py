@@ -61,7 +61,7 @@ def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
     assert finder.broken == 1
 
 
-def test_half_a_frame_does_not_hold_back_what_follows_for_ever() -> None:
+def test_incomplete_frame_is_released_as_text_after_a_while() -> None:
     finder = FrameFinder(SHAPE)
     assert finder.feed(b"\xaa\x55\x20half", 0.0) == []
     segments = finder.feed(b"text\n", 1.0)
@@ -93,12 +93,12 @@ def test_a_real_message_of_the_ovos_bus_is_a_wake_however_long_its_context() -> 
     assert read(shipped("ovos_bus"), line) == [Wake("dev", AT, "hey mycroft")]
 
 
-def test_what_a_message_quotes_is_not_what_it_is() -> None:
+def test_quoted_message_type_is_not_a_wake_event() -> None:
     quoted = message("speak", {"utterance": 'type {"type": "recognizer_loop:wakeword"} to wake me'})
     assert [type(observation) for observation in read(shipped("ovos_bus"), quoted)] == [ResponseText]
 
 
-def test_a_speech_recogniser_that_heard_no_words_says_so() -> None:
+def test_unknown_speech_is_reported_as_an_empty_intent() -> None:
     assert read(shipped("ovos_bus"), message("recognizer_loop:speech.recognition.unknown", {})) == [
         Intent("dev", AT, "")
     ]

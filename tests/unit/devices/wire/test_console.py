@@ -46,7 +46,7 @@ def test_colours_are_no_part_of_the_match_and_stay_in_the_log() -> None:
     assert (console.lines, console.garbage) == (3, 1)
 
 
-def test_a_rule_says_what_a_wake_event_is_inferred_from() -> None:
+def test_inferred_wake_event_names_its_source() -> None:
     weak = LineMapping("^upload", ObservationKind.WAKE, fields=(("inferred", "network traffic"),))
     assert Console(profile(weak), "dev").feed(b"upload\n", Stamp(1.0)) == (
         Wake("dev", Stamp(1.0), inferred="network traffic"),
@@ -93,7 +93,7 @@ def test_a_flood_leaves_a_count_and_no_wake_event_is_lost_in_it() -> None:
     assert texts(console.feed(b"more\n", Stamp(4.0))) == ["more"]
 
 
-def test_an_expression_that_takes_for_ever_is_ended_and_no_longer_used() -> None:
+def test_endless_expression_is_stopped_and_disabled() -> None:
     console = Console(profile(SLOW, WAKE), "dev")
     start_s = time.monotonic()
     for number in range(20):
@@ -149,7 +149,7 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
     console.flush(Stamp(9.0))
 
 
-def test_a_line_that_is_too_long_is_loud_and_no_more_often_than_anybody_can_follow() -> None:
+def test_overlong_lines_are_reported_at_a_limited_rate() -> None:
     console = Console(profile(WAKE, max_line_bytes=100), "dev")
     observations = [
         observation for n in range(100) for observation in console.feed(b"x" * 1500 + b"\n", Stamp(1.0 + n / 100))
@@ -187,7 +187,7 @@ def test_heartbeats_are_told_about_every_five_seconds_and_never_held_back_longer
             assert at_s - passes_s[-1] < PROOF_EVERY_S - 0.5 + 1e-9
 
 
-def test_the_first_heartbeat_after_a_start_or_a_lost_link_is_told_and_every_acknowledgement() -> None:
+def test_first_heartbeat_after_start_or_loss_passes_the_throttle() -> None:
     pace, beat = HeartbeatThrottle(), ListeningProved("lamp", Stamp(1.0), Proof.HEARTBEAT)
     assert [pace.passes(beat), pace.passes(beat)] == [True, False]
     assert pace.passes(Status("lamp", Stamp(1.0), DeviceState.STARTED))

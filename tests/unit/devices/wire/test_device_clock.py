@@ -152,7 +152,7 @@ def test_times_of_many_years_keep_their_microseconds() -> None:
     ("sent_s", "received_us", "answered_us", "arrived_s"),
     [(1.0, 10, 20, 0.9), (1.0, 30, 20, 1.1), (1.0, 0, 900_000, 1.1)],
 )
-def test_what_cannot_be_is_not_taken(sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> None:
+def test_impossible_ping_times_are_ignored(sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> None:
     clock = DeviceClock()
     assert clock.ping(sent_s, received_us, answered_us, arrived_s) is PingResult.IMPOSSIBLE
     assert not clock.fitted
@@ -216,7 +216,7 @@ def test_other_texts_are_no_times(text: str, kind: ClockKind) -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(-2e-4, 2e-4), st.floats(0.05, 2.0))
-def test_the_truth_stays_inside(seed: int, drift: float, every_s: float) -> None:
+def test_stated_interval_contains_the_true_time(seed: int, drift: float, every_s: float) -> None:
     """80 lines of a crystal clock with random delays: each stated interval holds the truth."""
     stamps = run(seed, drift, every_s)
     assert all(abs(stamp.at_s - truth_s) <= stamp.error_s + 1e-9 for truth_s, stamp in stamps)
@@ -243,7 +243,7 @@ def stamped(clock: LineClock, time: DeviceTime, at: Stamp) -> Stamp:
     return clock.stamp(time, at)
 
 
-def test_a_line_that_is_held_back_is_stamped_when_it_was_written_and_a_clock_that_stood_still_is_found_again() -> None:
+def test_delayed_line_gets_its_write_time_and_paused_clock_recovers() -> None:
     clock = LineClock()
     for number in range(120):
         written_s, delay_s = 100.0 + number * 0.3, 0.12 if number == 50 else 0.001
@@ -268,7 +268,7 @@ def test_a_device_time_that_is_nonsense_does_little_harm(lines: list[tuple[float
         assert at.at_s - at.error_s - 5 * CREDIBLE_S <= stamp.at_s <= at.at_s + at.error_s + 1e-6
 
 
-def test_a_clock_that_counts_ticks_loses_percents_and_is_not_believed_too_far() -> None:
+def test_inaccurate_tick_clock_is_not_trusted_too_far() -> None:
     dice, clock = random.Random(1), LineClock(DELAY_S)
     for number in range(300):
         written_s = 10.0 + number * 0.3

@@ -117,7 +117,7 @@ def test_a_log_line_does_not_wait_for_the_next_frame() -> None:
     assert decoder.feed(b"half" + encode(FrameKind.PONG, b"x")) == [b"half", WireFrame(FrameKind.PONG, 0, b"x")]
 
 
-def test_what_looks_like_the_start_of_a_frame_is_held_but_not_for_ever() -> None:
+def test_possible_frame_start_is_held_only_briefly() -> None:
     decoder = Decoder()
     assert decoder.feed(b"\x20\x84") == []
     assert decoder.release() == [b"\x20\x84"]
@@ -179,7 +179,7 @@ MESSAGES = st.one_of(
 
 
 @given(MESSAGES)
-def test_there_and_back(message: messages.Message) -> None:
+def test_message_survives_encoding_and_decoding(message: messages.Message) -> None:
     kind, payload = messages.encode(message)
     assert messages.decode(WireFrame(kind, 0, payload)) == message
 
@@ -209,7 +209,7 @@ def test_any_payload_is_a_message_or_a_payload_error(kind: FrameKind, payload: b
         (messages.StatusEvent(1, DeviceState.STARTED, "up"), "0100000000000000 05", b"up"),
     ],
 )
-def test_the_bytes_are_those_of_the_page(message: messages.Message, numbers: str, text: bytes) -> None:
+def test_encoded_bytes_match_the_documentation(message: messages.Message, numbers: str, text: bytes) -> None:
     assert messages.encode(message)[1] == bytes.fromhex(numbers) + text
 
 
@@ -225,7 +225,7 @@ def test_the_bytes_are_those_of_the_page(message: messages.Message, numbers: str
         (FrameKind.INTENT, bytes(18) + b"\x01a\x02\x01b"),
     ],
 )
-def test_what_is_no_payload_is_refused(kind: FrameKind, payload: bytes) -> None:
+def test_invalid_payload_is_refused(kind: FrameKind, payload: bytes) -> None:
     with pytest.raises(messages.PayloadError):
         messages.decode(WireFrame(kind, 0, payload))
 

@@ -132,7 +132,7 @@ def test_conditions_choose_among_mappings() -> None:
         (b" " * 70000, "are more than"),
     ],
 )
-def test_what_does_not_fit_is_a_log_line_that_says_why(payload: bytes, reason: str) -> None:
+def test_unmappable_message_becomes_a_log_line_with_the_reason(payload: bytes, reason: str) -> None:
     line = seen(MessageMapping("t", KIND.STATUS, (("state", "/s"),)), payload)
     assert isinstance(line, LogLine)
     assert reason in line.text
@@ -204,7 +204,7 @@ def lines(*mappings: LineMapping, takes_audio: bool = False) -> LineRules:
     return LineRules(mappings, ConsoleSettings(), "dev", takes_audio=takes_audio)
 
 
-def test_what_does_not_come_in_time_is_told_without_it() -> None:
+def test_wake_event_is_reported_without_details_that_come_too_late() -> None:
     reader = lines(TWO)
     said(reader, "wakeword detected")
     assert reader.expire(1.4) == []

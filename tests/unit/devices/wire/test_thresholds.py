@@ -102,7 +102,7 @@ def test_numbers_are_read_as_pairs(line: str, numbers: dict[str, float] | None) 
     assert lamp().numbers(line) == numbers
 
 
-def test_an_expression_reads_other_lines() -> None:
+def test_threshold_expression_reads_numbers_from_log_lines() -> None:
     assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: 480 lx") == {"A0": 480.0}
     assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: inf lx") is None
     assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: - lx") is None

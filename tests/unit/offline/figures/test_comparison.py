@@ -56,7 +56,7 @@ def ambient(names: list[str], clusters: Clusters | None = None) -> AmbientFiles:
     return files
 
 
-def test_the_nth_of_a_name_is_paired_with_the_nth() -> None:
+def test_repeated_file_names_are_paired_in_order() -> None:
     drawn = random.Random(5)
     for size in (0, 1, 2, 40):
         first, second = ([f"{drawn.randrange(30)}.wav" for _ in range(size)] for _ in range(2))
@@ -79,7 +79,7 @@ def test_clusters_are_numbered_as_they_come() -> None:
     assert ambient(["a"]).clusters(np.arange(1)) is None
 
 
-def test_what_is_told_later_is_a_sequence() -> None:
+def test_lazy_sequence_behaves_like_a_sequence() -> None:
     squares = LazySequence(4, lambda at: at * at)
     assert (len(squares), squares[-1], list(squares[1:3]), list(squares)) == (4, 9, [1, 4], [0, 1, 4, 9])
     assert list(reversed(squares)) == [9, 4, 1, 0]
@@ -88,7 +88,7 @@ def test_what_is_told_later_is_a_sequence() -> None:
             squares[at]
 
 
-def test_another_file_in_its_place_is_noticed() -> None:
+def test_replaced_file_is_detected() -> None:
     there = [("a.wav", SpokenFile(True))]
     files = SpokenFiles(there.__getitem__)
     files.add(*there[0], 0)
@@ -145,14 +145,14 @@ def test_the_same_files_are_paired() -> None:
     json.dumps(as_json(comparison))
 
 
-def test_files_of_one_alone_are_told_and_left_out() -> None:
+def test_files_in_one_evaluation_only_are_reported_and_left_out() -> None:
     comparison = compare(evaluated("a", "+++-"), evaluated("b", "++"))
     assert known(comparison.same_files).discordance.total == 2
     assert "2 in-vocabulary files are only in the first" in comparison.warnings[0]
     assert "talker0/3.wav,listed,not listed,,\n" in [*differing_csv(comparison)]
 
 
-def test_a_name_that_comes_again_is_told() -> None:
+def test_repeated_file_name_is_reported() -> None:
     twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
     first = Evaluated("a", spoken_files(twice), None, 0, 0.0, FAIR)
     comparison = compare(first, Evaluated("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
@@ -223,7 +223,7 @@ def test_word_errors_on_the_same_files() -> None:
     assert any("WER" in line for line in lines(comparison))
 
 
-def test_what_makes_it_unfair_is_told_first() -> None:
+def test_unfair_settings_are_reported_first() -> None:
     first = evaluated("a", "++", settings={"the lead-in (ms)": "1000", "-u": "no"})
     second = evaluated("b", "++", settings={"the lead-in (ms)": "500"}, notes=("it is partial, 2 of 9 files",))
     warnings = compare(first, second).warnings
@@ -347,7 +347,7 @@ def test_delays_are_set_against_each_other_where_both_woke() -> None:
     assert known(comparison.delay_differences.p50).value_s == pytest.approx(0.13)
 
 
-def test_a_spot_outside_of_the_window_is_no_hit_and_is_told() -> None:
+def test_spot_outside_the_window_is_reported_and_no_hit() -> None:
     late = compared(session(), {"p1": heard(3.0), "p2": heard(0.2), "p3": heard(1.7)}, threshold=0.5)
     assert late.counts(TrialKind.WAKE) == Discordance(1, 2, 0, 0)
     first, second = late.trials[:2]
@@ -370,7 +370,7 @@ def test_margins_to_the_threshold_and_the_logs_own_notes() -> None:
     assert woke.notes == ("offline it scored 0.910, 0.410 above the threshold",)
 
 
-def test_what_was_not_heard_is_left_out_with_its_reason() -> None:
+def test_trials_without_offline_audio_are_left_out_with_reason() -> None:
     comparison = compared(session(), {"p1": heard(1.7)})
     assert len(comparison.trials) == 1
     assert [trial for trial, _ in comparison.left_out] == ["wake-2", "wake-3", "wake-4", "wake-5"]
@@ -409,7 +409,7 @@ def test_an_interrupted_take_is_on_neither_side() -> None:
     assert comparison.counts(TrialKind.WAKE) == Discordance(0, 0, 1, 0)
 
 
-def test_an_event_of_the_sound_before_takes_a_spot_with_it_as_live() -> None:
+def test_spot_near_the_previous_stimulus_is_the_same_event() -> None:
     """With one state over all stimuli, a spot within the refractory time of the one before is the same event."""
     rows = session()
     near = HeardOffline((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ, before_s=-0.5)
@@ -419,7 +419,7 @@ def test_an_event_of_the_sound_before_takes_a_spot_with_it_as_live() -> None:
 
 
 @pytest.mark.parametrize("injected", [True, False])
-def test_it_knows_which_way_the_sound_went(injected: bool) -> None:
+def test_comparison_knows_air_from_injection(injected: bool) -> None:
     rows = session(injected)
     comparison = compared(rows, {"p1": heard(1.7)})
     assert comparison.through_air is not injected

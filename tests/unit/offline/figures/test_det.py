@@ -87,7 +87,7 @@ STUCK = ((0.9, 80, 2), (0.5, 20, 40), (0.3, 10, 90), (0.1, 0, 1))
         pytest.param(STUCK, 0.2, 0, 0.0, 3, id="unless nothing stricter keeps it"),
     ],
 )
-def test_what_is_chosen(
+def test_best_operating_point_is_chosen(
     rows: tuple[tuple[float, int, int], ...], per_hour: float, by_accepts: int, share: float, by_rejects: int
 ) -> None:
     assert at_most_false_accepts(det(*rows), per_hour) == by_accepts
@@ -217,7 +217,7 @@ def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, 
     assert (tmp_path / "few.png").stat().st_size > 10_000
 
 
-def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
+def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     dev, report = sweep(1), sweep(2)
     target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0)
     both = known(choose(target, dev.at(), POINTS, report))

@@ -234,7 +234,7 @@ def test_lines_of_an_outcome(of: FileOutcome, counting: CountingRules, wanted: s
     assert keys(of, counting) == wanted
 
 
-def test_u_changes_what_counts_and_no_line() -> None:
+def test_u_option_changes_totals_but_not_log_lines() -> None:
     of = outcome(INV, EARLY, GOOD)
     assert keys(of) == keys(of, CountingRules(count_in_vocabulary=True)) == "INVFA INVTA INVTX"
 
@@ -247,7 +247,7 @@ def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:
     assert (fact.words.deletions, fact.words.words, fact.words.errors) == (4, 4, 4)
 
 
-def test_texts_are_told_as_they_were_compared() -> None:
+def test_texts_are_logged_as_normalised() -> None:
     (fact,) = judged(outcome(REF, said=said("Light, ON"), reference="light off."), PLAIN).facts
     assert (known(fact.spot).phrase, fact.reference) == ("light on", "light off")
 
@@ -306,7 +306,7 @@ def test_rejected_files_are_out_of_everything() -> None:
     assert (counts.inv_files, counts.oov_files, counts.inv_ms, counts.oov_ms) == (1, 1, 4000, 4000)
 
 
-def test_over_nothing_there_is_no_total() -> None:
+def test_totals_are_undefined_without_data() -> None:
     assert totals(OfflineCounts(), CountingRules()) == {}
     none = figures(Tally(CountingRules()), CountingRules())
     assert none.false_accepts is none.false_rejects is none.word_errors is none.clustering is None

@@ -205,7 +205,7 @@ def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
     assert named == [f"inv-{file.number}" for file in files[1:]] + [f"oov-{files[0].number}"]
 
 
-def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path: Path) -> None:
+def test_speed_of_a_killed_run_covers_only_timed_files(tmp_path: Path) -> None:
     now = [100.0]
     journal = Journal.create(tmp_path / "a.jsonl", header(CountingRules(), 9), lambda: now[0])
     now[0] += 4e-6

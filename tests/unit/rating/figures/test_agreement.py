@@ -51,7 +51,7 @@ def labelled(folder: Path, **labels: str) -> list[Judgment]:
     ]
 
 
-def test_a_choice_that_follows_a_proposal_counts_as_it_was_before(folder: Path) -> None:
+def test_choice_made_before_seeing_the_proposal_counts(folder: Path) -> None:
     first, *rest = labelled(folder, ann="000000", bob="000000")
     give(folder, [replace(first, unaided=CATEGORIES[1]), *rest])
     assert figures(folder).agreement.raw.value == pytest.approx(5 / 6)
@@ -69,7 +69,7 @@ def test_labels_become_figures_and_disputed_items(folder: Path) -> None:
     assert rater(report, "ann").others == Share(5, 5)
 
 
-def test_what_is_changed_taken_back_or_settled_counts_as_it_stands(folder: Path) -> None:
+def test_agreement_respects_changed_withdrawn_and_settled_judgments(folder: Path) -> None:
     clips = clips_of(folder)
     rows = labelled(folder, ann="0", bob="1")
     (_, clip) = clips["q1-kitchen"]
@@ -124,7 +124,7 @@ def test_known_answers_are_reported_apart(folder: Path) -> None:
     assert report.disputed[0].gold is C.WRONG
 
 
-def test_how_many_agree_stands_beside_how_often_such_raters_are_right(tmp_path: Path) -> None:
+def test_report_shows_agreement_and_accuracy_on_known_answers(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(10))
     give(folder, labelled(folder, ann="0011223344", bob="0011229556", cat="0210827756"))
     trials = list(clips_of(folder))
@@ -154,7 +154,7 @@ def test_two_raters_who_agree_are_never_left_open(folder: Path) -> None:
     assert [item.votes for item in report.items[:2]] == [(2, 2), (2, 3)]
 
 
-def test_pace_and_care(folder: Path) -> None:
+def test_rater_pace_and_listening_are_reported(folder: Path) -> None:
     rows = labelled(folder, ann="0000", bob="0")
     times = (0.5, 2.0, 4.0, 6.0)
     heard = (400, 960, 3000, None)
@@ -241,7 +241,7 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
         (Case("t", {"ann": W}, outcome=Outcome.LATE), QueryOutcome.CATEGORY),
     ],
 )
-def test_every_query_has_one_end(case: Case, fate: QueryOutcome) -> None:
+def test_every_query_has_exactly_one_outcome(case: Case, fate: QueryOutcome) -> None:
     (trial,) = rated(case)
     assert trial.fate is fate
     assert (trial.category is not None) == (fate is QueryOutcome.CATEGORY) == (trial.basis is not None)
@@ -267,7 +267,7 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
     assert (trial.category, trial.basis) == (category, basis)
 
 
-def test_two_raters_who_differ_are_no_consensus_and_three_who_all_differ_are_none_either() -> None:
+def test_disagreeing_raters_give_no_consensus() -> None:
     both = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
     assert [trial.fate for trial in both] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
     # However well they agree elsewhere.
@@ -281,7 +281,7 @@ def test_two_raters_who_differ_are_no_consensus_and_three_who_all_differ_are_non
     assert [trial.fate for trial in differing[:2]] == [QueryOutcome.DISPUTED, QueryOutcome.CATEGORY]
 
 
-def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> None:
+def test_sub_flag_needs_half_of_the_raters_of_its_category() -> None:
     case = Case("t", {"ann": A, "bo": A, "cy": A})
     rows = case.judgments()
     lacks = ("core_capability_missing",)
@@ -292,7 +292,7 @@ def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> 
         assert (SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags) is held
 
 
-def test_rows_of_a_rater_leave_out_what_others_say_and_adjudications() -> None:
+def test_filtering_by_rater_ignores_others_and_adjudications() -> None:
     case = Case("t", {"ann": CORRECT, "bo": W}, settled=W)
     (trial,) = rated(case, raters=("ann",))
     assert (trial.category, trial.basis) == (CORRECT, Basis.ALONE)

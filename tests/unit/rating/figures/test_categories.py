@@ -83,7 +83,7 @@ def test_queries_asked_once_have_wilson_intervals() -> None:
 
 
 @pytest.mark.parametrize("queries", [2, 3, 5])
-def test_a_few_queries_said_often_say_less_than_if_each_were_another(queries: int) -> None:
+def test_repeated_queries_widen_the_interval(queries: int) -> None:
     """Also less than all queries together, of which they are a part."""
 
     def interval(of: int, repeats: int) -> tuple[float, float]:
@@ -103,7 +103,7 @@ def test_a_few_queries_said_often_say_less_than_if_each_were_another(queries: in
     assert high - low > whole[1] - whole[0]
 
 
-def test_one_query_said_often_says_nothing_of_others() -> None:
+def test_single_repeated_query_has_no_interval() -> None:
     figures = figures_of(rated(*(Case(f"q{n}", {"ann": C}, query="q") for n in range(12))))
     assert (figures.method, figures.queries, figures.share(C).value) == (Method.TOO_FEW, 1, 1.0)
     assert figures.share(C).interval is figures.share(C).together is None

@@ -92,7 +92,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_round_says_all_that_it_can(folder: Path) -> None:
+def test_round_file_with_every_key_is_read(folder: Path) -> None:
     path = written(folder, WHOLE)
     read = read_round(path)
     assert read.exercises != BUILT_IN_EXERCISES
@@ -120,7 +120,7 @@ def test_a_round_says_all_that_it_can(folder: Path) -> None:
     )
 
 
-def test_what_is_not_said_is_as_by_default(folder: Path) -> None:
+def test_missing_round_keys_use_defaults(folder: Path) -> None:
     read = read_round(written(folder, "round: spring\nsessions: [runs/a1]\n"))
     default = RatingRound()
     assert read.exercises == BUILT_IN_EXERCISES
@@ -170,7 +170,7 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
         ("  from: [runs/b1]\n  classifier: own\n  settings: {words: 2}\n", 5, "no intent classifier is called 'own'"),
     ],
 )
-def test_what_is_wrong_with_proposals_is_told_with_its_line(folder: Path, lines: str, line: int, what: str) -> None:
+def test_proposal_mistakes_are_reported_with_their_line(folder: Path, lines: str, line: int, what: str) -> None:
     with pytest.raises(InputProblems) as caught:
         read_round(written(folder, f"round: r\nsessions: [runs/a1]\nproposals:\n{lines}"))
     (problem,) = caught.value.problems
@@ -179,7 +179,7 @@ def test_what_is_wrong_with_proposals_is_told_with_its_line(folder: Path, lines:
     assert what in problem.what
 
 
-def test_what_is_wrong_with_another_file_is_told_there(folder: Path) -> None:
+def test_error_in_a_referenced_file_names_that_file(folder: Path) -> None:
     (folder / "files" / "gold.yaml").write_text(
         "gold: known\nresponses:\n  - {session: s1, trial: t, category: best}\n"
     )
@@ -237,7 +237,7 @@ def test_every_key_of_the_keyboard_may_be_named(tmp_path: Path, key: str) -> Non
         assert load_rater_keys(path).category(key) is Category.WRONG
 
 
-def test_validate_names_what_they_hold(folder: Path, tmp_path: Path) -> None:
+def test_validate_describes_each_file_of_a_round(folder: Path, tmp_path: Path) -> None:
     written(folder, WHOLE)
     (folder / "keys.yaml").write_text("rater_keys: mine\nplay: enter\n")
     result = CliRunner().invoke(validate, [str(folder)])
@@ -251,7 +251,7 @@ def test_validate_names_what_they_hold(folder: Path, tmp_path: Path) -> None:
     }
 
 
-def test_a_file_of_keys_from_before_an_action_was_there_still_opens(tmp_path: Path) -> None:
+def test_old_key_file_opens_after_new_actions_were_added(tmp_path: Path) -> None:
     path = tmp_path / "keys.yaml"
     path.write_text("rater_keys: mine\nplay_slower: left\nplay_query: right\nwrong: e\n")
     keys = load_rater_keys(path)
@@ -336,7 +336,7 @@ def test_keys_labels_and_statuses(tmp_path: Path) -> None:
     assert (skipped.status, skipped.category) == (JudgmentStatus.SKIPPED, None)
 
 
-def test_columns_may_be_called_otherwise(tmp_path: Path) -> None:
+def test_columns_can_be_renamed(tmp_path: Path) -> None:
     row = only(tmp_path, "Item,Judge,Label,Extra\nt1,ann,wrong,x\n", Item="trial", Judge="rater")
     assert (row.text("trial"), row.text("rater"), row.category) == ("t1", "ann", Category.WRONG)
     assert read(tmp_path, f"{HEAD},device,condition.voice,mood\nt1,ann,wrong,a,b,c\n").left_out == ("mood",)

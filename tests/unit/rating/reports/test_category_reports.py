@@ -65,7 +65,7 @@ def test_both_readings_stand_beside_each_other() -> None:
         (2, "one alone: nobody knows whether another would agree"),
     ],
 )
-def test_what_has_no_figure_says_why(at: int, words: str) -> None:
+def test_missing_figure_states_its_reason(at: int, words: str) -> None:
     assert words in " ".join(" ".join(lines(every_sort()[at])).split())
 
 
@@ -181,7 +181,7 @@ def test_keys_can_be_read_on_their_colours() -> None:
         assert (light + 0.05) / (dark + 0.05) >= CONTRAST, back
 
 
-def test_it_is_written_whole(tmp_path: Path) -> None:
+def test_report_page_is_written_atomically(tmp_path: Path) -> None:
     write_html(reported(two_devices()), tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert len(list(tmp_path.iterdir())) == 1

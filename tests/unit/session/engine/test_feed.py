@@ -155,7 +155,7 @@ def test_goodbye_is_the_last_word_and_comes_after_every_row(session: Session) ->
         Heard(session)
 
 
-def test_who_is_there(session: Session) -> None:
+def test_server_knows_whether_an_operator_is_connected(session: Session) -> None:
     assert not session.server.attended
     watcher = Heard(session)
     operator = Heard(session, attended=True, meters=True)

@@ -114,7 +114,7 @@ def test_a_program_that_fails_or_hangs_is_ended_and_named(tmp_path: Path, monkey
         deliver(Notify(command=program(tmp_path, "import time; time.sleep(600)")), MESSAGE)
 
 
-def test_what_is_missing_here_is_refused_with_a_remedy() -> None:
+def test_missing_program_or_token_is_refused_with_a_remedy() -> None:
     with pytest.raises(InputError, match="'no-such-program' of `notify` does not exist"):
         demand_ready(Notify(command=("no-such-program",)))
     with pytest.raises(InputError, match="VH_NO_TOKEN of `notify` is not set"):
@@ -203,7 +203,7 @@ def test_the_end_is_told_once_to_those_who_want_it_or_the_limits(hook: Hook) -> 
     ] * 2
 
 
-def test_what_nobody_takes_is_tried_again_and_then_noted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undelivered_message_is_retried_and_then_noted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify, "BACK_OFF_S", (0.01, 0.01))
     hook.status = 503
     run = Run(Notify(webhook=hook.address))

@@ -56,7 +56,7 @@ def test_scenario_and_bench_come_back_as_they_were_read(tmp_path: Path) -> None:
     assert for_drivers(resolved.bench) == load_bench(INPUTS / "bench.yaml")
 
 
-def test_who_is_there_and_the_seed_can_be_said_for_one_run(tmp_path: Path) -> None:
+def test_operator_presence_and_seed_can_be_overridden(tmp_path: Path) -> None:
     folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path, seed=99, operator=OperatorPresence.PRESENT)
     resolved = read_resolved(folder)
     assert (resolved.scenario.seed, resolved.bench.operator) == (99, OperatorPresence.PRESENT)
@@ -84,7 +84,7 @@ def test_sessions_of_one_second_get_folders_of_their_own(tmp_path: Path) -> None
         ("skip.yaml", "bench.yaml", UnmetNeed, "monitor"),
     ],
 )
-def test_what_is_wrong_is_refused_and_leaves_nothing(
+def test_invalid_session_is_refused_and_leaves_nothing(
     tmp_path: Path, scenario: str, bench: str, error: type[HarnessError], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -166,9 +166,7 @@ CALLS = "scenario: calls\nneeds: [wake_events]\ntrials: [{id: call, kind: wake, 
         ("hermes_play_bytes", "room", "kitchen hears it through the air (its mqtt connection takes none)"),
     ],
 )
-def test_to_play_through_a_device_is_a_loudspeaker_and_never_an_injection(
-    tmp_path: Path, dialogue: str, player: str, told: str
-) -> None:
+def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str, player: str, told: str) -> None:
     shipped = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
     assert "{dialogue: hermes_audio_frame," in shipped
     topics = {"hermes_play_bytes": "playBytes/{id}"}.get(dialogue, "audioFrame")
@@ -270,7 +268,7 @@ def test_a_probe_whose_voice_cannot_speak_is_refused_by_both(tmp_path: Path) -> 
     assert "en-us" in line
 
 
-def test_a_language_is_the_devices_and_without_a_bench_nothing_is_said_of_it(tmp_path: Path) -> None:
+def test_language_is_checked_only_with_a_bench(tmp_path: Path) -> None:
     scenario = written(tmp_path, "text: wie spät ist es", trial=", voice: {engine: espeak, name: de}")
     assert harness("validate", scenario).exit_code == 0
     done = harness("validate", scenario, REHEARSED_BENCH)

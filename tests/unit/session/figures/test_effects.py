@@ -61,7 +61,7 @@ def test_the_recordings_own_time_of_the_stimulus_counts() -> None:
     assert session.told(3.3).answered().ends(12.0).found().word is EffectOutcome.WRONG
 
 
-def test_state_that_was_so_before_counts_when_it_is_told_again() -> None:
+def test_unchanged_state_counts_when_reported_again() -> None:
     session = Session(trial(TIMER)).told(-1.0).asked().answered()
     assert session.told(5.0).ends(12.0).found().word is EffectOutcome.RIGHT
 
@@ -74,7 +74,7 @@ def test_another_value_and_no_word_are_wrong_and_say_so() -> None:
     assert (silent.word, silent.said) == (EffectOutcome.WRONG, "reported nothing of timer, within 8 s")
 
 
-def test_part_of_it_is_partial() -> None:
+def test_incomplete_state_change_is_partial() -> None:
     evidence = Session(trial(BOTH)).asked().told(4.0).told(5.0, "milk", "list").answered().ends(12.0).found()
     assert evidence.word is EffectOutcome.PARTIAL
     assert "instead of nothing" in evidence.said
@@ -98,7 +98,7 @@ def test_any_value_will_do(value: str) -> None:
         (lambda session: session.add(900.0, EngineStarted(2, 1, "boot", 1.0)), "the run was cut off"),
     ],
 )
-def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # type: ignore[no-untyped-def]
+def test_unobserved_effect_is_open_and_not_wrong(cut, why: str) -> None:  # type: ignore[no-untyped-def]
     session = Session(trial(TIMER), trial(None, 2)).asked().answered()
     assert session.found().said == "it still has time to report it"
     cut(session)
@@ -110,7 +110,7 @@ def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # 
     assert evidence.is_open
 
 
-def test_what_was_told_before_the_cut_counts() -> None:
+def test_state_reported_before_the_cut_counts() -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered()
     assert session.add(7.0, SessionFinished(EndReason.ABORTED)).found().word is EffectOutcome.RIGHT
 
@@ -129,7 +129,7 @@ def test_attempts_that_were_not_answered_have_no_effect_to_judge() -> None:
 
 
 @pytest.mark.parametrize("word", [EffectOutcome.RIGHT, EffectOutcome.PARTIAL, EffectOutcome.WRONG])
-def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: EffectOutcome) -> None:
+def test_observer_overrules_the_device_and_disagreement_is_stated(word: EffectOutcome) -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
     evidence = session.found(answer(word, detail="on its display"))
     assert (evidence.word, evidence.source) == (word, EffectSource.OPERATOR)
@@ -138,7 +138,7 @@ def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: Effe
     assert evidence.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({report})"
 
 
-def test_who_cannot_tell_releases_the_hold_and_does_not_overrule_the_device() -> None:
+def test_unsure_observer_releases_the_hold_without_overruling_the_device() -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
     unsure = session.found(answer(EffectOutcome.UNKNOWN))
     assert (unsure.word, unsure.source) == (EffectOutcome.RIGHT, EffectSource.DEVICE)
@@ -172,7 +172,7 @@ def test_an_answer_without_a_check_is_evidence_too() -> None:
         (replace(ASKED, at="01:00"), 1_700_010_000.0),
     ],
 )
-def test_when_one_can_look(check: EffectCheck, due_s: float) -> None:
+def test_effect_has_its_due_time(check: EffectCheck, due_s: float) -> None:
     assert Session(trial(check)).asked().answered().ends(12.0).found().due_wall_s == due_s
 
 
@@ -238,5 +238,5 @@ def unix(text: str) -> float:
         ("12:00", "2024-12-31T12:00:01+01:00", "2025-01-01T12:00:00+01:00"),
     ],
 )
-def test_the_next_such_time(clock: str, after: str, found: str) -> None:
+def test_next_time_of_day_is_found(clock: str, after: str, found: str) -> None:
     assert next_time_of_day(clock, unix(after), BERLIN) == unix(found)

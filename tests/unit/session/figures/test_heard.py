@@ -346,7 +346,7 @@ def test_frames_and_intents_at_the_first_attempt_and_at_the_one_that_decided() -
     assert shares.attempts_needed == ((1, Share(2, 7)), (2, Share(1, 7)), (3, Share(1, 7)), (None, Share(3, 7)))
 
 
-def test_what_nobody_knows_counts_in_no_share() -> None:
+def test_unknown_frames_count_in_no_share() -> None:
     heard_only = {"reprompt": RepromptRule(until=RepeatUntil.RECOGNISED), "responds": True}
     shares = understood_session(
         {"a": [(Outcome.RESPONDED, UnderstandingResult())], "b": [GOOD]}, **heard_only

@@ -49,7 +49,7 @@ def point(probe: Told) -> MemoryPoint:
     return only
 
 
-def test_a_point_says_what_was_waited_and_by_whose_word_it_is_known() -> None:
+def test_memory_point_states_its_wait_and_its_evidence() -> None:
     memory_point = point(Told(4.0, text=YES, heard="nothing of the kind", waited_s=4.3))
     assert (memory_point.planned_s, memory_point.waited_s, memory_point.shown) == (4.0, 4.3, True)
     assert (memory_point.answer, memory_point.teller) == (YES, AnswerSource.DEVICE)
@@ -76,7 +76,7 @@ def test_a_point_says_what_was_waited_and_by_whose_word_it_is_known() -> None:
         (Told(4.0, text=YES, outcome=Outcome.INTERRUPTED, cause="link_lost: near"), None, "link_lost"),
     ],
 )
-def test_what_counts_as_memory(told: Told, shown: bool | None, why: str) -> None:
+def test_answers_that_count_as_memory(told: Told, shown: bool | None, why: str) -> None:
     memory_point = point(told)
     assert memory_point.shown is shown
     assert memory_point.why.partition(":")[0] == why
@@ -128,7 +128,7 @@ def test_a_device_that_remembers_five_seconds() -> None:
     ("length_s", "why"),
     [(0.0, "no memory seen, even after 2 s"), (99.0, "it remembers for longer than 16 s, the longest wait")],
 )
-def test_there_is_no_wait_to_recommend_and_why(length_s: float, why: str) -> None:
+def test_missing_recommendation_states_its_reason(length_s: float, why: str) -> None:
     (finding,) = findings(points(*clear_cut(length_s, WAITS)))
     assert finding.forgotten is None
     assert finding.why == why
@@ -142,7 +142,7 @@ def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
     assert findings(()) == ()
 
 
-def test_devices_and_conditions_are_told_apart() -> None:
+def test_memory_is_reported_per_device_and_condition() -> None:
     far = [replace(probe, conditions=(("position", "far"),)) for probe in clear_cut(3.0, WAITS)]
     near = [replace(probe, conditions=(("position", "near"),)) for probe in clear_cut(5.0, WAITS)]
     other = clear_cut(9.0, WAITS, device="den")
@@ -163,7 +163,7 @@ def test_a_device_without_wake_events_has_no_length_to_them() -> None:
     assert finding.length is not None
 
 
-def test_waits_that_were_not_reached_are_told() -> None:
+def test_unreached_waits_are_reported() -> None:
     memory_points = points(Told(0.5, YES, waited_s=1.2), Told(0.5, YES, waited_s=1.0), Told(4.0, YES, waited_s=4.1))
     assert unreached(memory_points) == {0.5: pytest.approx(1.1)}
 
@@ -216,7 +216,7 @@ def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_h
         (pairs(_2="yn", _4="yn"), MemoryLength((0.0, None), (0.0, None))),
     ],
 )
-def test_what_lies_beyond_the_waits_stays_open(seen: list[Pair], expected: MemoryLength) -> None:
+def test_memory_length_beyond_the_tested_waits_is_open(seen: list[Pair], expected: MemoryLength) -> None:
     length = memory_length(seen)
     assert length == expected
     assert length.value_s is None

@@ -174,7 +174,7 @@ def test_four_places_and_thirty_utterances() -> None:
         assert verdicts(rows, SELF_TEST)["places of the speech loudspeaker"] == verdict
 
 
-def test_the_size_of_mlperf_tiny() -> None:
+def test_mlperf_tiny_clauses_check_count_and_false_negatives() -> None:
     by_clause = verdicts(called(8, 50), TINY)
     assert (by_clause["wake words"], by_clause["false negatives"]) == ("met", "met")
     assert verdicts(called(9, 50), TINY)["false negatives"] == "not met"

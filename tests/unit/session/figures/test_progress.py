@@ -46,7 +46,7 @@ from tests.unit.session.figures.rows import Rows, clip_of, judgment_on, planned
 from tests.written_sessions import progress_of
 
 
-def test_nothing_has_no_rates() -> None:
+def test_empty_session_has_no_rates() -> None:
     totals = SessionFigures().snapshot().totals
     assert totals.recognised.value is None
     assert totals.recognised.interval is None
@@ -284,7 +284,7 @@ UNHEARD = Totals(first_words=GroupTranscripts.of([("time", None), ("time", None)
         (Limits(max_inconclusive=0), Totals(), [("max_inconclusive", 0, True)]),
     ],
 )
-def test_nothing_measured_holds_no_share_and_a_count_of_none(
+def test_unmeasured_share_fails_its_limit_and_zero_count_passes(
     limits: Limits, totals: Totals, verdicts: list[tuple[str, float | None, bool]]
 ) -> None:
     assert [(limit.name, limit.found, limit.holds) for limit in check_limits(limits, totals)] == verdicts

@@ -111,7 +111,7 @@ def test_rows_cannot_be_changed_or_removed(tmp_path: Path) -> None:
             altered(tmp_path, statement)
 
 
-def test_it_is_durable_as_designed(tmp_path: Path) -> None:
+def test_log_uses_durable_database_settings(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
         assert log._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert log._connection.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -398,7 +398,7 @@ def test_a_clip_comes_back_to_16_bits(tmp_path: Path) -> None:
     assert not list((tmp_path / "clips").glob(".*"))
 
 
-def test_what_is_louder_than_full_scale_is_clipped_and_not_wrapped(tmp_path: Path) -> None:
+def test_sound_above_full_scale_is_clipped_and_not_wrapped(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
         clip = log.save_clip(Waveform(np.full(480, 1.7, dtype=np.float32), 48000), 0.0)
     assert read_clip(tmp_path / "clips", clip).samples.min() > 0.99

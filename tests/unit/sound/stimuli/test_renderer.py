@@ -154,7 +154,7 @@ def test_settings_out_of_range_and_what_is_missing_are_refused(recipe: StimulusR
         Renderer(None).render(recipe)
 
 
-def test_what_was_rendered_is_read_again(tmp_path: Path) -> None:
+def test_rendered_stimulus_is_read_from_the_cache(tmp_path: Path) -> None:
     first = Renderer(tmp_path).render(RECIPE)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     again = Renderer(tmp_path).render(RECIPE)
@@ -246,7 +246,7 @@ def test_a_recording_at_full_scale_keeps_its_level_at_another_rate(tmp_path: Pat
     assert 0.98 <= peak <= 1.0
 
 
-def test_a_stated_end_of_the_phrase_decides_and_not_the_energy(tmp_path: Path) -> None:
+def test_stated_phrase_end_overrides_the_energy(tmp_path: Path) -> None:
     """Speech, then a door: by energy the phrase would end 0.6 s late."""
     samples = np.concatenate([burst(0.5, 0.2, 0.3), burst(0.1, 0.0, 0.2)])
     recording = wav(tmp_path / "a.wav", samples)

@@ -74,7 +74,7 @@ def test_awkward_texts_are_spoken(spec: VoiceSpec, text: str) -> None:
 
 @pytest.mark.parametrize("spec", ENGINES, ids=VoiceSpec.label)
 @pytest.mark.parametrize("text", ["", "  \n ", "\x00\x01", "...", "\ud800", "a" * 20_001], ids=repr)
-def test_what_cannot_be_heard_is_refused(spec: VoiceSpec, text: str) -> None:
+def test_inaudible_text_is_refused(spec: VoiceSpec, text: str) -> None:
     with pytest.raises(VoiceError):
         engine(spec).speak(text, spec)
 
@@ -143,12 +143,12 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
     ],
     ids=str,
 )
-def test_what_an_engine_cannot_honour_is_refused(spec: VoiceSpec, said: str) -> None:
+def test_unsupported_voice_settings_are_refused(spec: VoiceSpec, said: str) -> None:
     with pytest.raises(VoiceError, match=said):
         engine(spec).speak("hello", spec)
 
 
-def test_names_can_be_spoken_with() -> None:
+def test_engine_lists_its_voice_names_and_version() -> None:
     for spec in SPECS:
         assert spec.name in engine(spec).names()
         assert engine(spec).version()

@@ -71,7 +71,7 @@ WRONG: list[tuple[str, Told]] = [
 
 
 @pytest.mark.parametrize(("content", "wanted"), WRONG)
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: str, wanted: Told) -> None:
+def test_csv_mistakes_are_reported_with_their_line(tmp_path: Path, content: str, wanted: Told) -> None:
     assert_told(told(read_csv, written(tmp_path, "a.csv", content)), wanted)
 
 
@@ -134,7 +134,7 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         ("id,voice\na_1,a\0n\n", ["groups.csv:2:6: "]),
     ],
 )
-def test_what_is_wrong_is_told_at_once(tmp_path: Path, text: str, wrong: list[str]) -> None:
+def test_group_list_mistakes_are_reported_at_once(tmp_path: Path, text: str, wrong: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
     assert all(part in str(caught.value) for part in wrong), str(caught.value)
@@ -186,7 +186,7 @@ def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_labels_make_way_for_columns_of_a_list(tmp_path: Path) -> None:
+def test_label_names_avoid_list_columns(tmp_path: Path) -> None:
     listing = known(labels(tmp_path, SEGMENTS, taken=("Focus", "label 3")))
     assert [grouping.name for grouping in listing.groupings] == ["label 1", "Focus (label 2)", "label 3 (label 3)"]
 
@@ -219,7 +219,7 @@ def test_both_sides_of_a_pair_are_normalised_by_the_base(tmp_path: Path) -> None
     assert rewrite(normalise("OK lamp: uh, the light bulb.", list_.base), list_) == ("okay", "lamp", "the", "lightbulb")
 
 
-def test_a_pair_that_spoken_makes_by_itself_is_no_mistake(tmp_path: Path) -> None:
+def test_redundant_pair_is_dropped_without_an_error(tmp_path: Path) -> None:
     """Lists that were written before it did stay valid."""
     text = 'normalisation: x\nbase: spoken\nsame:\n - [uh, ""]\n - [colour, color]\n - [lamp, light]\n'
     list_ = load_normalisation(saved(tmp_path, text))
@@ -249,7 +249,9 @@ WRONG_LISTS = [
 
 
 @pytest.mark.parametrize(("text", "line", "what", "remedy"), WRONG_LISTS)
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, line: int, what: str, remedy: str) -> None:
+def test_normalisation_mistakes_are_reported_with_their_place(
+    tmp_path: Path, text: str, line: int, what: str, remedy: str
+) -> None:
     with pytest.raises(InputError) as raised:
         load_normalisation(saved(tmp_path, text))
     error = raised.value
@@ -260,7 +262,7 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, line: i
     assert remedy in problem.remedy
 
 
-def test_validate_knows_the_kind(tmp_path: Path) -> None:
+def test_validate_recognises_normalisation_files(tmp_path: Path) -> None:
     ran = CliRunner().invoke(command, [str(saved(tmp_path, LAMPS))])
     assert (ran.exit_code, ran.stdout.partition(": ")[2]) == (0, "normalisation lamps: plain, then 3 pairs\n")
     assert CliRunner().invoke(command, [str(saved(tmp_path, "normalisation: x\n"))]).exit_code == 2
@@ -352,7 +354,7 @@ def test_a_file_in_utf_16_is_recognised_or_told(tmp_path: Path, content: bytes) 
     assert "encoding" in problem.remedy or "NUL" in problem.what or "utf-16" in problem.remedy
 
 
-def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+def test_missing_or_unreadable_file_is_reported(tmp_path: Path) -> None:
     assert_told(told(read_text, tmp_path), [(0, 0, "a folder")])
     assert_told(told(read_text, tmp_path / "none.trn"), [(0, 0, "no such file")])
     with pytest.raises(InputError, match="cannot be read"):

@@ -97,7 +97,7 @@ WRONG_STM: list[tuple[str, Told]] = [
     ("read", "content", "wanted"),
     [*((read_ctm, *case) for case in WRONG_CTM), *((read_stm, *case) for case in WRONG_STM)],
 )
-def test_what_is_wrong_is_told_with_its_place(
+def test_timed_file_mistakes_are_reported_with_their_place(
     tmp_path: Path, read: Callable[[Path], object], content: str, wanted: Told
 ) -> None:
     assert_told(told(read, written(tmp_path, "a.txt", content)), wanted)
@@ -161,17 +161,17 @@ def texts(words: list[TimedWord], segments: list[Segment]) -> list[str]:
     return ["".join(word.text for word in piece) for piece in cut(words, segments)]
 
 
-def test_the_midpoint_says_where_a_word_belongs_and_a_border_is_of_the_later() -> None:
+def test_word_goes_to_the_segment_of_its_midpoint() -> None:
     words = [word("a", 0.7), word("b", 0.9), word("c", 1.0)]
     assert texts(words, [segment(0, 1), segment(1, 2)]) == ["a", "bc"]
 
 
-def test_words_outside_go_to_the_first_the_next_and_the_last() -> None:
+def test_words_outside_segments_go_to_the_next_or_last_one() -> None:
     words = [word("a", -5), word("b", 3), word("c", 99)]
     assert texts(words, [segment(1, 2), segment(4, 5), segment(6, 7)]) == ["a", "b", "c"]
 
 
-def test_of_two_segments_that_overlap_the_earlier_takes_what_lies_in_both() -> None:
+def test_overlap_of_segments_belongs_to_the_earlier_one() -> None:
     assert texts([word("a", 0.5), word("b", 1.5), word("c", 2.5)], [segment(0, 2), segment(1, 3)]) == ["ab", "c"]
 
 
@@ -222,9 +222,7 @@ WRONG: list[tuple[str | bytes, Told]] = [
 
 
 @pytest.mark.parametrize(("content", "wanted"), WRONG)
-def test_what_is_wrong_in_an_sro_file_is_told_with_its_place(
-    tmp_path: Path, content: str | bytes, wanted: Told
-) -> None:
+def test_sro_mistakes_are_reported_with_their_place(tmp_path: Path, content: str | bytes, wanted: Told) -> None:
     assert_told(told(read_sro, written(tmp_path, "a.sro", content)), wanted)
 
 
@@ -243,7 +241,7 @@ LINE = st.text(st.sampled_from("ab1<>[]()*-. \t;\x0b\x85\u2028\xa0\ufeff\0"), ma
 
 
 @given(st.lists(LINE, min_size=1, max_size=4).map("\n".join).map(str.encode) | st.binary(max_size=40))
-def test_what_is_scored_is_what_is_converted(content: bytes) -> None:
+def test_scored_text_equals_converted_text(content: bytes) -> None:
     text_by_line, wrong = converted(content)
     with tempfile.TemporaryDirectory() as folder:
         read = read_or_refused(read_sro, written(Path(folder), "a.sro", content))
@@ -271,7 +269,7 @@ def test_an_id_that_comes_again_is_told_with_its_first_place() -> None:
     assert seen.repeated(["A"], "a.sro", [1]) == {0: "a.sro:1"}
 
 
-def test_of_many_ids_none_is_missed_and_none_is_made_up() -> None:
+def test_repeated_ids_are_found_exactly_among_many() -> None:
     rng = random.Random(3)
     total = 3 * seen_ids.REMEMBERED
     ids = [f"U{number}" for number in range(total)]

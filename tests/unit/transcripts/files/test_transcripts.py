@@ -73,7 +73,7 @@ WRONG: list[tuple[str, Told]] = [
 
 
 @pytest.mark.parametrize(("content", "wanted"), WRONG)
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, content: str, wanted: Told) -> None:
+def test_transcript_mistakes_are_reported_with_their_place(tmp_path: Path, content: str, wanted: Told) -> None:
     assert_told(told(read_trn, written(tmp_path, "a.trn", content)), wanted)
 
 
@@ -202,7 +202,7 @@ def test_words_of_two_ctm_files_count_in_the_order_of_the_file(tmp_path: Path) -
 
 @pytest.mark.parametrize("nothing", ["", " \n\n", ";; crashed\n"])
 @pytest.mark.parametrize(("first", "second"), [("trn", "trn"), ("csv", "csv"), ("trn", "sro"), ("ctm", "ctm")])
-def test_an_empty_hypothesis_has_none_for_any_reference(tmp_path: Path, first: str, second: str, nothing: str) -> None:
+def test_empty_hypothesis_file_matches_no_reference(tmp_path: Path, first: str, second: str, nothing: str) -> None:
     texts = {"trn": "a b (x_1)\n", "csv": "x,a b\n", "ctm": "f A 0 1 a\n"}
     if second == "csv" and nothing.startswith(";"):
         nothing = "audio,text\n"
@@ -213,7 +213,7 @@ def test_an_empty_hypothesis_has_none_for_any_reference(tmp_path: Path, first: s
         read_pair(empty, empty)
 
 
-def test_words_of_a_place_that_the_reference_has_not_are_told_once_for_each_place(tmp_path: Path) -> None:
+def test_unknown_places_are_reported_once_each(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.stm", "f1 A ann 0 2 a\n")
     hypothesis = written(tmp_path, "h.ctm", "f1 A 0 1 a\nf1 1 0 1 b\nf1 1 1 1 b\nf2 A 0 1 c\n")
     wanted = [(2, 1, "nothing of file 'f1', channel '1'"), (4, 1, "nothing of file 'f2', channel 'A'")]
@@ -275,7 +275,7 @@ def test_many_at_once_have_the_speakers_that_they_have_one_by_one(scheme: str, i
         ("atis", "The schemes are"),
     ],
 )
-def test_what_is_no_scheme_is_told(written: str, what: str) -> None:
+def test_invalid_speaker_scheme_is_refused(written: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         speaker_scheme(written)
 

@@ -18,7 +18,7 @@ from harness.transcripts.reports.text import aligned, confused
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, foreign, reported, scored
 
 
-def test_a_line_for_each_speaker_and_what_they_are_together() -> None:
+def test_summary_has_a_line_per_speaker_and_totals() -> None:
     assert list(text.summary(every_sort()).lines(100)) == [
         "speaker    sentences  words  correct   sub   del   ins   err  sent.err",
         "─" * 70,
@@ -32,7 +32,7 @@ def test_a_line_for_each_speaker_and_what_they_are_together() -> None:
     ]
 
 
-def test_below_it_stands_what_the_figures_rest_on() -> None:
+def test_notes_explain_what_the_figures_rest_on() -> None:
     assert list(text.notes(every_sort(), (0.25, 0.9), 100).lines(100)) == [
         "normalisation        verbatim",
         "WER                  7 of 12 = 58.33 % (95 % interval 25.00–90.00 %)",
@@ -45,7 +45,7 @@ def test_below_it_stands_what_the_figures_rest_on() -> None:
     assert "missing hypotheses   1 (a_2); left out" in text.notes(dropped, None, 100).lines(100)
 
 
-def test_over_no_words_nothing_is_a_number() -> None:
+def test_scores_without_words_are_na() -> None:
     empty = scored({"a_1": "", "a_2": ""}, {"a_1": "uh oh"})
     lines = [line.split() for line in text.summary(empty).lines(100)]
     assert ["a", "2", "0", *5 * ["n/a"], "50.0"] in lines
@@ -95,7 +95,7 @@ def test_systems_are_set_side_by_side() -> None:
     assert all(line.isprintable() for line in lines)
 
 
-def test_each_sort_has_its_list() -> None:
+def test_each_kind_of_confusion_has_its_list() -> None:
     assert list(confused(every_sort()).lines(80)) == [
         "substitution pairs, reference → hypothesis: 2 in all, 2 different",
         "  1  to → two",
@@ -120,7 +120,7 @@ def test_each_sort_has_its_list() -> None:
     ]
 
 
-def test_what_is_not_listed_is_counted() -> None:
+def test_unlisted_confusions_are_counted() -> None:
     section = confused(scored({"a_1": "a b c d d"}, {"a_1": ""}))
     assert list(section.lines(80, 2))[4:8] == [
         "deleted words: 5 in all, 4 different",
@@ -193,7 +193,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
         assert sum(line.startswith("REF:") for line in lines) == sum(line.startswith("HYP:") for line in lines)
 
 
-def test_rows_together_have_every_word_once() -> None:
+def test_wrapped_rows_contain_every_word_once() -> None:
     words = [f"w{number}" for number in range(100)]
     scoring = scored({"a_1": " ".join(words)}, {"a_1": " ".join(words[1:])})
     rows = list(aligned(*scoring.utterances([0]), 50, colour=False))
@@ -246,7 +246,7 @@ def test_one_system_is_one_object() -> None:
     assert [utterance["path"] for utterance in report["utterances"]] == ["CCDC", "SCI", "I", "CSCC", "DD"]
 
 
-def test_over_nothing_a_rate_is_null() -> None:
+def test_rates_over_nothing_are_null() -> None:
     report = read(Scored(scored({"a_1": ""}, {}), SOURCE, None))
     assert (report["wer"], report["interval"], report["speakers"][0]["wer"]) == (None, None, None)
     assert report["utterances"] == [
@@ -266,7 +266,7 @@ def test_several_systems_are_compared() -> None:
     assert (both["first_missing"], both["second_missing"]) == (1, 1)
 
 
-def test_pieces_join_at_their_seams() -> None:
+def test_chunks_of_json_join_without_gaps() -> None:
     for utterances in (scoring_json.CHUNK - 1, scoring_json.CHUNK, scoring_json.CHUNK + 1, 2 * scoring_json.CHUNK):
         texts = {f"a_{number}": "x" for number in range(utterances)}
         assert [

@@ -71,7 +71,7 @@ def test_without_tags_or_labels_nothing_is_said_of_them(tmp_path: Path) -> None:
         ("a " * 2_200_000, "O\n", None, "seq.in:1: the line has more than 4,194,304 characters"),
     ],
 )
-def test_what_is_wrong_with_a_folder_has_its_line(
+def test_corpus_folder_mistakes_name_their_line(
     tmp_path: Path, words: str | bytes, tags: str, labels: str | None, said: str
 ) -> None:
     write_folder(tmp_path, words, tags, labels)
@@ -90,7 +90,7 @@ def test_a_split_is_found_by_either_of_its_names(tmp_path: Path) -> None:
         read_corpus(tmp_path / "train", split="train")
 
 
-def test_a_folder_of_something_else_says_what_it_wants(tmp_path: Path) -> None:
+def test_folder_without_corpus_files_names_the_required_ones(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the folder has no seq.in. Put seq.in, seq.out and label there"):
         read_corpus(tmp_path)
     with pytest.raises(InputError, match="the file or folder does not exist"):
@@ -140,7 +140,7 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
         (b"id,intent\n1,d\xe9j\xe0\n", ":2:4: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
     ],
 )
-def test_what_is_wrong_with_intents_has_its_line(tmp_path: Path, text: str | bytes, said: str) -> None:
+def test_intent_file_mistakes_name_their_line(tmp_path: Path, text: str | bytes, said: str) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(InputError) as caught:
@@ -177,7 +177,7 @@ def test_tags_slots_values_and_groups_are_read(tmp_path: Path) -> None:
     assert utterance.groups == (("voice", "anna"),)
 
 
-def test_what_is_not_there_is_not_annotated_and_an_empty_list_is_none(tmp_path: Path) -> None:
+def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> None:
     utterance = one(tmp_path, '{"id": "a", "text": null}')
     assert (utterance.words, utterance.intents, utterance.tags, utterance.slots) == ((), None, None, None)
     utterance = one(tmp_path, '{"id": "a", "intents": "b#a", "slots": []}')
@@ -210,7 +210,7 @@ def test_what_is_not_there_is_not_annotated_and_an_empty_list_is_none(tmp_path: 
         ('{"id": "a", "scores": NaN}', "NaN is not JSON"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_told(tmp_path: Path, line: str, said: str) -> None:
+def test_jsonl_mistakes_are_reported_with_their_line(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "first"}\n' + line + "\n", encoding="utf-8")
     with pytest.raises(InputError) as caught:
@@ -336,7 +336,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
         ((), None, "is not annotated in intents, and 1 of 2 are"),
     ],
 )
-def test_what_a_bio_folder_cannot_say_is_refused_and_nothing_is_left(
+def test_corpus_unfit_for_bio_is_refused_and_writes_nothing(
     tmp_path: Path, slots: tuple[Slot, ...], intents: tuple[str, ...] | None, said: str
 ) -> None:
     sound = Utterance("1", ("x", "y"), ("a",), None, ())

@@ -27,7 +27,7 @@ def learned() -> tuple[CrfUnderstander, list[Utterance]]:
     return made, test
 
 
-def test_it_understands_what_it_has_not_seen() -> None:
+def test_understander_generalises_to_unseen_utterances() -> None:
     made, test = learned()
     predictions = made.predict([utterance.words for utterance in test])
     right = sum(
@@ -46,7 +46,7 @@ def test_the_slots_depend_on_the_intent_that_it_gives() -> None:
     assert stopped.tags[-3:] == ("B-time-end", "I-time-end", "I-time-end")
 
 
-def test_a_value_that_nobody_said_before_does_not_hide_what_is_wanted() -> None:
+def test_unseen_value_does_not_hide_the_intent() -> None:
     """The end of a word tells the field what it is, and with that the intents are decided again."""
     kinds = (("travel", "place", ("hamburg", "freiburg", "marburg")), ("call", "who", ("nelson", "jackson", "wilson")))
     utterances = [
@@ -127,7 +127,7 @@ def test_texts_without_slots_and_of_one_label_can_be_learned(tmp_path: Path) -> 
     assert prediction.intents == ("greet",)
 
 
-def test_it_does_not_learn_from_nothing() -> None:
+def test_training_without_utterances_is_refused() -> None:
     with pytest.raises(ValueError, match="no training utterances"):
         CrfUnderstander({}, seed=1).fit([], (), silent)
 

@@ -43,7 +43,7 @@ def test_it_learns_and_is_the_same_after_reading(tmp_path: Path, rule: LinearRul
     assert model.probabilities([]).shape == (0, 5)
 
 
-def test_it_goes_by_the_second_writing_where_the_first_is_strange(tmp_path: Path) -> None:
+def test_model_uses_the_second_text_when_the_first_is_unfamiliar(tmp_path: Path) -> None:
     second = [" ".join(["<thing>" if word in ("door", "window", "box", "lid") else word for word in text.split()])
               for text in TEXTS]  # fmt: skip
     rule = LinearRule(words=1, second=2)

@@ -49,7 +49,7 @@ from tests.unit.understanding.models.learned_from import silent, tea
 
 
 @pytest.mark.parametrize("wrong", [Knowing, DropsTheSecond, SwapsTwo, AddsWell])
-def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: type[Knowing]) -> None:
+def test_simulated_reviewer_strikes_exactly_the_wrong_proposals(wrong: type[Knowing]) -> None:
     utterances = spoken(240)
     gold = {utterance.id: utterance.intents or () for utterance in utterances}
     rows: list[AnnotationRow] = [
@@ -102,7 +102,7 @@ def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: ty
     assert report.unanimous_struck == len(mistaken)
 
 
-def test_what_is_undone_is_not_counted() -> None:
+def test_undone_decisions_are_not_counted() -> None:
     utterances = spoken(12)
     gold = {utterance.id: utterance.intents or () for utterance in utterances}
     voted = vote(
@@ -179,7 +179,7 @@ def test_every_label_is_in_every_sample_and_samples_differ() -> None:
     assert sampled_indices(sets, 0.5, "seed 3") == samples[3]
 
 
-def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_utterance() -> None:
+def test_third_model_learns_what_the_other_two_agree_on() -> None:
     made: list[Knowing] = []
 
     class Third(Knowing):
@@ -319,7 +319,7 @@ def test_a_model_comes_back_with_its_facts(folder: Path, trained: LoadedUndersta
     assert dict(facts.packages).keys() >= {"python", "python-crfsuite", "scikit-learn"}
 
 
-def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: LoadedUnderstander) -> None:
+def test_existing_model_is_replaced_only_with_force(folder: Path, trained: LoadedUnderstander) -> None:
     (folder / "note").write_text("mine")
     with pytest.raises(InputError, match="already exists"):
         save_model(trained.name, trained.understander, folder, trained.facts)
@@ -329,7 +329,7 @@ def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: Loa
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
-def test_force_spares_what_is_no_model(tmp_path: Path, trained: LoadedUnderstander) -> None:
+def test_force_does_not_replace_a_folder_without_a_model(tmp_path: Path, trained: LoadedUnderstander) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "letter").write_text("dear")
@@ -399,7 +399,7 @@ def test_a_foreign_or_newer_model_file_is_refused(folder: Path, key: str, value:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"[1]", b"{", b"[" * 100_000])
-def test_a_model_file_that_is_none_is_refused(folder: Path, content: bytes | None) -> None:
+def test_missing_or_invalid_model_file_is_refused(folder: Path, content: bytes | None) -> None:
     (folder / MODEL_FILE).unlink()
     if content is not None:
         (folder / MODEL_FILE).write_bytes(content)

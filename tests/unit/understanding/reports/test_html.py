@@ -40,7 +40,7 @@ def slots(line: FrameLine) -> list[tuple[str, str, str]]:
     return [(piece.text, piece.concept, piece.mark) for piece in line.pieces if piece.concept]
 
 
-def test_each_way_to_be_wrong_has_its_mark() -> None:
+def test_each_kind_of_slot_error_has_its_mark() -> None:
     frames = shown(
         Utterance("1", WORDS, ("p", "q"), ("B-same", "O", "B-one", "B-long", "I-long", "O", "B-gone", "O")),
         Utterance("1", WORDS, ("q", "r"), ("B-same", "B-more", "B-two", "B-long", "O", "O", "O", "O")),

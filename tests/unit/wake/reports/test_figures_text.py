@@ -121,7 +121,7 @@ def test_the_end_sums_each_device_up_before_and_after_review() -> None:
     assert not any(line.startswith("#") for line in lines), "a table of single trials says nothing here"
 
 
-def test_who_comes_later_gets_the_same_sum_without_the_lines_from_before() -> None:
+def test_late_watcher_gets_the_same_summary() -> None:
     rows = session()
     lines = printed(rows, history=False, last_seq=rows.entries[-1].seq)
     assert "device kitchen" in lines

@@ -77,7 +77,7 @@ def test_a_struck_one_is_labelled_by_hand_with_the_proposal_in_sight(ann: Browse
         ([], "an utterance has at least one label"),
     ],
 )
-def test_what_the_rules_forbid_is_not_saved_and_stays_chosen(
+def test_forbidden_labels_are_not_saved_and_stay_selected(
     premises: Premises, labels: list[str], why: str, ann: Browser
 ) -> None:
     ann.press("go.labelling")
@@ -164,7 +164,7 @@ def test_a_full_disk_keeps_the_page_with_its_draft(
     assert [type(row) for row in premises.rows] == [Accepted, Struck]
 
 
-def test_what_is_no_button_or_no_line_does_nothing(premises: Premises, ann: Browser) -> None:
+def test_unknown_buttons_and_lines_do_nothing(premises: Premises, ann: Browser) -> None:
     assert ann.press("destroy").status_code == 400
     ann.press("draft.quiet", struck=["99", "-1", "x", "0"], label=["nonsense"])
     assert "struck" not in fields_of(ann.page())
@@ -192,7 +192,7 @@ def test_annotators_do_not_meet(premises: Premises) -> None:
     assert "5 to label" in bob.page()
 
 
-def test_who_settles_sees_both_without_names(premises: Premises) -> None:
+def test_adjudicator_sees_both_choices_without_names(premises: Premises) -> None:
     for name, label in (("ann", "greeting"), ("bob", "filler")):
         browser = premises.annotator(name)
         browser.press("go.labelling")
@@ -253,7 +253,7 @@ def test_foreign_text_stays_text(premises: Premises) -> None:
     made.close()
 
 
-def test_who_is_no_annotator_of_the_project_is_told(premises: Premises) -> None:
+def test_non_annotator_is_refused_without_naming_others(premises: Premises) -> None:
     project = annotation_project(premises.project.parent / "closed", repeated(1), annotators=("bob", "cem"))
     made = Premises(project.parent, project)
     answer = made.annotator("ann").client.get("/annotate")
@@ -336,7 +336,7 @@ def test_undo_takes_back_just_the_change(premises: Premises, ann: Browser) -> No
     assert "Undo" not in ann.page(), "what was done before is not of this"
 
 
-def test_what_is_left_is_left_as_it_was(premises: Premises, ann: Browser) -> None:
+def test_leaving_a_reopened_utterance_changes_nothing(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler", "a sound")
     given = premises.rows
     page = look_for(ann, "u5")
@@ -356,7 +356,7 @@ def test_what_is_left_is_left_as_it_was(premises: Premises, ann: Browser) -> Non
     assert premises.rows == given
 
 
-def test_the_rules_hold_there_too(premises: Premises, ann: Browser) -> None:
+def test_label_rules_apply_to_changed_utterances(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler")
     given = premises.rows
     ann.press("again.u5", look_for(ann, "er"))
@@ -366,7 +366,7 @@ def test_the_rules_hold_there_too(premises: Premises, ann: Browser) -> None:
     assert premises.rows == given
 
 
-def test_nobody_finds_or_opens_what_is_of_others(premises: Premises) -> None:
+def test_utterances_of_others_cannot_be_found_or_opened(premises: Premises) -> None:
     project = annotation_project(premises.project.parent / "named", repeated(2), annotators=("ann", "bob"))
     made = Premises(project.parent, project)
     try:
@@ -412,7 +412,7 @@ def test_who_settles_finds_what_anybody_labelled_and_it_is_final(premises: Premi
     assert not re.search(r"\bann\b", page)
 
 
-def test_only_what_the_list_shows_is_done(premises: Premises, ann: Browser) -> None:
+def test_search_page_allows_only_its_own_actions(premises: Premises, ann: Browser) -> None:
     page = look_for(ann, "yes")
     for do in ("accept", "save", "skip", "undo", "go.labelling", "destroy", "again"):
         assert ann.press(do, page).status_code == 400
@@ -434,7 +434,7 @@ def test_an_old_page_opens_nothing_and_a_forged_one_neither(ann: Browser) -> Non
     assert listed(ann.page()) == listed(old)
 
 
-def test_sent_twice_it_is_done_once(premises: Premises, ann: Browser) -> None:
+def test_repeated_change_is_saved_once(premises: Premises, ann: Browser) -> None:
     ann.press("again.u5", look_for(ann, "er"))
     page = ann.page()
     for _ in range(2):
@@ -442,7 +442,7 @@ def test_sent_twice_it_is_done_once(premises: Premises, ann: Browser) -> None:
     assert len(premises.rows) == 1
 
 
-def test_a_restart_of_the_site_goes_back_to_what_is_to_be_done(premises: Premises, ann: Browser) -> None:
+def test_restart_closes_a_reopened_utterance_and_saves_nothing(premises: Premises, ann: Browser) -> None:
     ann.press("again.u5", look_for(ann, "er"))
     page = ann.page()
     premises.restart()

@@ -47,7 +47,7 @@ def test_letters_are_composed_and_line_ends_are_alike() -> None:
         ("half \ud83d", "half a character"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_not_changed(text: str, what: str) -> None:
+def test_unstorable_text_is_refused_unchanged(text: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         checked_text(text, "the note")
 

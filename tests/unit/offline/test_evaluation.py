@@ -83,7 +83,7 @@ def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationRequest, 
         asked.demand_fit("engine:a", facts)
 
 
-def test_the_line_of_progress() -> None:
+def test_progress_line_shows_files_hours_speed_and_time_left() -> None:
     start = RunProgress(3298, 0, 0, 0, 0.0, None, None, None)
     assert progress_text(start) == "0 of 3,298 files, 0.000 hr"
     going = RunProgress(3298, 1234, 3, 1, 220_330.8, 734.4, 658.94, 71.7)
@@ -92,7 +92,7 @@ def test_the_line_of_progress() -> None:
     )
 
 
-def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_line_is_redrawn_only_on_capable_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
     with open(theirs, "w", encoding="utf-8") as terminal, open(ours, "rb"):
         monkeypatch.setenv("TERM", "xterm")
@@ -152,7 +152,7 @@ def test_the_table_of_a_comparison_replaces_none_of_its_inputs(tmp_path: Path, t
     assert {(tmp_path / name).read_text() for name in ("a.log", "b.log", "b.log.jsonl")} == {LOG}
 
 
-def test_lines_that_nobody_reads_end_no_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_stderr_does_not_end_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     os.close(read)
     with monkeypatch.context() as patched:
@@ -210,7 +210,7 @@ def test_limits_hold_by_the_figure_or_by_its_bound(
     assert (not list(limit_failures(limits, found))) == bound
 
 
-def test_a_failure_says_what_was_found_and_how_to_ask_less() -> None:
+def test_limit_failure_states_the_result_and_a_looser_option() -> None:
     (failure,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
     assert failure == (
         "--max-fa-per-hour: false accepts per hour ≤ 0.5: found 0.20, 0.72 at the end of its interval, fails "
@@ -256,7 +256,7 @@ NOWHERE = "tcp://127.0.0.1:1"
         (("-t", "microwakeword:okay_nabu"), f"no Dask scheduler answers at {NOWHERE}"),
     ],
 )
-def test_what_a_cluster_cannot_do_is_refused_and_nothing_is_written(
+def test_unsupported_cluster_options_are_refused_and_write_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -300,7 +300,7 @@ def kept(folder: Path, messages: list[str]) -> tuple[ScoreCache, Path]:
     return cache, path
 
 
-def test_what_was_put_is_got_bit_for_bit(tmp_path: Path) -> None:
+def test_cached_scores_are_returned_bit_for_bit(tmp_path: Path) -> None:
     messages: list[str] = []
     cache, path = kept(tmp_path, messages)
     assert b'"samples": 57600000, "rate_hz": 16000' in path.read_bytes()
@@ -328,7 +328,7 @@ def test_what_was_put_is_got_bit_for_bit(tmp_path: Path) -> None:
         (lambda content: b"RIFF" + content[4:], "not a score file"),
     ],
 )
-def test_a_damaged_entry_is_a_miss_that_is_told(tmp_path: Path, damage, told_as: str) -> None:  # type: ignore[no-untyped-def]
+def test_damaged_cache_entry_is_reported_as_a_miss(tmp_path: Path, damage, told_as: str) -> None:  # type: ignore[no-untyped-def]
     messages: list[str] = []
     cache, path = kept(tmp_path, messages)
     path.write_bytes(damage(path.read_bytes()))

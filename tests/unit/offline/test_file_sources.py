@@ -103,7 +103,9 @@ def test_the_columns_of_a_manifest_are_known_of_each_file(here: Path, suffix: st
         ("m.parquet", b"PAR", "this is not Parquet"),
     ],
 )
-def test_what_is_wrong_is_said(here: Path, place: str, content: bytes | None, said: str) -> None:
+def test_invalid_file_lists_are_refused_with_the_reason(
+    here: Path, place: str, content: bytes | None, said: str
+) -> None:
     (here / "empty").mkdir()
     if content is not None:
         Path(place).write_bytes(content)
@@ -182,7 +184,7 @@ def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None
         ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no words of b.wav"),
     ],
 )
-def test_what_a_list_of_kaldi_cannot_have_is_said(here: Path, files: dict[str, str], words: str) -> None:
+def test_unsupported_kaldi_entries_are_refused(here: Path, files: dict[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_lists([], [], [kaldi(here, **files)])
 

@@ -44,7 +44,7 @@ def test_all_intents_and_all_slots_and_no_other(events: list[Intent], intents: b
     assert (verdict.intents_right, verdict.right, verdict.source) == (intents, frame, EvidenceSource.DEVICE)
 
 
-def test_slots_that_are_not_looked_at_and_slots_that_must_not_be() -> None:
+def test_unspecified_slots_are_ignored_and_forbidden_slots_fail() -> None:
     event = told("a", ("city", "Lyon"))
     assert understood(ExpectedFrame(("a",)), [event], RULE).right
     assert not understood(ExpectedFrame(("a",), ()), [event], RULE).right
@@ -52,7 +52,7 @@ def test_slots_that_are_not_looked_at_and_slots_that_must_not_be() -> None:
     assert understood(ExpectedFrame(()), [told("")], RULE).right, "nothing was to be understood"
 
 
-def test_nothing_told_is_unknown_and_never_wrong() -> None:
+def test_missing_intent_report_is_unknown_and_not_wrong() -> None:
     verdict = understood(ExpectedFrame(("a",)), [], RULE)
     assert (verdict.intents, verdict.slots, verdict.intents_right, verdict.right) == (None, None, None, None)
 
@@ -139,7 +139,7 @@ def test_values_are_compared_as_the_scenario_compares_words() -> None:
     assert "≠" in compared(parts(expected, understanding, RecognitionRule(Normalisation.PLAIN)))
 
 
-def test_where_the_device_told_nothing_there_are_no_parts() -> None:
+def test_missing_intent_report_has_no_parts() -> None:
     assert parts(ExpectedFrame(("set_timer",)), UnderstandingResult(right=True, intents_right=True), RULE) == ()
 
 

@@ -239,7 +239,7 @@ def harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*HARNESS, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
-def test_an_order_that_is_given_up_returns_at_once(tmp_path: Path) -> None:
+def test_cancelled_stand_command_returns_at_once(tmp_path: Path) -> None:
     table, given_up = Turntable(tmp_path), threading.Event()
     given_up.set()
     with (
@@ -292,7 +292,7 @@ def test_a_slider_at_a_broker_has_arrived_when_it_publishes_so(tmp_path: Path) -
                 carry_out(driver, stand.order("2"))
 
 
-def test_an_instrument_that_speaks_scpi_is_asked_whether_it_is_done() -> None:
+def test_scpi_command_waits_for_operation_complete() -> None:
     with Instrument() as far, opened(Scpi, ScpiOptions(far.resource, errors="SYST:ERR?")) as driver:
         supply = BenchOrder("supply: on", "OUTP ON", within_s=20)
         assert carry_out(driver, supply) >= TURNS_S
@@ -303,7 +303,7 @@ def test_an_instrument_that_speaks_scpi_is_asked_whether_it_is_done() -> None:
         far.shutdown()
 
 
-def test_the_doctor_asks_an_instrument_who_it_is() -> None:
+def test_doctor_queries_the_identity_of_an_instrument() -> None:
     with Instrument() as far:
         there, absent = Scpi.host_checks(
             [("table", ScpiOptions(far.resource)), ("lift", ScpiOptions("TCPIP::127.0.0.1::9::SOCKET"))]
