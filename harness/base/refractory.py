@@ -12,7 +12,7 @@ def is_within_refractory(at: float, stands: float, refractory: float) -> bool:
 
 
 class RefractoryFilter:
-    """Tells separate events of a phrase from repetitions. refractory: in the unit of the places."""
+    """Keeps separate events of a phrase apart from repetitions. refractory: in the unit of the places."""
 
     def __init__(self, refractory: float) -> None:
         self._refractory = refractory

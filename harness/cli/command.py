@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
@@ -107,6 +108,9 @@ def _say_replaced(target: Path, before: os.stat_result) -> None:
         now = target.stat()
     except OSError:
         return
+    with suppress(OSError):  # closed
+        if os.path.samestat(now, os.fstat(1)):  # a path such as /dev/stdout
+            return
     if (now.st_ino, now.st_mtime_ns) != (before.st_ino, before.st_mtime_ns):
         click.echo(f"harness: replaced {plain_text(str(target), 300)}", err=True)
 

@@ -107,13 +107,13 @@ def command(
     if not (logs or as_json):
         return
     with drawn_progress():
-        session = read_session(folder)
-    for name, count in session.wake.unaccounted().items():
+        figures = read_session(folder)
+    for name, count in figures.wake.unaccounted().items():
         raise HarnessError(
             f"the wake events of {name} do not add up: its results lack {count}",
             remedy="Please report this; nothing was written",
         )
-    devices = () if as_json and target is None and not session.devices and device is None else session.demand(device)
+    devices = () if as_json and target is None and not figures.devices and device is None else figures.demand(device)
     if logs:
         if target and len(devices) > 1:
             raise InputError(
@@ -122,7 +122,7 @@ def command(
             )
         command_line = shlex.join(["harness", *sys.argv[1:]])
         for name in devices:
-            log = wake_log(session, name, reviewed=reviewed, command_line=command_line, words=words)
+            log = wake_log(figures, name, reviewed=reviewed, command_line=command_line, words=words)
             text = write(log)
             if wrong := differences(read(text)):
                 raise HarnessError(
@@ -132,15 +132,15 @@ def command(
             if target == STDOUT:
                 sys.stdout.write(text)
                 continue
-            path = Path(target) if target else Path(f"{_file_name(session.started.session_id)}.{_file_name(name)}.log")
+            path = Path(target) if target else Path(f"{_file_name(figures.started.session_id)}.{_file_name(name)}.log")
             _write(path, text)
             click.echo(f'Writing log to "{plain_text(str(path))}"', err=as_json)
             click.echo(summary(log), err=as_json)
         if target != STDOUT:
-            for line in pairs_with_trials(comparisons(session.wake, every_pair=True)):
+            for line in pairs_with_trials(comparisons(figures.wake, every_pair=True)):
                 click.echo(line, err=as_json)
     if as_json:
-        click.echo(json.dumps(figures_as_json(session, devices, reviewed=reviewed), ensure_ascii=True))
+        click.echo(json.dumps(figures_as_json(figures, devices, reviewed=reviewed), ensure_ascii=True))
 
 
 def _junit(folder: Path, target: str, *, quiet: bool) -> None:

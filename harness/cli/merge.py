@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.base.whole_file import WholeFile
 from harness.cli.options import argument, flag, option, verb
 from harness.cli.streams import print_lines, refuse_overwriting
+from harness.model.errors import HarnessError
 
 
 @verb("merge")
@@ -24,11 +25,11 @@ def command(
     Apart from times, the result equals that of one run over the lists. The command reads the journals beside the
     logs (LOG.jsonl).
 
-    Exit status: 0 done · 2 shards are missing, incomplete or from different evaluations.
+    Exit status: 0 done · 2 shards are missing, incomplete or different · 3 errors, or files that need a repair.
     """
     from harness.offline.evaluation import EvaluationFiles
     from harness.offline.journal import JournalFile
-    from harness.offline.reports.log import clip_warnings, summary_line, writing_line
+    from harness.offline.reports.log import clip_warnings, fault_lines, summary_line, writing_line
     from harness.offline.shards import demand_parts, merged_header, merged_lines
 
     journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
@@ -44,4 +45,8 @@ def command(
     if verbose:
         print_lines([writing_line(log)])
     run, figures = written.write()
-    print_lines([summary_line(run, figures), *(f"Warning: {warning}." for warning in clip_warnings(figures))])
+    faults = fault_lines(figures.counts, f"{log} says", resampling=run.header.evaluation.resample)
+    warnings = (*faults, *clip_warnings(figures))
+    print_lines([summary_line(run, figures), *(f"Warning: {warning}." for warning in warnings)])
+    if figures.counts.has_faults:
+        sys.exit(HarnessError.exit_code)

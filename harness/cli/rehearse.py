@@ -295,16 +295,17 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned:
     """What would decide each limit that cannot be decided."""
     from harness.model.choices import POWER
     from harness.report.rehearsal import FACTORS
+    from harness.session.plan import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
 
     early = sum(run.totals.finished < planned for run in runs) > len(runs) / 2
     for limit in limits:
         if limit.needed == 1:
             continue
-        if limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
-            advice = "nothing in this plan gives it a result"
-        elif limit.needed is not None:
+        if limit.needed is not None:
             advice = f"plan {limit.needed} times as much"
+        elif limit.name in ON_RECOGNITION and limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
+            advice = "nothing in this plan gives it a result"
         elif early and limit.holds < POWER:
             advice = "the sequential tests end most runs before it can hold. Loosen it, or remove one of them"
         elif limit.holds < POWER:
@@ -317,13 +318,14 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned:
 def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
     from harness.wake.reports.figures_text import ratio as false_rejects
 
-    totals = sorted((run.totals for run in runs), key=lambda run_totals: run_totals.recognised.value or 0.0)[
-        len(runs) // 2
-    ]
+    by_result = sorted(
+        (run.totals for run in runs), key=lambda totals: (totals.recognised.value or 0.0, totals.answered.value or 0.0)
+    )
+    totals = by_result[len(runs) // 2]
     if totals.recognised.total:
         yield f"recognised: {text.share_with_interval(totals.recognised)}"
         yield f"recognised at the first attempt: {text.share_with_interval(totals.first_attempt)}"
-    elif totals.answered.total:
+    if totals.answered.total > totals.recognised.total:
         yield f"answered: {text.share_with_interval(totals.answered)}"
     for index, first in enumerate(runs[0].wake.devices):
         devices = [run.wake.devices[index] for run in runs]

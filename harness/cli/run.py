@@ -102,7 +102,7 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
         raise EngineError(
             f"the engine (pid {place.pid}) is still running, but its socket {place.socket} was removed",
             remedy=f"See the results so far: harness report show {place.folder}. "
-            f"To reconnect, stop the engine (kill {place.pid}), then: harness run resume {place.folder}",
+            f"To reconnect, stop it (harness run stop {place.folder}), then: harness run resume {place.folder}",
         )
     try:
         return _show(place, view, history=history)
@@ -383,6 +383,7 @@ def command(
 
         def begin() -> None:
             folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
+            note_unanswered(folder, dashboard=False)
             click.echo(start_engine(folder, watched=False).folder)
 
         try:
@@ -517,7 +518,7 @@ def _running(session: str) -> EnginePlace:
         progress, _ = figures_of(folder)
         ended = f": it has ended ({progress.finished.value})" if progress.finished else ""
         to_do = f"Resume it: harness run resume {folder}"
-        if progress.finished and not progress.left:
+        if progress.finished and not progress.can_resume:
             to_do = f"See its results: harness report show {folder}"
         raise EngineError(f"{folder} is not running{ended}", remedy=to_do)
     return place
@@ -531,7 +532,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
 
     Finished trials stay. The trial that is being played is cut off, and `harness run resume` plays it again.
 
-    Exit status: 0 it has ended · 2 wrong input · 3 nothing is running, or its engine does not end.
+    Exit status: 0 it has ended in order · 2 wrong input · 3 nothing is running, or its engine does not end in order.
     """
     from harness.session.summary import next_steps
 
@@ -550,5 +551,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
     progress, _ = figures_of(folder)
     ended = progress.finished.value if progress.finished else "not ended in order"
     totals = progress.totals
-    click.echo(f"{ended}: {totals.finished} of {counted(totals.planned, 'trial')} are finished")
+    click.echo(f"{ended}: {totals.finished} of {counted(totals.planned, 'trial')} finished")
     click.echo("\n".join(next_steps(progress, folder)))
+    if progress.finished is None:
+        sys.exit(EngineError.exit_code)

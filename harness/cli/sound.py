@@ -160,7 +160,7 @@ def check(
 
     path_check = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
     click.echo(json.dumps(path_figures(path_check)) if as_json else path_words(path_check))
-    if not (path_check.ok and path_check.steady):
+    if not path_check.ok or path_check.steady is False:
         sys.exit(1 if path_check.ok else 3)
 
 

@@ -85,14 +85,15 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"
     elif engine.counted.counts.has_faults:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
-        why += ", and files are left out that need a repair"
+        usable = engine.counted.counts.inv_files or engine.counted.counts.oov_files
+        why += ", and files are left out that need a repair" if usable else ", and no file was usable"
     return {
         "engine": engine,
         "number": number,
         "run": run,
         "summary": summary_line(run, engine.counted),
         "warnings": [
-            *fault_lines(engine.counted.counts, "the errors below say", resampling=run.header.evaluation.resample),
+            *fault_lines(engine.counted.counts, "the log says", resampling=run.header.evaluation.resample),
             *clip_warnings(engine.counted),
         ],
         "verdict": verdict,

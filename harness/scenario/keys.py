@@ -517,7 +517,9 @@ class LimitsKeys(Keys):
     min_first_attempt_share: Share | None = optional(
         "Queries recognised at the first attempt, share of the decided ones, 0-1."
     )
-    min_answered_share: Share | None = optional("Queries with a response, share of the decided ones, 0-1.")
+    min_answered_share: Share | None = optional(
+        "Queries with a response to what was understood, or not assessed; share of the decided ones, 0-1."
+    )
     min_effect_share: Share | None = optional("Correct effects, share of those known when the run ends, 0-1.")
     min_understood_share: Share | None = optional(
         "Understand trials with all intents and slots right, share of the decided ones, 0-1."

@@ -492,14 +492,16 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
         of = f"{len(asking)} of {counted(len(trials), 'trial')}"
         remedy = "Keep the dashboard open, or answer on a terminal: --plain --attended"
         if operator is OperatorPresence.ABSENT:
-            of, remedy = f"the operator is absent, and {of}", "Write `operator: auto` in the bench, or use --attended"
-        yield (
-            f"{of} need a person who says whether {devices} understood: unanswered, they are inconclusive. {remedy}. "
-            "For a run without a person, write `evidence: none` and limits such as min_answered_share"
-        )
+            of = f"the operator is absent, and {of}"
+            remedy = "Use --attended, or write `operator: auto` in the bench and leave out --unattended"
+        note = f"{of} need a person who says whether {devices} understood: unanswered, they are inconclusive. {remedy}"
+        if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
+            note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
+        yield note
     evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
+    has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
     for name in ON_RECOGNITION if evidence == {Evidence.NONE} else ():
-        if getattr(limits, name) is not None:
+        if getattr(limits, name) is not None and not (has_commands and name.endswith("wer")):
             yield (
                 f"{name} cannot be decided: with `evidence: none`, nothing shows what a device understood. "
                 "Write `evidence: auto`, or limits such as min_answered_share and max_latency_p95_ms"

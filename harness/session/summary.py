@@ -296,7 +296,7 @@ def next_steps(progress: Progress, folder: Path | None) -> list[str]:
         return []
     name = _as_typed(folder)
     lines = ["", f"session folder: {name}"]
-    if progress.left:
+    if progress.can_resume:
         lines.append(f"resume:         harness run resume {name}")
     lines.append(f"results:        harness report show {name}")
     if progress.totals.judged < progress.totals.to_judge:

@@ -122,9 +122,9 @@ class PathCheck:
         return spread_ms([one.path_ms for one in self.heard])
 
     @property
-    def steady(self) -> bool:
-        """Whether latencies can be measured over the path, as the checks of a bench decide it."""
-        return self.spread_ms is None or self.spread_ms <= SPREAD_LIMIT_MS
+    def steady(self) -> bool | None:
+        """Whether latencies can be measured over the path, by the default limit of a bench; None: not measured."""
+        return None if self.spread_ms is None else self.spread_ms <= SPREAD_LIMIT_MS
 
 
 def path_figures(check: PathCheck) -> dict[str, object]:

@@ -337,10 +337,14 @@ def fault_lines(
             hints[RejectReason.RATE] = " (--resample takes them)"
         rejections = sorted(counts.rejected.items())
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejections)
-        more = counts.rejected_files - len(counts.named)
-        names = ", ".join(plain_text(name, 100) for name in counts.named) + (f" and {more} more" if more else "")
-        see = f". The REJECT lines of {log} name each; the first is {rejected}" if rejected else ""
-        yield f"{counted(counts.rejected_files, noun)} rejected: {reasons}{f': {names}' if counts.named else ''}{see}"
+        line = f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
+        if rejected:
+            line += f". The REJECT lines of {log} name each; the first is {rejected}"
+        elif counts.named:
+            more = counts.rejected_files - len(counts.named)
+            line += ": " + ", ".join(plain_text(name, 100) for name in counts.named)
+            line += f" and {more} more" if more else ""
+        yield line
     if errors := counts.count(Key.ERROR):
         see = f" ({log}). The first is {error}" if error else ""
         yield f"{counted(errors, 'error')}: {where} what went wrong{see}"

@@ -229,6 +229,7 @@ class Progress:
     last_frame: tuple[str, int, int] | None = None
     runs: int = 0
     faults: int = 0
+    engine_failed: bool = False
     pauses: int = 0
     overruns: int = 0
     stalls: int = 0
@@ -252,9 +253,14 @@ class Progress:
         return sum(trial.outcome is None or trial.rerun_asked for trial in self.trials)
 
     @property
+    def can_resume(self) -> bool:
+        """Whether trials are left, and nobody has aborted the session."""
+        return self.left > 0 and self.finished is not EndReason.ABORTED
+
+    @property
     def failed_at_start(self) -> bool:
-        """Whether it ran and met a fault, and no trial ever began."""
-        return self.faults > 0 and self.finished is None and not any(one.takes for one in self.trials)
+        """Whether the last engine has failed, and no trial ever began."""
+        return self.engine_failed and self.finished is None and not any(one.takes for one in self.trials)
 
     @property
     def eta_s(self) -> float | None:
@@ -306,7 +312,9 @@ class SessionFigures:
                 # A run that ended abruptly leaves no pause or pace.
                 self._trial_since = self._paused_since = None
                 self._speed = speed
-                self._head = replace(self._head, runs=self._head.runs + 1, paused=None, finished=None)
+                self._head = replace(
+                    self._head, runs=self._head.runs + 1, paused=None, finished=None, engine_failed=False
+                )
                 self._running = None
             case Paused() as paused:
                 self._paused_since = entry.at_s
@@ -326,8 +334,9 @@ class SessionFigures:
                 counts_of = {check_count.check: check_count for check_count in self._head.bench_checks}
                 counts_of[check] = counts_of.get(check, CheckCount(check)).with_check(row)
                 self._head = replace(self._head, bench_checks=tuple(counts_of.values()))
-            case FaultMet():
-                self._head = replace(self._head, faults=self._head.faults + 1)
+            case FaultMet(source=source):
+                failed = self._head.engine_failed or source == "engine"
+                self._head = replace(self._head, faults=self._head.faults + 1, engine_failed=failed)
             case SessionFinished(reason=reason):
                 self._head = replace(self._head, finished=reason, paused=None)
                 self._running = None

@@ -44,7 +44,7 @@ def device_lines(progress: WakeProgress) -> list[str]:
     lines = [f"wake trials          {progress.counted} of {progress.planned} counted"]
     for device in progress.devices:
         lines += ["", *_device(device)]
-    return [*lines, "", ANY_TIME] if progress.devices else lines
+    return [*lines, "", ANY_TIME] if any("at any time" in line for line in lines) else lines
 
 
 def _device(device: DeviceWake) -> Iterator[str]:

@@ -226,7 +226,7 @@ def test_file_rejected_for_lack_of_an_option_makes_result_undecided(loud: Sounds
     done = evaluate(*limited)
     assert done.exit_code == 3, done.output
     assert "UNDECIDED" in done.stdout
-    assert re.search(r"1 file rejected: 1 wrong rate .*: \S*rate\.wav$", done.stderr, re.M), done.stderr
+    assert re.search(r"1 file rejected: 1 wrong rate .* the first is \S*rate\.wav: 48000 Hz", done.stderr), done.stderr
     assert "1 file rejected: 1 wrong rate" in (here / "page.html").read_text("utf-8")
     taken = evaluate(*limited, "--resample")
     assert (taken.exit_code, "rejected" in taken.stderr) == (0, False), taken.output
