@@ -116,7 +116,7 @@ def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
     import difflib  # here, since errors are rare
 
     def nearest(names: dict[str, Path], cutoff: float) -> str:
-        near = difflib.get_close_matches(path.name, names, n=1, cutoff=cutoff)
+        near = difflib.get_close_matches(path.stem, names, n=1, cutoff=cutoff)
         return f"Did you mean {str(names[near[0]])!r}?" if near else ""
 
     try:
@@ -125,7 +125,8 @@ def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
         missing = "Check the path"
     except (OSError, ValueError):
         there, missing = [], f"Check the path: the folder {str(path.parent)!r} does not exist either"
-    beside = nearest({each.name: each for each in there}, 0.6)
+    alike_last = sorted(there, key=lambda each: each.suffix == path.suffix)  # of several with a stem, the last counts
+    beside = nearest({each.stem: each for each in alike_last}, 0.6)
     return beside or (suffixes == YAML and nearest(_yaml_files(), 0.8)) or missing
 
 
@@ -135,7 +136,7 @@ def _yaml_files() -> dict[str, Path]:
     for name in ("scenarios", "devices"):
         for root in (Path(name), shipped_folder(name)):
             for file in sorted(root.rglob("*.yaml")):
-                files.setdefault(file.name, Path(name) / file.relative_to(root))
+                files.setdefault(file.stem, Path(name) / file.relative_to(root))
     return files
 
 

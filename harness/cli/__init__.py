@@ -232,10 +232,10 @@ class LazyGroup(click.Group):
     def _hint(self, ctx: click.Context, word: str, known: Mapping[str, str]) -> str:
         from harness.cli.questions import SYNONYMS  # here, since few need it
 
-        meant = {name: f"harness {words}" for name, words in SYNONYMS.items()} if self.below else {}
-        if word.lower() in meant:
+        meant = {name: f"harness {words}" for name, words in SYNONYMS.items()}
+        if meant.get(word.lower(), ctx.command_path) != ctx.command_path:
             return f"Did you mean {meant[word.lower()]!r}?"
-        names = {**meant, **self.below, **known}
+        names = {**(meant if self.below else {}), **self.below, **known}
         near = difflib.get_close_matches(word, names, n=1)
         return f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
 
