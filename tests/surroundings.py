@@ -37,7 +37,8 @@ resume s1 | resume PATH | attach s1 | attach | show s1 | show s1 --json | show P
 run stop s1 | run stop | effects s1 | effects PATH | memory s1 | export s1 --json | export s1 --junit -
 export s1 --prometheus - | pack s1 --output new.zip | pack PATH | unpack PATH | redact s1 clip --span 0:1 --reason x
 purge . | purge PATH | devices discover --seconds 0 | devices learn-earcon PATH | devices list
-devices monitor vh_board | devices monitor PATH | devices move st/bench.yaml a 1 | devices power st/bench.yaml a on | devices test
+devices monitor vh_board | devices monitor PATH | devices move st/bench.yaml a 1 | devices power st/bench.yaml a on
+devices test
 devices test PATH | rate s1 | rate s1 --plain | rate PATH | categories s1 | agreement s1
 judgments export s1 --csv - | judgments import s1 r.trn | judgments import s1 PATH | invite ann
 evaluate -t energy -i PATH | evaluate -t energy -i - | mix PATH --background PATH --output new | engines
