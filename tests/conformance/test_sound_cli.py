@@ -74,7 +74,7 @@ def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: La
     silent = CliRunner().invoke(calibrate, [str(bench), "microphone", "--calibrator", "--meter-reading", "94"])
     assert "which is silence" in str(silent.exception)
     refused = CliRunner().invoke(calibrate, [str(bench), "near", "--calibrator"])
-    assert "for the microphone" in str(refused.exception)
+    assert "applies only to the microphone" in str(refused.exception)
 
 
 def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
