@@ -384,9 +384,10 @@ def test_attach_names_an_engine_whose_socket_was_removed(runs: Runs, tmp_path: P
     place = start_engine(folder)
     shutil.rmtree(Path(place.socket).parent)
     result = cli("attach", folder, "--plain", folder=tmp_path)
-    assert (result.returncode, f"kill {place.pid}" in result.stderr) == (3, True), result.stderr
+    assert (result.returncode, f"harness run stop {folder}" in result.stderr) == (3, True), result.stderr
     assert place.alive
-    kill(place, signal.SIGTERM)
+    stopped = cli("run", "stop", folder, folder=tmp_path)
+    assert stopped.returncode == 0, stopped.stderr
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
 
 
