@@ -224,7 +224,7 @@ class SupervisedStream:
                             self._owner.received(packet)
                     last_s = time.monotonic()
                 elif time.monotonic() - last_s >= limit_s:
-                    why = f"no sound for {limit_s} s: the sound server has died or is frozen"
+                    why = f"no sound for {limit_s} s: the sound server is dead or frozen, or this host is overloaded"
                 self._write_outbox(child)
         last_words = self._reap()
         if ran and not self._closing.is_set():
