@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from harness import __version__
-from harness.base.foreign import plain_text
 from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile, demand_folder
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
@@ -395,11 +394,7 @@ class EvaluationRunner:
             for line in group_lines(breakdown, screen.width):
                 screen.say(line)
         log = shown(str(self._written.log), 200)
-        rejected, error = self._first_faults() if figures.counts.rejected_files else ("", "")
-        for line in fault_lines(
-            figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log, rejected=rejected,
-            error=error,
-        ):  # fmt: skip
+        for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log):
             screen.warn(line)
         if not (figures.counts.inv_files or figures.counts.oov_files):
             screen.warn("no file was usable")
@@ -423,19 +418,6 @@ class EvaluationRunner:
         if not well or figures.counts.has_faults:
             return EvaluationStatus.FAULT
         return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
-
-    def _first_faults(self) -> tuple[str, str]:
-        """The first rejected file with the reason, and the first file with an error of the engine; "" for none."""
-        rejected = error = ""
-        for one in JournalFile(self._written.journal).outcomes():
-            outcome, file = one.outcome, shown(one.listed, 200)
-            if outcome.error:
-                error = error or f"{file}: {plain_text(outcome.error, 1000)}"
-            elif outcome.rejected is not None:
-                rejected = rejected or f"{file}: {plain_text(outcome.detail or outcome.rejected.value, 1000)}"
-            if rejected and error:
-                break
-        return rejected, error
 
     def _breakdowns(self, journal: JournalFile) -> Iterator[FileBreakdown]:
         from harness.offline.figures.groups import breakdown

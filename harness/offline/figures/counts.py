@@ -215,9 +215,12 @@ NAMED = 3
 class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far.
 
-    lines: number of each key. rejected: files by reason; named: the first of them. inv_files, oov_files: without
-    rejected ones. Files with a reference are in-vocabulary, long recordings with labels out of vocabulary. inv, oov:
-    their samples by rate in Hz, integers, so that their order does not matter. phrases: labelled ones.
+    lines: number of each key. rejected: files by reason; named: the first of them. first_rejected, first_error: the
+    first file of each kind, and what is wrong with it.
+
+    inv_files, oov_files: without rejected ones. Files with a reference are in-vocabulary, long recordings with labels
+    out of vocabulary. inv, oov: their samples by rate in Hz, integers, so that their order does not matter. phrases:
+    labelled ones.
 
     accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
 
@@ -230,6 +233,8 @@ class OfflineCounts:
     lines: Counter[Key] = field(default_factory=Counter)
     rejected: Counter[RejectReason] = field(default_factory=Counter)
     named: list[str] = field(default_factory=list)
+    first_rejected: tuple[str, str] | None = None
+    first_error: tuple[str, str] | None = None
     inv_files: int = 0
     oov_files: int = 0
     phrases: int = 0
@@ -362,7 +367,12 @@ class Tally:
                 self.words[-1] += fact.words.words
         if verdict.rejected is not None:
             counts.rejected[verdict.rejected] += 1
-            counts.named += [listed] if listed and len(counts.named) < NAMED else []
+            if listed and len(counts.named) < NAMED:
+                counts.named.append(listed)
+            if outcome.error:
+                counts.first_error = counts.first_error or (listed, outcome.error)
+            elif outcome.rejected is not None:
+                counts.first_rejected = counts.first_rejected or (listed, outcome.detail or outcome.rejected.value)
             return verdict
         counts.assumed += bool(outcome.detail)
         if outcome.sha256:

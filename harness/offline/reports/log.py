@@ -14,6 +14,7 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import to_plain
 from harness.base.processor import by_name
+from harness.base.text_table import shown
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
@@ -320,17 +321,10 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
 
 
 def fault_lines(
-    counts: OfflineCounts,
-    where: str,
-    noun: str = "file",
-    *,
-    resampling: bool,
-    log: str = "",
-    rejected: str = "",
-    error: str = "",
+    counts: OfflineCounts, where: str, noun: str = "file", *, resampling: bool, log: str = ""
 ) -> Iterator[str]:
     """Warnings about rejected files and errors. where: names the place of details ("the log says"). noun: name of a
-    file. log: its path. rejected, error: the first file of each kind, and what is wrong with it."""
+    file. log: its path, if readers have it; what is wrong with the first files is then said too."""
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 takes them)"}
         if not resampling:
@@ -338,16 +332,20 @@ def fault_lines(
         rejections = sorted(counts.rejected.items())
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejections)
         line = f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
-        if rejected:
-            line += f". The REJECT lines of {log} name each; the first is {rejected}"
+        if log and counts.first_rejected:
+            line += f". The REJECT lines of {log} name each; the first is {_fault_of(*counts.first_rejected)}"
         elif counts.named:
             more = counts.rejected_files - len(counts.named)
             line += ": " + ", ".join(plain_text(name, 100) for name in counts.named)
             line += f" and {more} more" if more else ""
         yield line
     if errors := counts.count(Key.ERROR):
-        see = f" ({log}). The first is {error}" if error else ""
+        see = f" ({log}). The first is {_fault_of(*counts.first_error)}" if log and counts.first_error else ""
         yield f"{counted(errors, 'error')}: {where} what went wrong{see}"
+
+
+def _fault_of(listed: str, problem: str) -> str:
+    return f"{shown(listed, 200)}: {plain_text(problem, 1000)}"
 
 
 def clip_warnings(figures: Figures) -> Iterator[str]:
