@@ -290,6 +290,18 @@ def start_ticks(pid: int) -> int | None:
     return None if fields is None or fields[0] == "Z" else int(fields[19])
 
 
+def processor_seconds(pid: int) -> float:
+    """Processor seconds of a process and its descendants, in steps of 10 ms; 0 for an ended process."""
+    fields = _stat(pid)
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except OSError:  # it has just ended
+        children = []
+    # The fields 14 to 17: its own time, and that of children that have ended.
+    own_s = 0.0 if fields is None else sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own_s + sum(processor_seconds(int(child)) for child in children)
+
+
 def _stat(pid: int) -> list[str] | None:
     """/proc/<pid>/stat from field 3 on: earlier fields may contain anything."""
     try:

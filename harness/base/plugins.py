@@ -31,6 +31,7 @@ class Group(StrEnum):
     WAKE_ENGINES = "harness.wake_engines"
     RECOGNISERS = "harness.recognisers"
     OFFLINE_ENGINES = "harness.offline_engines"
+    AUDIO_UNDERSTANDERS = "harness.audio_understanders"
     INTENT_CLASSIFIERS = "harness.intent_classifiers"
     UNDERSTANDERS = "harness.understanders"
 

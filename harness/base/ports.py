@@ -280,6 +280,37 @@ class Understands(Protocol):
         """None if nothing was understood. EngineError if it failed."""
 
 
+class AudioUnderstander(OfflineEngine, Understands, Protocol):
+    """A system from sound to intents and slots. Plug-ins: entry points of `harness.audio_understanders`.
+
+    Its facts have the kind FRAME. `understand` returns intents and slots, and the words that were recognised, if any.
+    """
+
+
+class LearnsFromSound(AudioUnderstander, Protocol):
+    """An `AudioUnderstander` that can be trained. A model's name is then its folder."""
+
+    @classmethod
+    def fit(
+        cls,
+        train: Sequence[Utterance],
+        held_out: Sequence[Utterance],
+        sound_of: Callable[[str], npt.NDArray[np.int16]],
+        settings: Mapping[str, str],
+        *,
+        seed: int,
+        tell: Callable[[str], None],
+    ) -> Self:
+        """Learns from utterances with intents and tags; held_out (may be empty) only decides when to stop.
+
+        sound_of: the samples of an id, shape (n,), at 16 kHz. settings: only the given ones, with checked texts.
+        The same machine, seed, settings and data give the same model, byte by byte.
+        """
+
+    def save(self, folder: Path) -> None:
+        """Writes all that loading needs into an empty folder; no format that runs code when read."""
+
+
 class IntentClassifier(Protocol):
     """A multi-label classifier of texts. Plug-ins: entry points of `harness.intent_classifiers`.
 

@@ -9,7 +9,7 @@ from harness.base.foreign import plain_text
 from harness.model.numbers import exact
 
 GREATEST = 1e15
-_LONGEST_NAME = 200
+LONGEST_NAME = 200
 
 
 class ProtocolFault(ValueError):
@@ -49,7 +49,7 @@ def number_of(message: dict[str, Any], name: str, low: float, high: float) -> fl
 def name_of(message: dict[str, Any], name: str, otherwise: str | None = None) -> str:
     """A name of a hello, at most 200 characters."""
     value = message.get(name, otherwise)
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME:
         raise ProtocolFault(f"sent a hello without a valid {name}")
     return value
 

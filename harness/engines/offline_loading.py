@@ -46,8 +46,9 @@ _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 
 def engine_class(name: str) -> type[OfflineEngine]:
-    """The class of that name. PluginError, with the installed ones, if there is none."""
-    engine: type[OfflineEngine] = load(Group.OFFLINE_ENGINES, name)
+    """The class of that name, in either group. PluginError, with the installed ones, if there is none."""
+    of_frames = name in names(Group.AUDIO_UNDERSTANDERS)
+    engine: type[OfflineEngine] = load(Group.AUDIO_UNDERSTANDERS if of_frames else Group.OFFLINE_ENGINES, name)
     return engine
 
 
@@ -61,7 +62,8 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tu
     named = _NAMED.fullmatch(text)
     ending = PurePath(text).suffix.lower()
     engine = named[1].replace("-", "_") if named else ""
-    listed = engine in names(Group.OFFLINE_ENGINES) or replacement(Group.OFFLINE_ENGINES, engine)
+    installed = (*names(Group.OFFLINE_ENGINES), *names(Group.AUDIO_UNDERSTANDERS))
+    listed = engine in installed or replacement(Group.OFFLINE_ENGINES, engine)
     if named and (listed or (named[2] and not ending)):
         model = _unquoted(named[2] or "")
     elif ending in BY_ENDING:

@@ -217,6 +217,8 @@ class FileTalk:
         return False
 
     def _keep_event(self, event: EngineEvent) -> None:
+        if event.intents is not None and self._hello.kind is not EngineKind.FRAME:
+            raise self._fault(f"sent a frame, and its hello says that it is of kind {self._hello.kind.value}")
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
             raise self._fault(f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}")
         if event.end is not None:
@@ -371,18 +373,25 @@ class ScoringProcess(ProcessEngine):
 
 
 class UnderstandingProcess(ProcessEngine):
-    """A program that reports transcripts."""
+    """A program that reports transcripts or frames."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         file = self._talk.file()
         file.feed(samples)
-        events = [event for event in file.take(flush=True) if isinstance(event, EngineEvent) and event.text.strip()]
+        events = [event for event in file.take(flush=True) if isinstance(event, EngineEvent)]
+        frames = [event for event in events if event.intents is not None]
+        events = [event for event in events if event.text.strip() or event.intents is not None]
         if not events:
             return None
         start = next((event.start for event in events if event.start is not None), 0)
         end = next((event.end for event in reversed(events) if event.end is not None), len(samples))
         score = events[0].score if len(events) == 1 else None
-        return Said(" ".join(event.text.strip() for event in events), min(start, end), end, score)
+        text = " ".join(event.text.strip() for event in events if event.text.strip())
+        if not frames:
+            return Said(text, min(start, end), end, score)
+        intents = tuple(sorted({intent for frame in frames for intent in frame.intents or ()}))
+        slots = tuple(slot for frame in frames for slot in frame.slots or ())
+        return Said(text, min(start, end), end, score, intents, slots)
 
 
 class _Spots:

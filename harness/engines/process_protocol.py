@@ -6,16 +6,26 @@ Every line is a JSON object. A ProtocolFault states what is wrong with a line.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.program_lines import GREATEST, ProtocolFault, demand_protocol, name_of, number_of, object_of, short
+from harness.base.program_lines import (
+    GREATEST,
+    LONGEST_NAME,
+    ProtocolFault,
+    demand_protocol,
+    name_of,
+    number_of,
+    object_of,
+    short,
+)
 from harness.model.frozen import frozen
 from harness.model.numbers import moment
 from harness.model.offline import EngineKind
+from harness.model.understanding import Slot
 
 PROTOCOL = 1
 # An engine rounds a time to its own step, and may give a time just past the last sample.
@@ -49,12 +59,17 @@ class EngineHello:
 
 @frozen
 class EngineEvent:
-    """A detected phrase or a recognised text. start and end in samples; start None if it was not sent."""
+    """A detected phrase, a recognised text, or a frame with its text.
+
+    start and end in samples; start None if it was not sent. intents, slots: of a frame, else None.
+    """
 
     text: str
     start: int | None
     end: int | None
     score: float | None
+    intents: tuple[str, ...] | None = None
+    slots: tuple[Slot, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,10 +148,14 @@ def line_of(text: str, rate_hz: int, sent: int) -> Line:
         return Refused(str(message["error"])[:_LONGEST_TEXT])
     if "scores" in message:
         return _scores(message, sent)
+    if "intents" in message or "slots" in message:
+        intents, slots = _frame(message)
+        event = _event({"text": "", **message}, "text", rate_hz, sent)
+        return replace(event, intents=intents, slots=slots)
     for key in ("phrase", "text"):
         if key in message:
             return _event(message, key, rate_hz, sent)
-    raise ProtocolFault(f"wrote a line without phrase, text, scores, done or error: {short(text)}")
+    raise ProtocolFault(f"wrote a line without phrase, text, intents, scores, done or error: {short(text)}")
 
 
 def is_hello(text: str) -> bool:
@@ -157,6 +176,23 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> Engine
         raise ProtocolFault(f"sent {short(text)} with its start, sample {start}, after its end, sample {end_}")
     score = None if message.get("score") is None else number_of(message, "score", -GREATEST, GREATEST)
     return EngineEvent(text, start, end_, score)
+
+
+def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
+    """The intents, sorted and each once, and the slots in their order. Missing slots are none."""
+    intents, slots = message.get("intents"), message.get("slots", [])
+    if not isinstance(intents, list) or not all(_is_name(intent) for intent in intents):
+        raise ProtocolFault(f"sent intents that are not a list of names: {short(json.dumps(intents))}")
+    right = isinstance(slots, list) and all(isinstance(slot, dict) and _is_name(slot.get("concept")) for slot in slots)
+    if not right or not all(isinstance(slot.get("value", ""), str) for slot in slots):
+        raise ProtocolFault(
+            f'sent slots that are not a list of {{"concept": "city", "value": "nice"}}: {short(json.dumps(slots))}'
+        )
+    return tuple(sorted(set(intents))), tuple(Slot(slot["concept"], slot.get("value")) for slot in slots)
+
+
+def _is_name(written: object) -> bool:
+    return isinstance(written, str) and bool(written.strip()) and len(written) <= LONGEST_NAME
 
 
 def _position(message: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.frozen import frozen
 from harness.model.stimulus import SoundCondition
+from harness.model.understanding import Slot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,12 +112,18 @@ class OfflineSpot:
 
 @frozen
 class Said:
-    """What a recogniser understood in a file, and where."""
+    """What a recogniser understood in a file, and where.
+
+    intents: sorted, each once; slots: in order, without places in words. Both None from a recogniser of words. A system
+    of frames may give no text ("").
+    """
 
     text: str
     start: int
     end: int
     score: float | None = None
+    intents: tuple[str, ...] | None = None
+    slots: tuple[Slot, ...] | None = None
 
 
 @frozen
@@ -185,11 +192,12 @@ class OperatingPoint:
 
 
 class EngineKind(StrEnum):
-    """WAKE finds phrases in sound that goes on; COMMAND and TRANSCRIPT understand one file at a time."""
+    """WAKE finds phrases in sound that goes on; the others understand one file at a time. FRAME: intents and slots."""
 
     WAKE = "wake"
     COMMAND = "command"
     TRANSCRIPT = "transcript"
+    FRAME = "frame"
 
 
 @frozen

@@ -7,6 +7,7 @@ are the *semantic frame*.
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 from harness.model.errors import Place
@@ -54,12 +55,29 @@ class Slot:
 
 
 @frozen
+class SoundCost:
+    """What a system took for the sound of an utterance: processor and elapsed seconds, for sound_s of sound."""
+
+    cpu_s: float
+    elapsed_s: float
+    sound_s: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.cpu_s < math.inf and 0 <= self.elapsed_s < math.inf and 0 < self.sound_s < math.inf):
+            raise ValueError("the seconds of a cost are finite, not negative, and of some sound")
+
+    def __add__(self, other: SoundCost) -> SoundCost:
+        return SoundCost(self.cpu_s + other.cpu_s, self.elapsed_s + other.elapsed_s, self.sound_s + other.sound_s)
+
+
+@frozen
 class Utterance:
     """One utterance with what it means. intents: sorted, each once; () is "none", None is "not annotated".
 
     tags: BIO, one a word, as written (a system's may be no well-formed sequence); slots: a list instead of tags, or
     beside them where values are given. Both None: not annotated in slots. words: () where no text is known. groups:
     column → label, for tables (split, voice, …). place: where it was read. scores: a system's probabilities of intents.
+    cost: of a prediction from sound.
     """
 
     id: str
@@ -70,6 +88,7 @@ class Utterance:
     groups: tuple[tuple[str, str], ...] = ()
     place: Place | None = None
     scores: tuple[tuple[str, float], ...] = ()
+    cost: SoundCost | None = None
 
     def __post_init__(self) -> None:
         if self.intents is not None and list(self.intents) != sorted(set(self.intents)):

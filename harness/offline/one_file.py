@@ -32,6 +32,7 @@ from harness.model.offline import (
     ScoreTrack,
     SpotRule,
 )
+from harness.model.understanding import Slot
 from harness.offline.score_cache import ScoreCache
 from harness.sound.level import ConstantStretches, quiet_end_s
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
@@ -176,7 +177,16 @@ def checked(detection: _Found) -> _Found:
         span = f"from sample {exact(start, 15)} to {exact(end, 15)}"
         problem = f"the engine reported an impossible detection: {span}, score {score}"
         raise EngineError(problem, remedy=_REMEDY)
+    if isinstance(detection, Said) and not _is_frame(detection):
+        raise EngineError("the engine reported a frame that is not intents and slots of text", remedy=_REMEDY)
     return replace(detection, start=start, end=end, score=score)
+
+
+def _is_frame(answer: Said) -> bool:
+    """Whether intents are sorted texts, each once, and slots are slots; a recogniser of words has neither."""
+    intents, slots = answer.intents or (), answer.slots or ()
+    texts = all(isinstance(intent, str) for intent in intents) and all(isinstance(slot, Slot) for slot in slots)
+    return texts and list(intents) == sorted(set(intents))
 
 
 def in_order(spots: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:

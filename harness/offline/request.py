@@ -25,6 +25,7 @@ _KINDS = {
     EngineKind.WAKE: "a wake engine",
     EngineKind.COMMAND: "a recogniser of commands",
     EngineKind.TRANSCRIPT: "a recogniser of words",
+    EngineKind.FRAME: "a system of intents and slots",
 }
 
 
@@ -140,6 +141,11 @@ class EvaluationRequest:
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
         """InputError if this kind of engine does not fit the lists or options. task: as given."""
         name = f"{task} is {_KINDS[facts.kind]}"
+        if facts.kind is EngineKind.FRAME:
+            raise InputError(
+                f"{name}, which this command does not score",
+                remedy="Use `harness understand predict --audio LIST.csv`, then `harness understand score`",
+            )
         if facts.carries_state and (self.shard is not None or self.cluster or self.continuous):
             option = "--shard" if self.shard is not None else "--cluster" if self.cluster else "--continuous"
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,11 +29,11 @@ from harness.cli.options import (
     target_option,
     verb,
 )
-from harness.cli.streams import STDIN, put, readable, refuse_overwriting, width
+from harness.cli.streams import STDIN, drawn_progress, put, readable, refuse_overwriting, width
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
-from harness.model.numbers import fixed, number, percent
+from harness.model.numbers import counted, fixed, number, percent
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.text import percent_interval
 
@@ -50,6 +51,7 @@ LEAST_WIDTH = 140
 MOST_SEED = 2**31 - 1
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
+SOUND_REFUSED = 3
 HELD_OUT = ("dev", "valid", "validation")
 FOLDER = click.Path(path_type=Path)
 
@@ -96,11 +98,11 @@ def train(
     click.echo(f"{shown}: {understander}, {facts.utterances:,} utterances, {fixed(facts.cpu_s, 1)} CPU s{on}")
 
 
-@verb("predict")
+@verb("predict", sections={"From sound": "audio task settings resample"})
 def predict(
     *,
     file: str = argument("[FILE|FOLDER|-]", default=STDIN),
-    model: Path = option("Folder of a trained model.", required=True, metavar="MODEL"),
+    model: Path | None = option("Folder of a trained model, for texts.", metavar="MODEL"),
     form: CorpusFormat | None = option(
         "Format of the texts.", "--format", show_default="by suffix; for standard input txt, one text per line"
     ),
@@ -114,17 +116,38 @@ def predict(
         default=JSONL,
     ),
     scores: bool = flag("Add the probability of every intent; JSONL only."),
+    audio: Path | None = option("Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"),
+    task: str | None = option(
+        "System of intents and slots, or recogniser, for --audio.", "-t", "--task", metavar="TASK"
+    ),
+    settings: tuple[str, ...] = setting_option("A setting of the system; the last wins."),
+    resample: bool = flag("Resample sounds to the rate of the system.", show_default="refuse other rates"),
 ) -> None:
-    """Predict intents and slots of texts with a trained model.
+    """Predict intents and slots of texts with a trained model, or of sounds with a system.
 
     Texts come one per line (txt), or as JSONL, a BIO folder, trn or CSV; their annotations are ignored. From standard
     input to standard output, each line is answered before the next is read.
 
-    Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written.
+    Sounds give JSONL with the words that were recognised, if any, and the cost in seconds. A recogniser gives words
+    only. Both are input of `harness understand cascade`.
+
+    Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written, or a sound cannot be used.
     """
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.models.model_folder import load_model
 
+    if audio is not None:
+        if model is not None or file != STDIN or scores or split or written == BIO:
+            problem = "--audio excludes --model, FILE, --split, --scores and --output-format bio"
+            raise InputError(problem, remedy="Give --audio LIST and -t TASK")
+        _predict_sounds(audio, task, settings, out, resample=resample)
+        return
+    if model is None:
+        raise InputError(
+            "there is no model", remedy="Give --model MODEL for texts, or --audio LIST and -t TASK for sounds"
+        )
+    if task or settings or resample:
+        raise InputError("-t, -s and --resample need --audio", remedy="Give --audio LIST, or omit them")
     if written == BIO and (scores or out == STDIN):
         raise InputError(
             "--output-format bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores"
@@ -151,6 +174,38 @@ def predict(
                 target.write((_line(utterance, pairs if scores else None) + "\n").encode())
             target.keep()
     _tell(f"{len(corpus.utterances):,} utterances")
+
+
+def _predict_sounds(audio: Path, named: str | None, settings: Sequence[str], out: str, *, resample: bool) -> None:
+    """Writes a line for each sound. Refused sounds are named, and end in status 3."""
+    from harness.engines.offline_loading import task_of
+    from harness.offline.sound_predictions import predictions, read_sound_list
+    from harness.understanding.files.corpus_writing import jsonl_line
+
+    if named is None:
+        raise InputError("--audio needs a system", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
+    refuse_overwriting(out, [str(audio)])
+    system, sounds = task_of(named, _settings_of(settings)), read_sound_list(audio)
+    refused = 0
+    with drawn_progress(), ExitStack() as stack:
+        target = None if out == STDIN else stack.enter_context(WholeFile(out))
+        for prediction in predictions(system, sounds, resample=resample):
+            if prediction.refused:
+                refused += 1
+                _tell(f"{prediction.utterance.id}: {prediction.refused}; no prediction")
+            elif target is None:
+                click.echo(jsonl_line(prediction.utterance))
+            else:
+                target.write((jsonl_line(prediction.utterance) + "\n").encode())
+        if target is not None:
+            target.keep()
+    _tell(
+        f"{counted(len(sounds), 'sound')}, {refused:,} without a prediction"
+        if refused
+        else counted(len(sounds), "sound")
+    )
+    if refused:
+        sys.exit(SOUND_REFUSED)
 
 
 @verb("bench")

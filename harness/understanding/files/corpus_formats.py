@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from harness.base.text_file import (
     unmarked,
 )
 from harness.model.errors import InputError, InputProblems, Place, nearest
-from harness.model.understanding import Slot, Utterance, intent_set
+from harness.model.understanding import Slot, SoundCost, Utterance, intent_set
 
 SEQ_IN = "seq.in"
 SEQ_OUT = "seq.out"
@@ -258,7 +259,7 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
             problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one")
 
 
-KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores")
+KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores", "cost")
 SLOT_KEYS = ("concept", "value", "start", "end")
 _LINE_EXAMPLE = 'Write one object a line: {"id": "a1", "text": "turn on", "intents": ["on"], "tags": ["O", "O"]}'
 
@@ -341,7 +342,9 @@ def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -
         else _read_slots(annotation, len(words) if text is not None else None)
     )
     intents, groups = _read_intents(written.get("intents")), _read_groups(written)
-    return Utterance(id_.strip(), words, intents, tags, slots, groups, place, _read_scores(written))
+    return Utterance(
+        id_.strip(), words, intents, tags, slots, groups, place, _read_scores(written), _read_cost(written)
+    )
 
 
 def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
@@ -429,6 +432,22 @@ def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             raise _Wrong(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
     return tuple((label, float(score)) for label, score in scores.items())
+
+
+_COST_EXAMPLE = 'Write {"cpu_s": 0.4, "elapsed_s": 0.41, "sound_s": 2.5}'
+
+
+def _read_cost(written: dict[str, Any]) -> SoundCost | None:
+    cost = _read_object(written.get("cost"), "cost", _COST_EXAMPLE)
+    if not cost:
+        return None
+    seconds = [cost.get(field.name) for field in fields(SoundCost)]
+    try:
+        if len(cost) != len(seconds) or any(isinstance(value, bool) for value in seconds):
+            raise ValueError("other keys")
+        return SoundCost(*map(float, seconds))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise _Wrong('"cost" is not three numbers of seconds', _COST_EXAMPLE) from None
 
 
 def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:

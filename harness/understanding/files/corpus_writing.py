@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from harness.base.text_file import safe_csv
@@ -60,6 +61,8 @@ def jsonl_line(utterance: Utterance) -> str:
         ]
     if utterance.groups:
         written["groups"] = dict(utterance.groups)
+    if utterance.cost is not None:
+        written["cost"] = asdict(utterance.cost)
     return json.dumps(written, ensure_ascii=True)
 
 

@@ -37,6 +37,12 @@ def wrong(file: int) -> None:
             sys.exit(0)
         case "binary":
             raw(b"\xff\xfe\x00\n")
+        case "frame of words":
+            say({"intents": "shout"})
+        case "slots of numbers":
+            say({"intents": [], "slots": [{"concept": "tenths", "value": 3}]})
+        case "frame":
+            say({"intents": ["shout"], "slots": []})
         case "nan":
             raw(b'{"phrase": "loud", "end_s": NaN}\n')
         case "infinite":

@@ -6,6 +6,7 @@ loud_engine.py --once          bare sound on stdin until it ends, for `-s mode=o
 loud_engine.py --scores        the level of every 20 ms as a score, so that any operating point can be looked at
 loud_engine.py --carries-state the score is the number of files so far, in hundredths
 loud_engine.py --kind command  understands "loud" or nothing
+loud_engine.py --kind frame    the intent "shout" for each loud sound, with how long it was
 """
 
 import argparse
@@ -46,7 +47,11 @@ class Loudness:
 
     def event(self):
         fields = {"start_s": self.began / RATE_HZ, "end_s": self.position / RATE_HZ, "score": self.files / 100}
-        say({"phrase": PHRASE, **fields} if self.options.kind == "wake" else {"text": PHRASE, **fields})
+        if self.options.kind == "frame":
+            tenths = str(round((self.position - self.began) / RATE_HZ * 10))
+            say({"intents": ["shout"], "slots": [{"concept": "tenths", "value": tenths}], "text": PHRASE})
+        else:
+            say({"phrase": PHRASE, **fields} if self.options.kind == "wake" else {"text": PHRASE, **fields})
         self.began = None
 
     def end(self):

@@ -18,6 +18,7 @@ from harness.base.ports import ScoresSound, SpotsPhrases, Understands
 from harness.engines.process_engine import ProcessEngine
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
+from harness.model.understanding import Slot
 from harness.offline.one_file import spots
 from tests.known import known
 
@@ -135,6 +136,16 @@ def test_a_program_without_a_start_of_a_spot_gets_the_spot_duration(start: Start
     assert heard(engine, sound()) == (OfflineSpot("any", 28000, 32000, None),)
 
 
+def test_a_frame_engine_reports_intents_and_slots(start: Starts) -> None:
+    engine = start(f"{LOUD} --kind frame")
+    assert engine.facts.kind is EngineKind.FRAME
+    assert isinstance(engine, Understands)
+    answer = known(engine.understand(sound(2.0, (0.5, 0.8), (1.0, 1.2))))
+    assert (answer.text, answer.intents) == ("loud loud", ("shout",))
+    assert answer.slots == (Slot("tenths", "3"), Slot("tenths", "2"))
+    assert engine.understand(sound()) is None
+
+
 def test_a_command_engine_understands(start: Starts) -> None:
     engine = start(f"{LOUD} --kind command")
     assert isinstance(engine, Understands)
@@ -165,6 +176,9 @@ FAULTS = {
     "garbage": "not a JSON object: 'Loading model... done'",
     "partial": "in the middle of a line",
     "binary": "not UTF-8",
+    "frame of words": "sent intents that are not a list of names: '\"shout\"'",
+    "slots of numbers": "sent slots that are not a list of",
+    "frame": "sent a frame, and its hello says that it is of kind wake",
     "nan": "not a finite number: 'NaN'",
     "infinite": "not a finite number: 'Infinity'",
     "huge": "not a finite number",

@@ -1,0 +1,97 @@
+"""Sounds of a corpus through a system of frames or a recogniser of words: a prediction for each, with its cost.
+
+Each sound is played as in an evaluation (`FilePlayer`), so that the same files are refused for the same reasons.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from harness.base.child_process import processor_seconds
+from harness.base.foreign import plain_text
+from harness.base.ports import OfflineEngine
+from harness.base.progress import tracked
+from harness.engines.offline_loading import load_engine
+from harness.model.errors import InputError, InputProblems, Place, nearest
+from harness.model.frozen import frozen
+from harness.model.offline import EngineKind, Evaluation, FileOutcome, ListedFile, ListKind, Task
+from harness.model.understanding import SoundCost, Utterance
+from harness.offline.one_file import FilePlayer
+from harness.transcripts.files.lists import read_groups
+
+AUDIO = "audio"
+"""The column of a list that names the files."""
+
+
+@frozen
+class SoundPrediction:
+    """What was understood of a sound. refused: why the sound could not be used, or ""; the utterance is then empty."""
+
+    utterance: Utterance
+    refused: str = ""
+
+
+def read_sound_list(path: Path) -> dict[str, Path]:
+    """The files of a list, by id: CSV with the columns id and audio. Other columns are groups, such as the voice.
+
+    Relative names are looked up in the current folder, then in the list's. InputProblems with each missing file.
+    """
+    listed = read_groups(path, case_counts=True)
+    columns = {grouping.name: grouping.labels for grouping in listed.groupings}
+    if AUDIO not in columns:
+        remedy = nearest(AUDIO, sorted(columns), listed="Columns")
+        raise InputError(f"the header has no column {AUDIO}", place=Place(str(path), 1), remedy=plain_text(remedy, 300))
+    sounds: dict[str, Path] = {}
+    missing: list[InputError] = []
+    for line, (id_, name) in enumerate(zip(listed.ids, columns[AUDIO], strict=True), 2):
+        file = next((place for place in (Path(name), path.parent / name) if name and place.is_file()), None)
+        if file is None:
+            problem = f"there is no file {plain_text(name, 200)!r}" if name else "the row names no audio file"
+            missing.append(
+                InputError(problem, place=Place(str(path), line), remedy="Correct its name, or remove the row")
+            )
+        else:
+            sounds[id_] = file
+    if missing:
+        raise InputProblems(missing)
+    return sounds
+
+
+def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Iterator[SoundPrediction]:
+    """One for each sound, in their order. InputError for a wake engine; errors of loading are raised."""
+    with closing(load_engine(task)) as engine:
+        if engine.facts.kind is EngineKind.WAKE:
+            raise InputError(
+                f"{task.name} is a wake engine, which understands no sentence",
+                remedy="Name a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
+            )
+        player = FilePlayer(engine, Evaluation(task, resample))
+        for number, (id_, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):
+            # Of this kind, a silent file is played too, and answered like any other.
+            file = ListedFile(ListKind.OOV, number, str(path), str(path.absolute()))
+            program_s, began_s = _program_seconds(engine), time.perf_counter()
+            outcome = player.play(file)
+            elapsed_s = time.perf_counter() - began_s
+            cpu_s = outcome.cpu_s + max(0.0, _program_seconds(engine) - program_s)
+            yield _prediction(id_, outcome, engine.facts.kind, cpu_s, elapsed_s)
+
+
+def _program_seconds(engine: OfflineEngine) -> float:
+    """Processor seconds of an engine that is a program, whose work is not in ours."""
+    pid = getattr(engine, "pid", None)
+    return 0.0 if pid is None else processor_seconds(pid)
+
+
+def _prediction(id_: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, elapsed_s: float) -> SoundPrediction:
+    if outcome.rejected is not None:
+        return SoundPrediction(Utterance(id_), f"{outcome.rejected}: {outcome.detail or outcome.error}".rstrip(": "))
+    answer = outcome.said
+    words = () if answer is None else tuple(answer.text.split())
+    cost = SoundCost(round(cpu_s, 4), round(elapsed_s, 4), round(outcome.seconds, 4))
+    if kind is not EngineKind.FRAME:
+        return SoundPrediction(Utterance(id_, words, cost=cost))
+    intents, slots = (None, None) if answer is None else (answer.intents, answer.slots)
+    return SoundPrediction(Utterance(id_, words, intents or (), slots=slots or (), cost=cost))
