@@ -49,7 +49,8 @@ understanding score s1 | understanding score -r PATH -H PATH | understanding mer
 understanding distribution PATH
 understanding generate PATH --output new | understanding split PATH --output new
 understanding train --data PATH --output new | understanding predict --model PATH
-understanding bench --data PATH | understanding cascade s1 | annotate new PATH --data PATH --labels PATH
+understanding bench --data PATH | understanding speak PATH --voices espeak:en-us --output new
+understanding cascade s1 | annotate new PATH --data PATH --labels PATH
 annotate propose PATH | annotate review PATH | annotate status PATH | annotate report PATH
 annotate agreement PATH | annotate import PATH PATH | annotate export PATH --output new | lab up --room none
 lab down | lab log | lab status | calibrate st/bench.yaml x | sound check --speaker x --microphone y | sound list

@@ -83,16 +83,17 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "Generate an annotated corpus from a grammar and a seed.",
         ),
         "split": ("harness.cli.understanding.corpora:split", "Split a corpus into parts for training, dev and test."),
+        "speak": ("harness.cli.understanding.corpora:speak", "Speak the texts of a corpus with synthetic voices."),
         "train": (
             "harness.cli.understanding.models:train",
             "Train an understander on a folder of annotated utterances.",
         ),
         "predict": (
             "harness.cli.understanding.models:predict",
-            "Turn texts into intents and slots with a trained model.",
+            "Turn texts or sounds into intents and slots.",
         ),
         "bench": ("harness.cli.understanding.models:bench", "Train and score several understanders on a corpus."),
-        "cascade": ("harness.cli.understanding.cascade", "Measure how much recognition errors lower understanding."),
+        "cascade": ("harness.cli.understanding.cascade", "Compare transcripts, cascades and systems from sound."),
     },
     "admin": {
         "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),

@@ -49,6 +49,8 @@ QUESTIONS = {
         "How do I label utterances?": "understand annotate",
         "How do I train and compare models?": "understand bench",
         "What do recognition errors cost?": "understand cascade",
+        "How good is a system from sound to intents?": "understand predict",
+        "How do I get sounds of a corpus?": "understand speak",
     },
     "Equipment and storage": {
         "Which devices can I test?": "admin devices",

@@ -5,7 +5,8 @@ Units with the same counts share a row, so that a draw costs as much as there ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -79,7 +80,7 @@ class RatioColumns(Generic[K]):
                 of = (None, None, None) if apart is None else (apart.difference, apart.interval, apart.p)
                 differing[metric] = MetricDifference(first, second, *of)
             else:
-                interval = _middle(drawn[metric][0] - drawn[metric][1]) if self.units >= FEWEST_RESAMPLED else None
+                interval = middle(drawn[metric][0] - drawn[metric][1]) if self.units >= FEWEST_RESAMPLED else None
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
                 as_far = int(np.count_nonzero(by_chance >= abs(first - second) - 1e-12))
                 p = (1 + as_far) / (1 + draws)
@@ -109,6 +110,10 @@ class RatioColumns(Generic[K]):
         both = RatioColumns(np.tile(self.number, 2), tops, bottoms, self.of, self.empty)
         return both._drawn(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
 
+    def without_each(self) -> dict[K, Numbers]:
+        """The metrics of all rows but one, shape (systems, rows), for `jackknife_interval`. Each row is one unit."""
+        return self._metrics([1.0 - np.eye(len(self.number))] * len(self.tops))
+
     def _drawn(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
         at_once = max(1, _AT_ONCE // max(1, len(self.number)))
         sizes = [min(at_once, draws - begin) for begin in range(0, draws, at_once)]
@@ -137,7 +142,38 @@ class RatioColumns(Generic[K]):
         return Discordance.of(*(np.repeat(top[counted, at] > 0, number) for top in self.tops[:2]))
 
 
-def _middle(values: Numbers) -> Interval | None:
+def of_clusters(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
+    """A row for each cluster, such as a talker, from the rows of its units. parts: with the same ratios."""
+
+    def sums(tables: Iterable[Numbers]) -> Numbers:
+        weighted = [np.einsum("r,srm->sm", part.number, table) for part, table in zip(parts, tables, strict=True)]
+        return np.stack(weighted, axis=1)
+
+    tops, bottoms = sums(part.tops for part in parts), sums(part.bottoms for part in parts)
+    return RatioColumns(np.ones(len(parts), np.int64), tops, bottoms, parts[0].of, parts[0].empty)
+
+
+FEWEST_CLUSTERS = 3
+"""Of fewer clusters there is no interval."""
+
+
+def jackknife_interval(value: float | None, without_each: Numbers) -> Interval | None:
+    """95 % interval of a value from its values without each cluster, shape (clusters,); None of too few.
+
+    Student's t for the few clusters there are, around the delete-one variance.
+    Source: Shao & Tu, The Jackknife and Bootstrap, 1995, 2.1.
+    """
+    clusters = len(without_each)
+    if value is None or clusters < FEWEST_CLUSTERS or np.isnan(without_each).any():
+        return None
+    from scipy import special  # here, since it loads slowly
+
+    variance = (clusters - 1) / clusters * float(((without_each - without_each.mean()) ** 2).sum())
+    half = float(special.stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    return (value - half, value + half) if half else None
+
+
+def middle(values: Numbers) -> Interval | None:
     """The middle 95 % of the samples, without those over nothing. None if all samples are equal."""
     held = values[~np.isnan(values)]
     if not held.size or held.min() == held.max():

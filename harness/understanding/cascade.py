@@ -167,7 +167,7 @@ def cascade(
     """
     bare = replace(rule, places=False)
     before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
-    words = score_words(_transcripts(pairs.gold), _transcripts(pairs.heard), wording, title=pairs.heard.path)
+    words = score_words(transcripts_of(pairs.gold), transcripts_of(pairs.heard), wording, title=pairs.heard.path)
     counts = dict(zip(words.ids, map(count, words.paths(range(len(words)))), strict=True))
     heard = {utterance.id: utterance for utterance in pairs.heard.utterances}
     utterances = tuple(
@@ -202,7 +202,8 @@ def cascade(
     )
 
 
-def _transcripts(corpus: Corpus) -> Transcripts:
+def transcripts_of(corpus: Corpus) -> Transcripts:
+    """The texts of a corpus, to be scored."""
     ids = tuple(utterance.id for utterance in corpus.utterances)
     lines = tuple(utterance.place.line or 0 if utterance.place else 0 for utterance in corpus.utterances)
     return Transcripts(

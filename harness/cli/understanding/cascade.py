@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, demand_limits, flag, option, share, verb
+from harness.cli.options import argument, demand_limits, flag, option, repeatable, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
 from harness.cli.understanding.options import FrameOptions, Targets, frames_options, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import CountedAttempt, Grouping, MarkScope
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
@@ -23,9 +24,12 @@ from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
     from harness.session.figures.trials import TranscribedTrial
+    from harness.transcripts.words import WordRules
     from harness.understanding.cascade import HeardCorpus
+    from harness.understanding.systems import ComparedSystem
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
+VOICE, QUERY = "voice", "query"
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 
 
@@ -43,12 +47,21 @@ class CascadeSources:
     sessions: tuple[str, ...] = argument("[SESSION…]")
     gold: str | None = option("Annotated reference texts.", metavar="FILE|FOLDER", show_default="the session's")
     split: str | None = option("Split of a gold folder: train, dev, test.", metavar="NAME")
-    heard: str | None = option("Transcripts by id: JSONL, trn or CSV, instead of a session.", metavar="FILE")
+    heard: tuple[str, ...] = repeatable(
+        "Transcripts by id: JSONL, trn or CSV, instead of a session. Several recognisers are compared.",
+        metavar="[NAME=]FILE",
+    )
     model: Path | None = option("Folder of a trained model.", metavar="FOLDER")
     pred_reference: str | None = option(
         "Predictions on the reference texts, instead of --model.", metavar="FILE|FOLDER"
     )
     pred_heard: str | None = option("Predictions on the transcripts.", metavar="FILE|FOLDER")
+    pred_sound: tuple[str, ...] = repeatable(
+        "Predictions from sound (`predict --audio`), to compare; repeatable.", metavar="[NAME=]FILE"
+    )
+    live: tuple[str, ...] = repeatable("Frames that devices reported in a session, to compare.", metavar="SESSION")
+    groups: str | None = option("More groups: a CSV file with a header, such as id,voice.", metavar="FILE.csv")
+    talkers: str = option("Column of the talkers, for intervals over them.", metavar="COLUMN", default=VOICE)
     attempt: CountedAttempt = option(
         "Attempt of a session's trials that gives the transcript.", default=CountedAttempt.FIRST
     )
@@ -59,6 +72,9 @@ class CascadeSources:
     missing_is_silence: bool = flag("Count a missing transcript as empty.", show_default="leave the utterance out")
 
     def __post_init__(self) -> None:
+        if self.compares:
+            self._demand_comparison()
+            return
         if bool(self.sessions) == bool(self.heard):
             problem = (
                 "transcripts come either from a session or from --heard" if self.heard else "there are no transcripts"
@@ -77,15 +93,39 @@ class CascadeSources:
         if self.model is not None and (self.pred_reference or self.pred_heard):
             raise InputError("--model excludes --pred-reference and --pred-heard", remedy="Give a model or predictions")
 
+    def _demand_comparison(self) -> None:
+        if self.sessions or self.pred_reference or self.pred_heard:
+            raise InputError(
+                "--pred-sound, --live and several --heard exclude SESSION, --pred-reference and --pred-heard",
+                remedy="Name the session with --live, and give --model for transcripts",
+            )
+        if not self.gold and not self.live:
+            raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances")
+        if self.heard and self.model is None:
+            raise InputError("transcripts need a model", remedy="Give --model FOLDER, or omit --heard")
+        if self.model is None and len(self.pred_sound) + len(self.live) < 2:
+            raise InputError(
+                "there is one system, and nothing to compare it with",
+                remedy="Give --model FOLDER, or another --pred-sound; `harness understand score` scores one system",
+            )
+
+    @property
+    def compares(self) -> bool:
+        """Whether systems are compared; otherwise one cascade is reported in detail."""
+        return len(self.heard) > 1 or bool(self.pred_sound or self.live)
+
     @property
     def files(self) -> list[str]:
-        return [file for file in (self.gold, self.heard, self.pred_reference, self.pred_heard) if file]
+        """Every file that is read."""
+        named = (path for _, path in map(_named, (*self.heard, *self.pred_sound)))
+        return [file for file in (self.gold, *named, self.pred_reference, self.pred_heard, self.groups) if file]
 
 
 @verb(
     "cascade",
     sections={
         "Transcripts and predictions": "pred_reference pred_heard attempt reads missing_is_silence normalise",
+        "Comparison of systems": "pred_sound live groups talkers",
         "Counting": "chunking detail separator attributes values zero labels",
         "Tables": "by listed",
     },
@@ -103,13 +143,14 @@ def command(
         "Exit with status 1 when SFA falls by more than X (0.05 or 5%).", callback=share, metavar="X"
     ),
 ) -> None:
-    """Measure how much recognition errors lower understanding.
+    """Measure how much recognition errors lower understanding, and compare systems from sound.
 
     One model predicts intents and slots from the reference text and from the transcript. Both predictions are scored
-    against gold. Only utterances with a transcript count; the others are listed.
+    against gold. Only utterances with a transcript count; the others are listed. The words of both differ, so slots
+    are compared as lists of concepts, and slot F1 is given for the reference only.
 
-    The words of transcript and reference differ. On transcripts, slots are therefore compared as lists of concepts,
-    and slot F1 is given for the reference only.
+    With several --heard, --pred-sound or --live, cascades, systems from sound and devices are compared on the
+    utterances that all of them answered, with the stage at which each loses them.
 
     How-to: docs/how-to/score-understanding.md
 
@@ -123,6 +164,11 @@ def command(
     refuse_stdin_twice(sources.files)
     targets.refuse(sources.files)
     declared = asked.declared
+    if sources.compares:
+        if asked.by or max_sfa_loss is not None:
+            raise InputError("--by and --max-sfa-loss need one cascade", remedy="Omit them, or give one --heard")
+        _compare(sources, asked, WordRules(normalise, marks=MarkScope.NONE), targets)
+        return
     with ExitStack() as stack:
         inputs = _inputs(sources, stack)
     asked.demand_groups(inputs.pairs.gold)
@@ -151,6 +197,129 @@ def command(
         demand_limits([DeclaredLimit("--max-sfa-loss", "SFA loss by recognition", max_sfa_loss, loss, unit=SHARE)])
 
 
+def _compare(sources: CascadeSources, asked: FrameOptions, wording: WordRules, targets: Targets) -> None:
+    """Compares the systems, and writes what was asked for."""
+    from harness.understanding.reports.systems import lines, page, systems_json
+    from harness.understanding.systems import compare_systems
+
+    with ExitStack() as stack:
+        gold, systems, notes = _systems(sources, stack)
+    columns = {name for utterance in gold.utterances for name, _ in utterance.groups}
+    if sources.talkers not in columns and sources.talkers != VOICE:
+        remedy = nearest(sources.talkers, sorted(columns), listed="Groups")
+        raise InputError(f"--talkers: gold has no group {plain_text(sources.talkers, 60)!r}", remedy=plain_text(remedy))
+    listed_only = all(utterance.tags is None for utterance in gold.utterances)
+    try:
+        compared = compare_systems(
+            gold,
+            systems,
+            asked.rule(ordered=not (sources.live and listed_only), places=False),
+            wording,
+            talker_column=sources.talkers,
+            missing_is_empty=sources.missing_is_silence,
+            zero=asked.zero,
+            labels=asked.declared,
+        )
+    except ValueError as error:
+        raise InputError(str(error), remedy="Use the ids of gold in every file") from error
+    as_json = None if targets.json_target is None else systems_json(compared)
+    html = None if targets.html_target is None else page(compared, notes).encode()
+    targets.put(as_json, html, lines(compared, width(), notes=notes))
+
+
+def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[ComparedSystem], list[tuple[str, str]]]:
+    """Gold, the systems in the order of their kinds, and notes."""
+    from harness.cli.understanding.score import grouped
+    from harness.understanding.cascade import joined
+    from harness.understanding.systems import ComparedSystem, SystemKind
+
+    gold = None if sources.gold is None else _gold(sources, stack, texts=sources.model is not None)
+    if gold is not None:
+        gold = grouped(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
+    devices: Corpus | None = None
+    if sources.live:
+        gold, devices = _live(sources.live, sources.attempt, gold)
+    assert gold is not None
+    systems: list[ComparedSystem] = []
+    notes: list[tuple[str, str]] = []
+    if sources.model is not None:
+        from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
+
+        model = load_model(sources.model)
+        notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
+
+        def read(texts: Corpus) -> tuple[Corpus, float]:
+            began_s = time.process_time()
+            return understood(texts, model.understander.predict, str(sources.model)), time.process_time() - began_s
+
+        from harness.understanding.cascade import understood
+
+        systems.append(ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, read(gold)[0]))
+        for name, path in map(_named, sources.heard):
+            heard = _of_trials(_read(path, stack), gold)
+            given, how = _given(joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads)
+            frames, cpu_s = read(given)
+            systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cpu_s))
+            notes.append(("model reads", f"of {plain_text(name, 60)}: {how}"))
+    for name, path in map(_named, sources.pred_sound):
+        frames = _of_trials(_read(path, stack), gold)
+        says_words = any(utterance.words for utterance in frames.utterances)
+        systems.append(ComparedSystem(name, SystemKind.SOUND, frames, frames if says_words else None))
+    if devices is not None:
+        systems.append(ComparedSystem("live", SystemKind.LIVE, devices))
+    names = [system.name for system in systems]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        remedy = "Name them: --heard one=FILE --heard other=FILE"
+        raise InputError(f"two systems are called {plain_text(twice, 60)!r}", remedy=remedy)
+    return gold, systems, notes
+
+
+def _named(written: str) -> tuple[str, str]:
+    """A system's name, by default its file's, and the file. An existing file may have = in its name."""
+    name, sign, path = written.partition("=")
+    if not (sign and name and path) or Path(written).exists():
+        return Path(written).stem, written
+    return name, path
+
+
+def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> tuple[Corpus, Corpus]:
+    """Gold with an utterance for each trial, and what devices reported. gold: by the ids of queries, or None."""
+    from harness.cli.sessions import progress_of, session_folder  # here, since they take long to import
+    from harness.session.figures.frames_of_session import session_corpora
+
+    folders = [session_folder(session) for session in named]
+    corpora = session_corpora([progress_of(folder) for folder in folders], attempt)
+    by_query = None if gold is None else {utterance.id: utterance for utterance in gold.utterances}
+    trials = []
+    for trial in corpora.gold.utterances:
+        meant = trial if by_query is None else by_query.get(dict(trial.groups)[QUERY])
+        if meant is not None:
+            own = {name for name, _ in meant.groups}
+            more = () if meant is trial else tuple(group for group in trial.groups if group[0] not in own)
+            trials.append(replace(meant, id=trial.id, groups=(*meant.groups, *more)))
+    names = " ".join(map(str, folders))
+    if not trials:
+        remedy = "Name a session with trials of kind understand, whose queries have the ids of gold"
+        raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
+    return Corpus(names if gold is None else gold.path, tuple(trials)), Corpus(names, corpora.predicted.utterances)
+
+
+def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
+    """The answers to gold's utterances; those of a trial may be given by the id of its query."""
+    by_id = {utterance.id: utterance for utterance in corpus.utterances}
+    answers = []
+    for of in gold.utterances:
+        answer = by_id.get(of.id) or by_id.get(dict(of.groups).get(QUERY, ""))
+        if answer is not None:
+            answers.append(replace(answer, id=of.id))
+    if not answers:
+        first = plain_text(corpus.utterances[0].id, 60)
+        problem = f"no id is that of a gold utterance: the first is {first!r}"
+        remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(gold.utterances[0].id, 60)!r}"
+        raise InputError(problem, place=Place(corpus.path), remedy=remedy)
+    return Corpus(corpus.path, tuple(answers))
+
+
 @frozen
 class _Inputs:
     """Everything that is scored. placed: gold and the predictions on it have the same words. notes: names and texts."""
@@ -171,7 +340,7 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
     else:
-        heard, notes = _read(sources.heard or "", stack), []
+        heard, notes = _read(_named(sources.heard[0])[1], stack), []
     if gold is None:
         raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
     pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
@@ -193,11 +362,12 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
 
 
-def _gold(sources: CascadeSources, stack: ExitStack) -> Corpus:
+def _gold(sources: CascadeSources, stack: ExitStack, *, texts: bool = True) -> Corpus:
+    """texts: a model will read them."""
     from harness.cli.understanding.score import read_gold
 
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
-    if not any(utterance.words for utterance in gold.utterances):
+    if texts and not any(utterance.words for utterance in gold.utterances):
         remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return gold

@@ -15,7 +15,16 @@ from harness.base.grouping import group_by
 from harness.base.text_table import shown
 from harness.base.whole_file import demand_folder
 from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
-from harness.cli.streams import STDIN, print_lines, put, readable, refuse_overwriting, refuse_stdin_twice, width
+from harness.cli.streams import (
+    STDIN,
+    drawn_progress,
+    print_lines,
+    put,
+    readable,
+    refuse_overwriting,
+    refuse_stdin_twice,
+    width,
+)
 from harness.cli.understanding.options import chunking_option, declared_labels, separator_option
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
@@ -264,3 +273,45 @@ def _demand_new(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or an empty folder")
     demand_folder(folder)
+
+
+@verb("speak")
+def speak(
+    *,
+    corpus: str = argument("FILE|FOLDER"),
+    voices: str = option("Voices, each as ENGINE:NAME.", required=True, metavar="VOICE,…"),
+    test_voices: str | None = option(
+        "Voices of the split test, which the others do not have.", metavar="VOICE,…", show_default="the same"
+    ),
+    seed: int = seed_option("Seed; the same seed gives each utterance the same voice.", 1, most=2**63 - 1),
+    out: Path = output_option("New folder for sounds and lists.", metavar="FOLDER", folder=True, required=True),
+    form: CorpusFormat | None = option(
+        "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
+    ),
+) -> None:
+    """Speak the texts of a corpus with synthetic voices, one voice for each utterance.
+
+    The folder gets WAV files (16 kHz) and a CSV list for each split, with the columns id, audio and voice. These are
+    the lists of `understand train --audio`, `predict --audio` and `cascade --groups`.
+
+    Exit status: 0 spoken · 2 wrong usage or input · 3 a voice failed, or the folder cannot be written.
+    """
+    from harness.understanding.files.corpus_file import read_splits
+    from harness.understanding.speaking import speak as spoken
+    from harness.understanding.speaking import voices_of
+
+    named = {"": voices_of(voices)}
+    if test_voices is not None:
+        named["test"] = voices_of(test_voices)
+        if both := set(named[""]) & set(named["test"]):
+            problem = f"the voice {min(voice.name for voice in both)!r} is in --voices and in --test-voices"
+            raise InputError(problem, remedy="Remove it from one of them, since test voices are to be unheard")
+    _demand_new(out)
+    with readable(corpus) as file:
+        splits = read_splits(file.path, form, name=file.name)
+    utterances = [utterance for part in splits.values() for utterance in part.utterances]
+    if silent := next((utterance for utterance in utterances if not utterance.words), None):
+        raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Name a corpus with texts")
+    with drawn_progress():
+        sizes = spoken(utterances, named, seed, out)
+    click.echo(f"{out}: " + ", ".join(f"{size:,} {split}" for split, size in sizes.items()), err=True)

@@ -61,7 +61,10 @@ def train(
     *,
     data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
-    understander: str = option("Plug-in: crf, transformer.", default=DEFAULT, metavar="NAME"),
+    understander: str = option("Plug-in: crf, transformer; with --audio ctc.", default=DEFAULT, metavar="NAME"),
+    audio: Path | None = option(
+        "Train a system from sound on these sounds: a CSV list with the columns id and audio.", metavar="LIST"
+    ),
     settings: tuple[str, ...] = setting_option("Setting of the understander; repeatable."),
     seed: int = seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED),
     form: str | None = option(
@@ -85,11 +88,22 @@ def train(
 
     demand_place(out, force=force)
     given = _settings_of(settings)
-    make_understander(understander, given, seed)  # refuse wrong settings before reading any data
-    splits = _splits_of(data, form)
-    trained = train_one(understander, given, seed, splits.train, splits.held_out, _tell)
-    save_model(understander, trained.understander, out, trained.facts, force=force)
-    facts = trained.facts
+    if audio is None:
+        make_understander(understander, given, seed)  # refuse wrong settings before reading any data
+        splits = _splits_of(data, form)
+        trained = train_one(understander, given, seed, splits.train, splits.held_out, _tell)
+        save_model(understander, trained.understander, out, trained.facts, force=force)
+        facts = trained.facts
+    else:
+        from harness.offline.sound_predictions import read_sound_list
+        from harness.understanding.models.training import audio_class, train_from_sound
+
+        name = "ctc" if understander == DEFAULT else understander
+        audio_class(name, given)
+        splits, sounds = _splits_of(data, form), read_sound_list(audio)
+        system, facts = train_from_sound(name, given, seed, (splits.train, splits.held_out), sounds, _tell)
+        save_model(name, system, out, facts, force=force)
+        understander = name
     figures = ", ".join(f"{name} {percent(value, 2)}" for name, value in facts.held_out)
     on = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
     for note in facts.notes:

@@ -217,11 +217,11 @@ def _corpora(wanted: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus,
     listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
     if wanted.sessions:
         of, predicted, notes = _session_pair(wanted.sessions, wanted.attempt)
-        return [(_grouped(of, listed), predicted)], notes
+        return [(grouped(of, listed), predicted)], notes
     gold_file = stack.enter_context(readable(wanted.gold or ""))
     files = [stack.enter_context(readable(path)) for path in wanted.predicted]
     gold, split = read_gold(gold_file, wanted.gold_format, wanted.split)
-    gold = _grouped(gold, listed)
+    gold = grouped(gold, listed)
     return [(gold, _read_predicted(file, wanted.pred_format, split, gold)) for file in files], []
 
 
@@ -296,7 +296,7 @@ def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
         raise InputError(problem, place=Place(name), remedy=remedy)
 
 
-def _grouped(gold: Corpus, file: InputFile | None) -> Corpus:
+def grouped(gold: Corpus, file: InputFile | None) -> Corpus:
     """Gold with the groups of a list added; InputError for a list of other utterances."""
     if file is None:
         return gold

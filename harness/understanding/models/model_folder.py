@@ -12,10 +12,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from harness.base.plain_json import from_plain
-from harness.base.plugins import Group, load
+from harness.base.plugins import Group, load, names
 from harness.base.ports import Understander
 from harness.base.whole_file import demand_folder, part_name, sync_folder, temporary_path
 from harness.model.errors import HarnessError, InputError, Place
@@ -49,6 +49,12 @@ class ModelFacts:
     notes: tuple[str, ...] = ()
 
 
+class SavesModel(Protocol):
+    """A trained understander, of texts or of sound."""
+
+    def save(self, folder: Path) -> None: ...
+
+
 @frozen
 class LoadedUnderstander:
     """A model that is ready to predict. name: its entry point of `harness.understanders`."""
@@ -74,7 +80,7 @@ def demand_place(folder: Path, *, force: bool = False) -> None:
         )
 
 
-def save_model(name: str, understander: Understander, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
+def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
     """Writes the folder whole or not at all. InputError as in `demand_place`, HarnessError for disk errors."""
     demand_place(folder, force=force)
     try:
@@ -106,6 +112,9 @@ def load_model(folder: Path) -> LoadedUnderstander:
     name, facts = description.get("understander"), _facts(description, path)
     if not isinstance(name, str):
         raise _damaged(path, "it does not name its understander")
+    if name in names(Group.AUDIO_UNDERSTANDERS):
+        remedy = f"Name it as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
+        raise InputError("this model understands sound, not texts", place=Place(str(path)), remedy=remedy)
     _demand_files(folder, description.get("files"), path)
     understander: Understander = load(Group.UNDERSTANDERS, name, place=Place(str(path))).load(folder)
     return LoadedUnderstander(name, understander, facts)

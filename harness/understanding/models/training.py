@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
+import numpy.typing as npt
+
 from harness.base.plugins import Group, checked_settings, load
-from harness.base.ports import Understander
-from harness.model.errors import InputError, Place
+from harness.base.ports import LearnsFromSound, Understander
+from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
+from harness.model.numbers import counted
+from harness.model.offline import Said
 from harness.model.understanding import Corpus, Prediction, Utterance
+from harness.sound.sound_files import UnusableSound, open_sound
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule, count_frame, total
 from harness.understanding.figures import (
@@ -31,6 +38,8 @@ from harness.understanding.models.model_folder import LoadedUnderstander, ModelF
 from harness.understanding.scoring import samples
 from harness.understanding.splitting import stratified
 
+RATE_HZ = 16_000
+"""Of sounds that a system learns from."""
 RULE = Rule(values=ValueRule.NONE)
 
 
@@ -77,20 +86,94 @@ def train(
     scores = held_out_figures(others, understander.predict([utterance.words for utterance in others]) if others else ())
     exact, micro, frames = scores.intents.exact.value, scores.slots.micro.f1, scores.slots.frames.value
     values = ((Metric.EMR, exact), (Metric.SLOT_F1, micro), (Metric.SFA, frames))
-    facts = ModelFacts(
+    facts = _facts(settings, seed, (data, learned, others), values, cpu_s, getattr(understander, "notes", ()))
+    return LoadedUnderstander(name, understander, facts)
+
+
+def _facts(
+    settings: Sequence[tuple[str, str]],
+    seed: int,
+    data: tuple[Corpus, Sequence[Utterance], Sequence[Utterance]],
+    values: Iterable[tuple[Metric, float | None]],
+    cpu_s: float,
+    notes: Iterable[str],
+) -> ModelFacts:
+    """data: the corpus, and its utterances for training and held out. values: on the latter."""
+    corpus, learned, others = data
+    return ModelFacts(
         seed=seed,
         settings=tuple(sorted(dict(settings).items())),
         intents=tuple(sorted({label for utterance in learned for label in utterance.intents or ()})),
         concepts=tuple(sorted({tag[2:] for utterance in learned for tag in utterance.tags or () if tag != "O"})),
-        corpus=fingerprint(data),
+        corpus=fingerprint(corpus),
         utterances=len(learned),
         held_out_utterances=len(others),
         held_out=tuple((name.value, value) for name, value in values if value is not None),
         cpu_s=round(cpu_s, 3),
         packages=(("python", platform.python_version()), *_packages()),
-        notes=tuple(getattr(understander, "notes", ())),
+        notes=tuple(notes),
     )
-    return LoadedUnderstander(name, understander, facts)
+
+
+def audio_class(name: str, settings: Iterable[tuple[str, str]]) -> type[LearnsFromSound]:
+    """The class of a system from sound that can be trained. PluginError, InputError for wrong settings."""
+    kind: type[LearnsFromSound] = load(Group.AUDIO_UNDERSTANDERS, name)
+    checked_settings(kind.settings, settings, name)
+    if not hasattr(kind, "fit"):
+        raise PluginError(f"{name} cannot be trained here", remedy="Train it with its own tools")
+    return kind
+
+
+def train_from_sound(
+    name: str,
+    settings: Sequence[tuple[str, str]],
+    seed: int,
+    splits: tuple[Corpus, Corpus | None],
+    sounds: Mapping[str, Path],
+    tell: Callable[[str], None],
+) -> tuple[LearnsFromSound, ModelFacts]:
+    """Trains a system on the utterances that have a sound, and scores it on the held-out ones.
+
+    splits: for training, and held out or None. sounds: files by id, of any rate. InputError without utterances, intents
+    or tags, or if no utterance has a sound; PluginError.
+    """
+    kind = audio_class(name, settings)
+    data, held_out = splits
+    learned, others = _with_sound(data, sounds, tell), () if held_out is None else _with_sound(held_out, sounds, tell)
+    if not learned:
+        like = data.utterances[0].id
+        problem = "no utterance for training has a sound in the list"
+        raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {like!r}")
+
+    def sound_of(id_: str) -> npt.NDArray[np.int16]:
+        try:
+            with open_sound(str(sounds[id_]), RATE_HZ, resample=True) as sound:
+                return np.concatenate([*sound.blocks(), np.zeros(0, np.int16)])
+        except UnusableSound as error:
+            remedy = "Replace it, or remove its row from the list"
+            raise InputError(
+                f"the sound cannot be used: {error}", place=Place(str(sounds[id_])), remedy=remedy
+            ) from error
+
+    started = time.process_time()
+    system = kind.fit(learned, others, sound_of, dict(settings), seed=seed, tell=tell)
+    cpu_s = time.process_time() - started
+    answers = [system.understand(sound_of(utterance.id)) or Said("", 0, 0) for utterance in others]
+    guesses = (
+        Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
+        for utterance, answer in zip(others, answers, strict=True)
+    )
+    bare = replace(RULE, places=False)
+    scores = figures(total(count_frame(gold, guess, bare) for gold, guess in zip(others, guesses, strict=True)))
+    values = ((Metric.EMR, scores.intents.exact.value), (Metric.F1MH, scores.slots.concept_sets.f1))
+    return system, _facts(settings, seed, (data, learned, others), values, cpu_s, getattr(system, "notes", ()))
+
+
+def _with_sound(corpus: Corpus, sounds: Mapping[str, Path], tell: Callable[[str], None]) -> tuple[Utterance, ...]:
+    utterances = tuple(utterance for utterance in _annotated(corpus) if utterance.id in sounds)
+    if lacking := len(corpus.utterances) - len(utterances):
+        tell(f"{corpus.path}: {counted(lacking, 'utterance')} without a sound, left out")
+    return utterances
 
 
 def _annotated(corpus: Corpus) -> tuple[Utterance, ...]:

@@ -15,7 +15,7 @@ from harness.cli import group
 from harness.cli.understanding.cascade import without_wake_phrase
 from harness.model.bench import ObservationKind
 from harness.model.errors import InputError
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, UnderstandingResult
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Utterance
 from harness.understanding.models.crf_understander import CrfUnderstander
@@ -206,3 +206,102 @@ def test_a_wake_phrase_is_no_part_of_what_was_asked() -> None:
     assert without_wake_phrase(words, ["hey"]) == ("Computer!", "open", "computer")
     assert without_wake_phrase(words, ["ok computer"]) == words
     assert without_wake_phrase((), ["hey"]) == ()
+
+
+@pytest.fixture(scope="module")
+def frames(place: Path) -> str:
+    """Predictions from sound of every utterance of gold: right, another thing, and another verb."""
+    things = {"a-1": ("open", "door"), "a-2": ("close", "floor"), "a-3": ("close", "gate")}
+    rows = [
+        {
+            "id": id_,
+            "intents": [verb],
+            "slots": [{"concept": "thing", "value": thing}],
+            "cost": {"cpu_s": 0.5, "elapsed_s": 0.25, "sound_s": 2.0},
+        }
+        for id_, (verb, thing) in things.items()
+    ]
+    return lines_of(place / "frames.jsonl", rows)
+
+
+def test_cascades_and_systems_from_sound_are_compared(place: Path, frames: str) -> None:
+    systems = ("--heard", f"first={place / 'heard.trn'}", "--pred-sound", f"direct={frames}")
+    done = harness(place, "--gold", "gold.jsonl", "--model", "model", *systems, "--talkers", "room")
+    assert done.exit_code == 0, done.output
+    output = done.stdout.splitlines()
+    assert "utterances    2 that every system answered, compared without places" in output
+    assert "talkers       1 by room, too few for intervals" in output
+    assert "no answer     first: 1 (a-3)" in output
+    rows = {line.split()[0]: line.split() for line in output[: output.index("Where utterances are lost")] if line}
+    assert rows["direct"][-3:] == ["900", "s", "0.125"]
+    assert rows["first"][-2:] == ["n/a", "n/a"]
+    losses = output[output.index("Where utterances are lost") :]
+    assert next(line for line in losses if line.startswith("first")).split() == ["first", "1", "1", "0", "0", "0"]
+    assert next(line for line in losses if line.startswith("direct")).split() == ["direct", "1", "n/a", "0", "0", "1"]
+
+
+def test_systems_from_sound_need_no_model(place: Path, frames: str, tmp_path: Path) -> None:
+    files = ("--pred-sound", f"one={frames}", "--pred-sound", f"two={place / 'gold.jsonl'}")
+    target, page = tmp_path / "systems.json", tmp_path / "systems.html"
+    done = harness(place, "--gold", "gold.jsonl", *files, "--json", str(target), "--html", str(page))
+    assert done.exit_code == 0, done.output
+    document = json.loads(target.read_text())
+    assert document["utterances"] == 3
+    assert [system["name"] for system in document["systems"]] == ["one", "two"]
+    assert document["systems"][0]["figures"]["emr"]["value"] == pytest.approx(2 / 3)
+    assert {row["id"]: row["lost"]["one"] for row in document["frames"]} == {
+        "a-1": None,
+        "a-2": "value",
+        "a-3": "intent",
+    }
+    assert "Where utterances are lost" in page.read_text(encoding="utf-8")
+
+
+def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Path, tmp_path: Path) -> None:
+    trial = asked("t1")
+    expected = known(trial.expects)
+    names = ("t1", "t2", "t3")
+    rows = asked_rows({name: [(Outcome.RESPONDED, None)] for name in names}, reports=(ObservationKind.INTENT,))
+    for at, row in enumerate(rows):
+        if isinstance(row, AttemptFinished):
+            intents = expected.intents if row.trial_id == "t1" else ("other",)
+            understood = UnderstandingResult(
+                intents, expected.slots, intents == expected.intents, None, EvidenceSource.DEVICE
+            )
+            rows[at] = replace(row, understood=understood)
+    folder = written(tmp_path / "session", rows, wall_s=lambda: 1_800_000_000.0)
+    slots = [{"concept": slot.concept, "value": slot.value} for slot in expected.slots or ()]
+    by_query = [{"id": trial.query_id, "intents": list(expected.intents), "slots": slots}]
+    sound = lines_of(tmp_path / "sound.jsonl", by_query)
+    done = harness(place, "--live", str(folder), "--pred-sound", sound, "--json", "-")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    figures = {system["name"]: system["figures"]["emr"]["value"] for system in document["systems"]}
+    assert figures == {"sound": 1.0, "live": pytest.approx(1 / 3)}
+    assert document["systems"][1]["kind"] == "live"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("s", "--pred-sound", "gold.jsonl"), "exclude SESSION"),
+        (("--pred-sound", "gold.jsonl"), "there is no gold"),
+        (("--gold", "gold.jsonl", "--pred-sound", "gold.jsonl"), "nothing to compare it with"),
+        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "transcripts need a model"),
+        (
+            ("--gold", "gold.jsonl", "--model", "model", "--heard", "heard.trn", "--heard", "heard.trn"),
+            "two systems are called 'heard'",
+        ),
+        (
+            ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--by", "room"),
+            "need one cascade",
+        ),
+        (
+            ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--talkers", "rom"),
+            "--talkers: gold has no group 'rom'. Did you mean 'room'",
+        ),
+    ],
+)
+def test_comparisons_that_cannot_be_are_refused(place: Path, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        harness(place, *arguments)

@@ -1,0 +1,243 @@
+"""Systems of understanding side by side, as lines, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness import __version__
+from harness.base.pages import filled_page
+from harness.base.plain_json import to_plain
+from harness.base.table import Field, Notes, Section, Table
+from harness.base.text_table import separated, shown
+from harness.model.numbers import NOTHING, fixed, percent, points, probability
+from harness.statistics.intervals import Interval
+from harness.statistics.ratios import FEWEST_CLUSTERS
+from harness.statistics.text import percent_interval, points_interval
+from harness.understanding.comparison import Metric
+from harness.understanding.reports.cascade import LONGEST, NOTES
+from harness.understanding.reports.score_json import counts_json, rule_json
+from harness.understanding.reports.score_text import MOST_ROWS, chunking_in_words, details_in_words, listed
+from harness.understanding.systems import (
+    METRICS,
+    ComparedSystems,
+    LostStage,
+    MetricValue,
+    SystemDifference,
+    SystemKind,
+    SystemResult,
+)
+
+NAMES = {
+    Metric.ACCURACY: "intent accuracy",
+    Metric.EMR: "EMR",
+    Metric.F1MH: "F1mh",
+    Metric.CER: "CER",
+    Metric.VALUED_CER: "CVER",
+    Metric.SFA: "SFA",
+    Metric.VALUED_SFA: "SFA, values",
+}
+KINDS = {
+    SystemKind.TRANSCRIPTS: "reference texts → model",
+    SystemKind.CASCADE: "recogniser → model",
+    SystemKind.SOUND: "from sound",
+    SystemKind.LIVE: "live",
+}
+_STAGES: tuple[LostStage | None, ...] = (None, *LostStage)
+_STAGE_NAMES = {
+    None: "right",
+    LostStage.WORDS: "words of a value",
+    LostStage.INTENT: "intent",
+    LostStage.SLOT: "slot",
+    LostStage.VALUE: "value",
+}
+
+
+def sections(of: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
+    """All tables. notes: names and texts on what was compared. ids: listed where they are counted."""
+    talkers = f"{of.talkers:,} by {shown(of.talker_column, LONGEST)}" if of.talkers else "not known"
+    if 0 < of.talkers < FEWEST_CLUSTERS:
+        talkers += ", too few for intervals"
+    basis = [
+        ("gold", shown(of.gold.path, LONGEST)),
+        ("utterances", f"{len(of.ids):,} that every system answered, compared without places"),
+        ("talkers", talkers),
+        ("words", f"compared as {of.normalisation}"),
+        ("chunking", chunking_in_words(of.rule)),
+        ("concepts", details_in_words([of.rule])),
+    ]
+    for name, lacking in of.unanswered.items():
+        if lacking:
+            basis.append(("no answer", f"{shown(name, LONGEST)}: {listed(lacking, ids)}"))
+    if of.unannotated:
+        basis.append(("no gold", f"{of.unannotated:,} utterances are not annotated"))
+    yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
+    yield Section("systems", "Systems", (_systems(of.results), Notes([("", _COST)])))
+    yield Section("losses", "Where utterances are lost", (_losses(of.results), Notes([("", _STAGES_IN_WORDS)])))
+    yield Section("intervals", "95 % intervals", (_intervals(of.results),))
+    for difference in of.differences:
+        title = f"{shown(difference.first, LONGEST)} minus {shown(difference.second, LONGEST)}"
+        yield Section(f"d{of.differences.index(difference) + 1}", title, (_differences(difference),))
+
+
+_COST = "RTF: seconds of work for a second of sound. CPU: processor seconds for an hour of sound."
+_STAGES_IN_WORDS = (
+    "An utterance is lost at its first wrong stage: words of a slot's value, intent, slot, value. "
+    "A system without words begins with intents."
+)
+
+
+def _systems(results: Sequence[SystemResult]) -> Table[SystemResult]:
+    def metric(metric: Metric) -> Field[SystemResult]:
+        return Field("", NAMES[metric], lambda row: row.metrics[metric].value, lambda row: _share(row.metrics[metric]))
+
+    return Table(
+        [
+            Field("", "system", lambda row: row.system.name),
+            Field("", "kind", lambda row: KINDS[row.system.kind], left=True, gives_way=1),
+            Field("", "WER", lambda row: None, lambda row: NOTHING if row.words is None else percent(row.words.wer, 2)),
+            *map(metric, METRICS),
+            Field("", "CPU", lambda row: None, lambda row: _of_sound(row, hours=True)),
+            Field("", "RTF", lambda row: None, lambda row: _of_sound(row, hours=False)),
+        ],
+        results,
+    )
+
+
+def _share(value: MetricValue) -> str:
+    return percent(value.value, 2)
+
+
+def _of_sound(row: SystemResult, *, hours: bool) -> str:
+    if row.cost is None:
+        return NOTHING
+    if hours:
+        return fixed(row.cost.cpu_s / row.cost.sound_s * 3600, 0, "s")
+    return fixed(row.cost.elapsed_s / row.cost.sound_s, 3)
+
+
+def _losses(results: Sequence[SystemResult]) -> Table[SystemResult]:
+    def count(row: SystemResult, stage: LostStage | None) -> str:
+        if stage is LostStage.WORDS and row.system.heard is None:
+            return NOTHING
+        return f"{row.stages.get(stage, 0):,}"
+
+    return Table(
+        [
+            Field("", "system", lambda row: row.system.name),
+            *(
+                Field("", _STAGE_NAMES[stage], lambda row: None, lambda row, stage=stage: count(row, stage))  # type: ignore[misc]
+                for stage in _STAGES
+            ),
+        ],
+        results,
+    )
+
+
+def _intervals(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricValue]]:
+    rows = [(NAMES[metric], row.system.name, row.metrics[metric]) for metric in METRICS for row in results]
+    return Table(
+        [
+            Field("", "metric", lambda row: row[0]),
+            Field("", "system", lambda row: row[1], lambda row: shown(row[1], LONGEST), left=True),
+            Field("", "value", lambda row: None, lambda row: _share(row[2])),
+            Field("", "over utterances", lambda row: None, lambda row: percent_interval(row[2].interval)),
+            Field("", "over talkers", lambda row: None, lambda row: percent_interval(row[2].over_talkers)),
+        ],
+        rows,
+    )
+
+
+def _differences(of: SystemDifference) -> Table[Metric]:
+    def interval(metric: Metric) -> Interval | None:
+        return of.metrics[metric].interval
+
+    return Table(
+        [
+            Field("", "metric", lambda metric: NAMES[metric]),
+            Field("", "difference", lambda _: None, lambda metric: points(of.metrics[metric].difference), main=True),
+            Field("", "over utterances", lambda _: None, lambda metric: points_interval(interval(metric))),
+            Field("", "p", lambda _: None, lambda metric: probability(of.metrics[metric].p)),
+            Field("", "over talkers", lambda _: None, lambda metric: points_interval(of.over_talkers[metric])),
+        ],
+        METRICS,
+    )
+
+
+def lines(of: ComparedSystems, width: int, *, notes: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+    """The whole report, each table under its title. notes: as of `sections`."""
+    basis, *others = sections(of, notes)
+
+    def titled(section: Section) -> Iterator[str]:
+        yield section.title
+        yield from section.lines(width, MOST_ROWS)
+
+    yield from separated(basis.lines(width, MOST_ROWS), *map(titled, others))
+
+
+FORMAT = 1
+KIND = "understanding systems"
+
+
+def systems_json(of: ComparedSystems) -> str:
+    """The JSON text, ASCII. Shares are 0–1."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": KIND,
+        "harness": __version__,
+        "gold": {"file": of.gold.path},
+        "normalisation": of.normalisation,
+        "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
+        "utterances": len(of.ids),
+        "unanswered": {name: list(ids) for name, ids in of.unanswered.items()},
+        "unannotated": of.unannotated,
+        "talkers": {"column": of.talker_column, "number": of.talkers},
+        "systems": [_system_json(row) for row in of.results],
+        "differences": [
+            {
+                "first": difference.first,
+                "second": difference.second,
+                "figures": {
+                    metric.value: {
+                        **to_plain(difference.metrics[metric]),
+                        "over_talkers": difference.over_talkers[metric],
+                    }
+                    for metric in METRICS
+                },
+            }
+            for difference in of.differences
+        ],
+        "frames": [
+            {"id": id_, "lost": {row.system.name: to_plain(row.lost[place]) for row in of.results}}
+            for place, id_ in enumerate(of.ids)
+        ],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _system_json(row: SystemResult) -> dict[str, Any]:
+    return {
+        "name": row.system.name,
+        "kind": row.system.kind.value,
+        "frames": row.system.frames.path,
+        "heard": None if row.system.heard is None else row.system.heard.path,
+        "words": None if row.words is None else {**to_plain(row.words), "wer": row.words.wer},
+        "wer_interval": None if row.wer_interval is None else list(row.wer_interval),
+        "figures": {metric.value: to_plain(value) for metric, value in row.metrics.items()},
+        "lost": {(stage or "right"): row.stages.get(stage, 0) for stage in _STAGES},
+        "cost": None if row.cost is None else to_plain(row.cost),
+        "counts": counts_json(row.counts),
+    }
+
+
+def page(of: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> str:
+    """The HTML page."""
+    basis, *others = sections(of, notes, ids=30)
+    return filled_page(
+        "harness.understanding.reports",
+        "systems.html",
+        title="Systems of understanding",
+        basis=basis.parts[0],
+        sections=others,
+    )

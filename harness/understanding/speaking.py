@@ -1,0 +1,65 @@
+"""A spoken corpus: each text by one of several synthetic voices, and lists of the sounds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.base.grouping import group_by
+from harness.base.progress import tracked
+from harness.base.text_file import safe_csv
+from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
+from harness.model.errors import InputError
+from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
+from harness.model.understanding import Utterance
+from harness.sound.stimuli.renderer import Renderer
+from harness.understanding.files.corpus_formats import SPLIT
+
+LEVEL_DBFS = -26.0
+RATE_HZ = 16_000
+
+
+def voices_of(written: str) -> tuple[VoiceSpec, ...]:
+    """The voices written as ENGINE:NAME,…, each in its own language. InputError, VoiceError, PluginError."""
+    renderer = Renderer(None)
+    voices = []
+    for text in filter(None, (part.strip() for part in written.split(","))):
+        engine, colon, name = text.partition(":")
+        if not colon or not name:
+            raise InputError(f"the voice {text!r} is not ENGINE:NAME", remedy="For example espeak:en-us+f3,flite:slt")
+        language_of = getattr(renderer.voice(engine), "language_of", None)
+        voices.append(VoiceSpec(engine, name, None, None, language_of(name) if language_of else "en-US"))
+    if not voices:
+        raise InputError("there are no voices", remedy="Write ENGINE:NAME,…; `harness admin voices list` shows them")
+    return tuple(voices)
+
+
+def speak(
+    utterances: Sequence[Utterance], voices: Mapping[str, Sequence[VoiceSpec]], seed: int, folder: Path
+) -> dict[str, int]:
+    """Writes a new folder with a WAV file for each utterance and a list for each split, whole or not at all.
+
+    voices: of each split; "" for every other one. The voice of an utterance depends on the seed and its id alone.
+    Lists have the columns id, audio and voice. Returns the number of sounds by split. LogError, VoiceError.
+    """
+    import soundfile
+
+    renderer = Renderer(None)
+    rows: list[tuple[str, tuple[str, str, str]]] = []
+    with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as made:
+        for number, utterance in enumerate(tracked(utterances, "Speaking"), 1):
+            split = dict(utterance.groups).get(SPLIT, "")
+            voice = random.Random(f"{seed} {utterance.id}").choice(voices.get(split, voices[""]))
+            recipe = StimulusRecipe(
+                query=SpokenText(utterance.text), wake_phrase=None, voice=voice, level_dbfs=LEVEL_DBFS, rate_hz=RATE_HZ
+            )
+            name = f"sound/{number:06}.wav"
+            (made / "sound").mkdir(exist_ok=True)
+            rendered = renderer.render(recipe).waveform
+            soundfile.write(made / name, rendered.samples, rendered.rate_hz, format="WAV", subtype="PCM_16")
+            rows.append((split or "sounds", (utterance.id, name, f"{voice.engine}:{voice.name}")))
+        by_split = group_by(rows)
+        for split, listed in by_split.items():
+            write_atomically(made / f"{split}.csv", safe_csv([("id", "audio", "voice"), *listed]).encode("utf-8"))
+    return {split: len(listed) for split, listed in by_split.items()}

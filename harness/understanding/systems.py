@@ -1,0 +1,325 @@
+"""Transcripts, cascades and systems from sound on the same utterances: metrics, differences, and where each loses.
+
+    gold's words ──────────── model ── frames      transcripts: no word is wrong
+    sound ── recogniser ───── model ── frames      a cascade
+    sound ────────── system ────────── frames      from sound, with words of its own or without
+    sound ────────── device ────────── frames      live, in a session
+
+A system loses an utterance at its first wrong stage, in the order words, intent, slot, value. The words that count are
+those of gold's slot values; a system without words begins with intents.
+Source: the MEDIA paper, 5 and Table 8.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import reduce
+from itertools import combinations
+from operator import add
+
+import numpy as np
+
+from harness.base.grouping import group_by
+from harness.model.frozen import frozen
+from harness.model.transcript import WordCounts
+from harness.model.understanding import Corpus, SoundCost, Utterance
+from harness.statistics.intervals import Interval, wilson
+from harness.statistics.ratios import (
+    FEWEST_RESAMPLED,
+    MetricDifference,
+    RatioColumns,
+    jackknife_interval,
+    middle,
+    of_clusters,
+)
+from harness.transcripts.groups import interval_of
+from harness.transcripts.scoring import score as score_words
+from harness.transcripts.words import WordRules, normalise
+from harness.understanding.cascade import transcripts_of
+from harness.understanding.comparison import DRAWS, SHARES, FigureBasis, Metric, basis, columns
+from harness.understanding.counts import FrameCounts, Rule, items, total
+from harness.understanding.figures import ZERO, ZeroDivision
+from harness.understanding.scoring import ScoredFrame, is_annotated, score
+
+METRICS = (
+    Metric.ACCURACY, Metric.EMR, Metric.F1MH, Metric.CER, Metric.VALUED_CER, Metric.SFA, Metric.VALUED_SFA,
+)  # fmt: skip
+_SEED = 20221
+
+
+class SystemKind(StrEnum):
+    """Where frames come from."""
+
+    TRANSCRIPTS = "transcripts"
+    CASCADE = "cascade"
+    SOUND = "sound"
+    LIVE = "live"
+
+
+class LostStage(StrEnum):
+    """The first wrong stage of an utterance whose frame is wrong. WORDS: those of a slot's value are not recognised."""
+
+    WORDS = "words"
+    INTENT = "intent"
+    SLOT = "slot"
+    VALUE = "value"
+
+
+@frozen
+class ComparedSystem:
+    """frames: its predictions. heard: its words; None if it has none, or if they are gold's.
+
+    model_cpu_s: processor seconds of the model that read the words, which are not in the costs of utterances.
+    """
+
+    name: str
+    kind: SystemKind
+    frames: Corpus
+    heard: Corpus | None = None
+    model_cpu_s: float = 0.0
+
+    @property
+    def ids(self) -> set[str]:
+        """Of the utterances that it answered."""
+        corpora = (self.frames,) if self.heard is None else (self.frames, self.heard)
+        return set.intersection(*({utterance.id for utterance in corpus.utterances} for corpus in corpora))
+
+
+@frozen
+class MetricValue:
+    """A metric, 0–1 (error rates may be more), with its intervals over utterances and over talkers; None of too few."""
+
+    value: float | None
+    interval: Interval | None
+    over_talkers: Interval | None
+
+
+@frozen
+class SystemResult:
+    """lost: for each utterance, in the order of `ComparedSystems.ids`; None where the frame is right.
+
+    words, wer_interval: of its words against gold's. cost: of all utterances; None unless each has one.
+    """
+
+    system: ComparedSystem
+    counts: FrameCounts
+    metrics: Mapping[Metric, MetricValue]
+    lost: tuple[LostStage | None, ...]
+    words: WordCounts | None
+    wer_interval: Interval | None
+    cost: SoundCost | None
+
+    @property
+    def stages(self) -> Mapping[LostStage | None, int]:
+        """Utterances by the stage at which they were lost; those of None are right."""
+        return Counter(self.lost)
+
+
+@frozen
+class SystemDifference:
+    """The first system minus the second. over_talkers: intervals of the differences over talkers."""
+
+    first: str
+    second: str
+    metrics: Mapping[Metric, MetricDifference]
+    over_talkers: Mapping[Metric, Interval | None]
+
+
+@frozen
+class ComparedSystems:
+    """ids: of the utterances that every system answered, in the order of gold. unanswered: system → other ids.
+
+    talkers: how many there are, by the column `talker_column`; 0 if gold has no such column.
+    """
+
+    gold: Corpus
+    rule: Rule
+    normalisation: str
+    ids: tuple[str, ...]
+    unanswered: Mapping[str, tuple[str, ...]]
+    unannotated: int
+    talker_column: str
+    talkers: int
+    results: tuple[SystemResult, ...]
+    differences: tuple[SystemDifference, ...]
+
+
+def compare_systems(
+    gold: Corpus,
+    systems: Sequence[ComparedSystem],
+    rule: Rule,
+    wording: WordRules,
+    *,
+    talker_column: str = "voice",
+    missing_is_empty: bool = False,
+    zero: ZeroDivision = ZERO,
+    labels: Sequence[str] | None = None,
+    draws: int = DRAWS,
+) -> ComparedSystems:
+    """Scores systems on the utterances that all of them answered. ValueError if there is none.
+
+    rule: its places do not count, since words differ. missing_is_empty: an utterance without an answer has an empty
+    one, and is not left out.
+    """
+    annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
+    answered = [system.ids for system in systems]
+    shared = [utterance for utterance in annotated if missing_is_empty or all(utterance.id in ids for ids in answered)]
+    if not shared:
+        raise ValueError("no utterance of gold was answered by every system")
+    counted_gold = Corpus(gold.path, tuple(shared))
+    bare = replace(rule, places=False)
+    frames = [score(counted_gold, system.frames, bare, ()).frames for system in systems]
+    counts = [[frame.counts for frame in of] for of in frames]
+    labels_of_talkers = [dict(utterance.groups).get(talker_column, "") for utterance in shared]
+    talkers = _places(labels_of_talkers)
+    values = _values(counts, basis(counts, zero, labels), talkers, draws)
+    differences = tuple(
+        _difference(
+            systems[first].name, systems[second].name, (counts[first], counts[second]), talkers, zero, labels, draws
+        )
+        for first, second in combinations(range(len(systems)), 2)
+    )
+    return ComparedSystems(
+        counted_gold,
+        rule,
+        wording.normalisation.value,
+        tuple(utterance.id for utterance in shared),
+        {
+            system.name: tuple(utterance.id for utterance in annotated if utterance.id not in ids)
+            for system, ids in zip(systems, answered, strict=True)
+        },
+        len(gold.utterances) - len(annotated),
+        talker_column,
+        len(talkers),
+        tuple(
+            _result(system, counted_gold, of, metrics, rule, wording)
+            for system, of, metrics in zip(systems, frames, values, strict=True)
+        ),
+        differences,
+    )
+
+
+def lost_stage(frame: ScoredFrame, heard: Utterance | None, rule: Rule, wording: WordRules) -> LostStage | None:
+    """The first wrong stage of an utterance; None if its frame is right. heard: its words, None to leave them out."""
+    counts = frame.counts
+    intents_right = counts.intents.exact.count == counts.intents.exact.total
+    if intents_right and not counts.slots.edits.errors and not counts.valued.edits.errors:
+        return None
+    if heard is not None and not _hears_values(frame.gold, heard, rule, wording):
+        return LostStage.WORDS
+    if not intents_right:
+        return LostStage.INTENT
+    return LostStage.SLOT if counts.slots.edits.errors else LostStage.VALUE
+
+
+def _hears_values(gold: Utterance, heard: Utterance, rule: Rule, wording: WordRules) -> bool:
+    """Whether the words of every slot value of gold are in the transcript, together and in order."""
+    words = normalise(heard.text, wording.normalisation)
+    for slot in items(gold, rule) or ():
+        text = slot.value or ""
+        if slot.place is not None and gold.words:
+            text = " ".join(gold.words[slice(*slot.place)])
+        wanted = normalise(text, wording.normalisation)
+        if not any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
+            return False
+    return True
+
+
+def _places(labels: Sequence[str]) -> list[list[int]]:
+    """The places of the utterances of each talker; [] if no utterance names one."""
+    return list(group_by((label, place) for place, label in enumerate(labels)).values()) if any(labels) else []
+
+
+def _by_talker(
+    counts: Sequence[Sequence[FrameCounts]], on: FigureBasis, talkers: Sequence[Sequence[int]]
+) -> RatioColumns[Metric]:
+    return of_clusters([columns([[of[place] for place in places] for of in counts], on) for places in talkers])
+
+
+def _values(
+    counts: Sequence[Sequence[FrameCounts]], on: FigureBasis, talkers: Sequence[Sequence[int]], draws: int
+) -> list[dict[Metric, MetricValue]]:
+    """The metrics of each system."""
+    table = columns(counts, on)
+    found, drawn = table.found(), table.resampled(draws, _SEED)
+    without_each = _by_talker(counts, on, talkers).without_each() if talkers else {}
+    values: list[dict[Metric, MetricValue]] = [{} for _ in counts]
+    for metric in METRICS:
+        for system, value in enumerate(found[metric]):
+            if np.isnan(value):
+                values[system][metric] = MetricValue(None, None, None)
+                continue
+            if metric in SHARES:
+                at = table.of[metric].start
+                right, of = (float(table.number @ side[system, :, at]) for side in (table.tops, table.bottoms))
+                interval = wilson(round(right), round(of))
+            else:
+                interval = middle(drawn[metric][system]) if table.units >= FEWEST_RESAMPLED else None
+            over_talkers = jackknife_interval(float(value), without_each[metric][system]) if talkers else None
+            values[system][metric] = MetricValue(float(value), interval, over_talkers)
+    return values
+
+
+def _difference(
+    first: str,
+    second: str,
+    counts: tuple[Sequence[FrameCounts], Sequence[FrameCounts]],
+    talkers: Sequence[Sequence[int]],
+    zero: ZeroDivision,
+    labels: Sequence[str] | None,
+    draws: int,
+) -> SystemDifference:
+    on = basis(counts, zero, labels)
+    every = columns(counts, on).differences(SHARES, draws=draws, seed=_SEED)
+    metrics = {metric: every[metric] for metric in METRICS}
+    if not talkers:
+        return SystemDifference(first, second, metrics, dict.fromkeys(METRICS))
+    without_each = _by_talker(counts, on, talkers).without_each()
+    over_talkers = {
+        metric: jackknife_interval(metrics[metric].difference, without_each[metric][0] - without_each[metric][1])
+        for metric in METRICS
+    }
+    return SystemDifference(first, second, metrics, over_talkers)
+
+
+def _result(
+    system: ComparedSystem,
+    gold: Corpus,
+    frames: Sequence[ScoredFrame],
+    metrics: Mapping[Metric, MetricValue],
+    rule: Rule,
+    wording: WordRules,
+) -> SystemResult:
+    heard = None if system.heard is None else _of_gold(system.heard, gold)
+    transcripts = (None,) * len(frames) if heard is None else heard.utterances
+    words = (
+        None if heard is None else score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)
+    )
+    return SystemResult(
+        system,
+        total(frame.counts for frame in frames),
+        metrics,
+        tuple(lost_stage(frame, of, rule, wording) for frame, of in zip(frames, transcripts, strict=True)),
+        None if words is None else words.totals,
+        None if words is None else interval_of(words),
+        _cost(system, gold),
+    )
+
+
+def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
+    """That of recognising the words, or of the whole system, and of the model."""
+    costs = [utterance.cost for utterance in _of_gold(system.heard or system.frames, gold).utterances]
+    of_sound = [cost for cost in costs if cost is not None]
+    if not of_sound or len(of_sound) < len(costs):
+        return None
+    cost = reduce(add, of_sound)
+    return replace(cost, cpu_s=cost.cpu_s + system.model_cpu_s, elapsed_s=cost.elapsed_s + system.model_cpu_s)
+
+
+def _of_gold(corpus: Corpus, gold: Corpus) -> Corpus:
+    """The utterances of a corpus in the order of gold; an empty one where it has none."""
+    by_id = {utterance.id: utterance for utterance in corpus.utterances}
+    return Corpus(corpus.path, tuple(by_id.get(of.id, Utterance(of.id)) for of in gold.utterances))
