@@ -82,6 +82,8 @@ class DeviceFigures:
         self._homes: dict[int, Play | None] = {}
         self._strays: deque[HeardWake] = deque(maxlen=RECENT)
         """Events in no play."""
+        self._stalls: deque[HostStalled] = deque(maxlen=RECENT)
+        """Of the host in the current run. A stall is often told before the row of a stimulus that it delayed."""
         self._counted = 0
 
     @property
@@ -97,6 +99,7 @@ class DeviceFigures:
         self.changed = True
         self._proofs_of_runs.append(self.proofs.of_next_run())
         self._merging.begin_run()
+        self._stalls.clear()
         if self._target.injected or not same_time:
             self._recent.clear()
             self._homes.clear()
@@ -177,6 +180,8 @@ class DeviceFigures:
 
     def started(self, play: Play, seen: StimulusStarted) -> None:
         play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
+        for stall in self._stalls:
+            self._add_stall(play, stall)
         self.changed = True
         self._gather(play)
 
@@ -260,14 +265,21 @@ class DeviceFigures:
 
     def stalled(self, stall: HostStalled) -> None:
         """The host stood still, which may be known only after the attempt."""
+        self._stalls.append(stall)
         for play in self._recent:
-            if play.started is None:
-                continue
-            until_s = math.inf if play.ended is None else play.ended.at_s + play.settings.window_after_s
-            if stall.falls_within(play.started.at_s, until_s):
-                play.stalls.append(stall)
-                if play.state is PlayState.COUNTED:
-                    self._read(play)
+            if self._add_stall(play, stall) and play.state is PlayState.COUNTED:
+                self._read(play)
+
+    @staticmethod
+    def _add_stall(play: Play, stall: HostStalled) -> bool:
+        """Whether the stall falls within the play, as far as it is known."""
+        if play.started is None:
+            return False
+        until_s = math.inf if play.ended is None else play.ended.at_s + play.settings.window_after_s
+        if not stall.falls_within(play.started.at_s, until_s):
+            return False
+        play.stalls.append(stall)
+        return True
 
     def cut(self, at_s: float) -> None:
         """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""

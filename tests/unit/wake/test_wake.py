@@ -88,6 +88,22 @@ def test_a_stall_of_the_host_between_phrase_and_event_widens_the_error_of_the_de
     assert rows.device().delays.excluded == (error_s > 0.25)
 
 
+def test_a_stall_whose_row_is_before_that_of_the_stimulus_widens_the_error_too() -> None:
+    trial = wake_trial(1, injected=False)
+    after, before = rows_of(trial, at_s=50.0), rows_of(trial, at_s=50.0)
+    after.play(trial, [("kitchen", 1.8)], error_s=0.01)
+    begun_s = known(after.figures.plays("kitchen")[0].started).at_s
+    stall = seen_by.HostStalled("host", Stamp(begun_s - 0.02), 1.9, 4.0, None)
+    after.see(stall)
+    before.see(stall)
+    before.play(trial, [("kitchen", 1.8)], error_s=0.01)
+    assert known(before.figures.plays("kitchen")[0].started).at_s == begun_s
+    delays = [known(rows.figures.plays("kitchen")[0].reading.delay) for rows in (after, before)]
+    assert delays[0] == delays[1]
+    assert delays[1].error_s == pytest.approx(1.92)
+    assert before.device().delays.excluded == 1
+
+
 def test_an_event_outside_the_window_is_no_hit() -> None:
     trials = [wake_trial(number) for number in range(1, 5)]
     rows = rows_of(*trials)
