@@ -2,7 +2,7 @@
 
 `READY → WAITING → PLAYING → LISTENING → DONE`. An interruption leads back to WAITING, and from there to LINK while a
 link is missing. The machine only ensures that connected devices got the whole sound. `harness.wake` counts their events
-from the log. docs/how-to/test-wake-words.md has the diagram.
+from the log. See docs/how-to/test-wake-words.md.
 """
 
 from __future__ import annotations
