@@ -19,7 +19,7 @@ CRITICAL = 3.841
 """Twice the log likelihood ratio up to which a crossing is in the interval: of chi-square with one degree of freedom.
 
 The 2.28 of points that lie everywhere would be too little for a handful of points. For the coverage, see
-docs/explanation/memory-length.md.
+docs/how-to/measure-memory.md.
 """
 _SAME = 1e-9
 
