@@ -1,7 +1,7 @@
 """Frozen dataclasses with slots that are made in a tenth of the usual time.
 
 The standard library compiles six methods of each class one by one, from their texts: that was half of the start-up of a
-command. Here one is compiled, when it is first used. See docs/decisions/087-our-own-frozen-dataclasses.md.
+command. Here one is compiled, when it is first used. See docs/decisions/code.md.
 """
 
 from __future__ import annotations
