@@ -170,15 +170,16 @@ class GoldFileKeys(Keys):
 
 
 class _RaterKeysHead(Keys):
-    """Rater keys: one character, or space, enter, tab, left, f1 … An action that is missing keeps its default key."""
+    """Keys of categories and actions of raters: one character, or space, enter, tab, left, f1 …
+
+    What is missing keeps its default key.
+    """
 
     rater_keys: Id = Field(description="Name of the keys.")
 
 
-_SAID = {
-    **{category.value: f"Labels {category.value.replace('_', ' ')}." for category in Category},
-    **{action.value: f"Key of the action {action.value.replace('_', ' ')}." for action in RaterAction},
-}
+_DEFAULTS = RaterKeys()
+_SAID = {one.value: f"Default `{key}`." for one, key in (*_DEFAULTS.categories.items(), *_DEFAULTS.actions.items())}
 RaterKeysKeys: type[_RaterKeysHead] = create_model(
     "RaterKeysKeys",
     __base__=_RaterKeysHead,

@@ -22,7 +22,6 @@ from harness.rating.aid import (
     QUESTIONS,
     AidAnswer,
     AidEnding,
-    AidQuestion,
     AidState,
     ResponseFacts,
     aid_lines,
@@ -387,32 +386,6 @@ def test_endings_in_words_are_all_different() -> None:
     assert ending_text(AidEnding(Category.WRONG)) == "Wrong"
 
 
-NAME_WIDTH = 12
-
-
-def drawing() -> str:
-    """The questions as a tree, by their ids and those of the answers; ▼ leads to the question drawn below.
-
-    "if basic" tells where an answer leads, or what is noted, when the scenario marks the query as a core capability.
-    """
-    return "\n".join(
-        line for question, below in itertools.zip_longest(QUESTIONS, QUESTIONS[1:]) for line in _drawn(question, below)
-    )
-
-
-def _drawn(question: AidQuestion, below: AidQuestion | None) -> list[str]:
-    onward = next((answer for answer in question.answers if below is not None and answer.leads == below.id), None)
-    sideways = [answer for answer in question.answers if answer is not onward]
-    text = []
-    for number, answer in enumerate(sideways):
-        head = f"{question.id} ".ljust(NAME_WIDTH, "─") if number == 0 else " " * NAME_WIDTH
-        last = onward is None and number == len(sideways) - 1
-        turn = "┬" if number == 0 else ("└" if last else "├")
-        text.append(f"{head}{turn}─ {answer.id} ".ljust(NAME_WIDTH + 13, "─") + f"► {_target(answer)}")
-    text.append(" " * NAME_WIDTH + f"▼ {onward.id}" if onward else "")
-    return text
-
-
 def listing() -> str:
     """All questions with their answers and where these lead, as Markdown."""
     text = []
@@ -437,18 +410,8 @@ def _target(answer: AidAnswer) -> str:
             return f"{leads}{noted}; if basic: {question_id}"
 
 
-def test_the_drawing_shows_every_answer_once_in_80_columns() -> None:
-    drawn = drawing()
-    assert max(map(len, drawn.splitlines())) <= 80
-    shown = re.findall(r"(?:[├┬└]─|▼) (\w+)", drawn)
-    assert sorted(shown) == sorted(answer.id for question in QUESTIONS for answer in question.answers)
-    for category in Category:
-        assert LABELS[category] in drawn
-
-
 def test_the_page_for_raters_shows_the_aid_and_the_guide_as_they_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert f"```text\n{drawing().rstrip()}\n```" in page, "docs/reference/rating-guide.md: paste drawing() anew"
     assert listing() in page, "docs/reference/rating-guide.md: paste listing() anew"
     for key, category in KEYS:
         assert f"| {key} | {LABELS[category]} | {GUIDE[category].short} | {GUIDE[category].test} |" in page
