@@ -116,13 +116,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
         "| command | what it does |",
         "|---|---|",
         *(f"| {link(name)} | {cell(command.get_short_help_str(200))} |" for name, command in below),
-        *("", "## Former options", "", "They work, and a note names the new one.", ""),
-        *("| command | former | now |", "|---|---|---|"),
     ]
-    for name, command in [("harness", program), *below]:
-        for option in command.params:
-            former = option.former.items() if isinstance(option, Option) and not option.hidden else ()
-            lines += [f"| `{name}` | `{old}` | `{f'{option.now(old)} {value}'.rstrip()}` |" for old, value in former]
     yield "commands.md", "\n".join(lines) + "\n"
     for page, members in itertools.groupby(
         sorted(below, key=lambda entry: page_of(entry[0])), lambda entry: page_of(entry[0])
