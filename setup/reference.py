@@ -27,6 +27,9 @@ from harness.cli.questions import QUESTIONS, TROUBLE
 from harness.model.choices import FileKind
 from harness.model.procedure import EDITIONS, ProcedureName
 from harness.model.record import Record
+from harness.rating.aid import QUESTIONS as QUESTIONS_OF_AID
+from harness.rating.aid import AidAnswer, AidEnding, ending_text
+from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.session.figures.procedures import CLAUSES
 from harness.session.trial_table import TRIAL_COLUMNS, TRIALS_SCHEMA
 
@@ -72,6 +75,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "questions.md", questions_page()
     yield from command_pages()
     yield "exports.md", exports_page()
+    yield "rating-guide.md", guide_page()
     for kind in FileKind:
         yield from keys_pages(kind)
     for name in ProcedureName:
@@ -175,9 +179,48 @@ def exports_page() -> str:
         "columns": "\n".join(columns),
         "kinds": "\n".join(kinds),
     }
-    return string.Template((Path(__file__).parent / "exports.template.md").read_text(encoding="utf-8")).substitute(
-        filled
-    )
+    return from_template("exports.template.md", filled)
+
+
+def guide_page() -> str:
+    """The guide for raters: categories, rules, and the questions of the aid with where each answer leads."""
+    categories = [
+        f"| {key} | {LABELS[category]} | {GUIDE[category].short} | {GUIDE[category].test} |" for key, category in KEYS
+    ]
+    examples = [
+        f"| {LABELS[category]} | {example.query} | {example.response} | {example.seen} |"
+        for _, category in KEYS
+        for example in GUIDE[category].examples
+    ]
+    questions = []
+    for question in QUESTIONS_OF_AID:
+        questions += [f"**{question.id}** {question.text}", ""]
+        questions += [f"- `{one.key}` {one.text} → {_leads_to(one)} (`{one.id}`)" for one in question.answers]
+        questions.append("")
+    filled = {
+        "categories": "\n".join(categories),
+        "examples": "\n".join(examples),
+        "rules": "\n".join(f"- {rule}" for rule in RULES),
+        "questions": "\n".join(questions).strip(),
+    }
+    return from_template("rating-guide.template.md", filled)
+
+
+def _leads_to(answer: AidAnswer) -> str:
+    leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
+    noted = "".join(f", noting: {SUB_FLAG_TEXTS[flag]}" for flag in answer.notes)
+    match answer.leads_if_core:
+        case None:
+            return leads + noted
+        case AidEnding() as ending:
+            more = ", ".join(SUB_FLAG_TEXTS[flag] for flag in ending.sub_flags)
+            return f"{leads}{noted}; if basic: {more}"
+        case question_id:
+            return f"{leads}{noted}; if basic: {question_id}"
+
+
+def from_template(name: str, filled: dict[str, str]) -> str:
+    return string.Template((Path(__file__).parent / name).read_text(encoding="utf-8")).substitute(filled)
 
 
 def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:

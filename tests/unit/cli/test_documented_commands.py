@@ -25,7 +25,7 @@ NAMED = re.compile(r"(?<![Tt]he )(?<![\w./-])harness (" + "|".join(map(re.escape
 """A former name after `harness`; not in "let the harness compare"."""
 OF_TODAY = {name for name, words in FORMER.items() if name == words.split()[0]}
 LINE = re.compile(r"^(?:[\w./]*bin/)?harness (.*)$", re.MULTILINE)
-INLINE = re.compile(r"(?<!`)`harness ([a-z][^`\n]*)`(?!`)")
+INLINE = re.compile(r"(?<!`)`harness ((?![\w-]+: )[a-z][^`\n]*)`(?!`)")
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -36,17 +36,15 @@ def test_no_page_or_message_uses_a_former_name(page: Path) -> None:
 
 
 def documented() -> Iterator[tuple[str, str]]:
-    """Page and command line of each command in a block or a sentence of a page."""
+    """Page and command line of each command in a sentence of a page, message or example, or in a block of a page."""
     for page in PAGES:
-        if page.suffix == ".md":
-            for line in INLINE.findall(page.read_text(encoding="utf-8")):
-                yield str(page.relative_to(ROOT)), line
-            for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
-                if kind not in ("", "console", "sh", "bash"):
-                    continue
+        text, name = page.read_text(encoding="utf-8"), str(page.relative_to(ROOT))
+        yield from ((name, line) for line in INLINE.findall(text))
+        for kind, block in BLOCK.findall(text) if page.suffix == ".md" else ():
+            if kind in ("", "console", "sh", "bash"):
                 typed = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
-                for line in LINE.findall("\n".join(typed) if typed else block.replace("\\\n", " ")):
-                    yield str(page.relative_to(ROOT)), line
+                lines = LINE.findall("\n".join(typed) if typed else block.replace("\\\n", " "))
+                yield from ((name, line) for line in lines)
 
 
 def test_each_documented_command_has_an_existing_verb_and_options() -> None:

@@ -7,7 +7,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,18 +15,7 @@ from hypothesis import strategies as st
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
-from harness.rating.aid import (
-    FILLED,
-    MOST,
-    QUESTIONS,
-    AidAnswer,
-    AidEnding,
-    AidState,
-    ResponseFacts,
-    aid_lines,
-    ending_text,
-)
-from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
+from harness.rating.aid import FILLED, MOST, QUESTIONS, AidEnding, AidState, ResponseFacts, aid_lines, ending_text
 
 HEARD = ResponseFacts(Recognition.YES, truncated=False)
 ALL_KNOWN = [
@@ -304,9 +292,6 @@ def test_whatever_keys_are_pressed_the_aid_asks_or_ends(known: ResponseFacts, mo
         assert state.number <= state.most <= MOST
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rating-guide.md"
-
-
 def states(state: AidState) -> Iterator[AidState]:
     """This one, and all that can follow it."""
     yield state
@@ -384,41 +369,6 @@ def test_endings_in_words_are_all_different() -> None:
     endings = {state.ending for state in states(AidState.begin(ResponseFacts(core_capability=True))) if state.ending}
     assert len({ending_text(ending) for ending in endings}) == len(endings) >= len(Category) + 4
     assert ending_text(AidEnding(Category.WRONG)) == "Wrong"
-
-
-def listing() -> str:
-    """All questions with their answers and where these lead, as Markdown."""
-    text = []
-    for question in QUESTIONS:
-        text += [f"**{question.id}** {question.text}", ""]
-        lines = [f"- `{answer.key}` {answer.text} → {_target(answer)} (`{answer.id}`)" for answer in question.answers]
-        text += [textwrap.fill(line, 117, subsequent_indent="  ") for line in lines]
-        text.append("")
-    return "\n".join(text).strip()
-
-
-def _target(answer: AidAnswer) -> str:
-    leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
-    noted = "".join(f", noting: {SUB_FLAG_TEXTS[flag]}" for flag in answer.notes)
-    match answer.leads_if_core:
-        case None:
-            return leads + noted
-        case AidEnding() as ending:
-            more = ", ".join(SUB_FLAG_TEXTS[flag] for flag in ending.sub_flags)
-            return f"{leads}{noted}; if basic: {more}"
-        case question_id:
-            return f"{leads}{noted}; if basic: {question_id}"
-
-
-def test_the_page_for_raters_shows_the_aid_and_the_guide_as_they_are() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert listing() in page, "docs/reference/rating-guide.md: paste listing() anew"
-    for key, category in KEYS:
-        assert f"| {key} | {LABELS[category]} | {GUIDE[category].short} | {GUIDE[category].test} |" in page
-        for example in GUIDE[category].examples:
-            assert f"| {LABELS[category]} | {example.query} | {example.response} | {example.seen} |" in page
-    for rule in RULES:
-        assert f"- {rule}\n" in page
 
 
 C = Category
