@@ -24,6 +24,7 @@ from harness.cli import group
 from harness.cli.command import Option
 from harness.cli.json_schema import json_schema
 from harness.cli.questions import QUESTIONS, TROUBLE
+from harness.devices.profiles.profile import load_profile
 from harness.model.choices import FileKind
 from harness.model.procedure import EDITIONS, ProcedureName
 from harness.model.record import Record
@@ -76,6 +77,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield from command_pages()
     yield "exports.md", exports_page()
     yield "rating-guide.md", guide_page()
+    yield "profiles.md", profiles_page()
     for kind in FileKind:
         yield from keys_pages(kind)
     for name in ProcedureName:
@@ -204,6 +206,26 @@ def guide_page() -> str:
         "questions": "\n".join(questions).strip(),
     }
     return from_template("rating-guide.template.md", filled)
+
+
+def profiles_page() -> str:
+    """The device profiles that come with the harness, without those of the lab's assistant."""
+    lines = [
+        "# Profiles that come with the harness",
+        "",
+        "A bench names one: `profile: esp_idf_log`. How to write your own: [device profiles](device-profiles.md). The",
+        "connection is the driver that usually reaches the device. Profiles that report nothing are for `lines_of`.",
+        "",
+        "| profile | device | connection | reports |",
+        "|---|---|---|---|",
+    ]
+    for path in sorted((FOLDER.parent.parent / "devices").glob("*.yaml")):
+        if not path.stem.startswith("reference_assistant"):
+            profile = load_profile(path.stem, beside=path.parent)
+            sound = "" if profile.audio is None else "; accepts sound"
+            reports = ", ".join(sorted(kind.value for kind in profile.reports))
+            lines.append(f"| `{path.stem}` | {cell(profile.title)} | {profile.transport}{sound} | {reports or '–'} |")
+    return "\n".join(lines) + "\n"
 
 
 def _leads_to(answer: AidAnswer) -> str:
