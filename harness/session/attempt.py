@@ -44,8 +44,10 @@ from harness.transcripts.recognition import recognised
 from harness.understanding.reported_frames import understood
 
 LONGEST_TOLD = 200
+"""Characters that a cause quotes of a device's own text, since a cause is one line."""
 GAP_BEFORE_S = 0.3
 GAP_TOLD_S = 1.2
+"""A gap in the recording is doubtful if reported from GAP_BEFORE_S before a response begins to GAP_TOLD_S after."""
 TAIL_S = 0.5
 """How long after its end a query delayed by gaps may still be heard."""
 _MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
@@ -249,6 +251,7 @@ class Attempt:
         place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < self.timing.query_start_s - GUARD_S
+        # The latest moment that the time may mean: in doubt, the words belong to this query.
         return observation.at.at_s + observation.at.error_s < self._query_starts_s - GUARD_S
 
     @property
@@ -281,6 +284,7 @@ class Attempt:
             return frame
         says = None if self.answer is None else self.answer.recognised
         source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
+        # "No" leaves open whether the intents or the slots are wrong.
         return replace(frame, intents_right=says or None, right=says, source=source)
 
     def judge(self) -> RecognitionVerdict:
@@ -472,6 +476,7 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not _tells_state(attempt):
         return ()
+    # The latest moment that the time may mean: in doubt, the query caused the state.
     states = [state for state in attempt.told if state.at.at_s + state.at.error_s >= end.at_s]
     return tuple(wanted for wanted in check.state if not any(wanted.fits(state.name, state.value) for state in states))
 
@@ -557,7 +562,7 @@ def owner_of(
         case _ if current is None or previous is None:
             return current
     still = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
-    still = still and current.place_s(observation) is None
+    still = still and current.place_s(observation) is None  # a place on the audio line shows what it answers
     match observation:
         case _ if not (still or current.before_answering(observation)):
             return current

@@ -88,6 +88,7 @@ class Conductor:
         try:
             last_sound_s = run.standing.last_sound_s
             resumed = last_sound_s is not None
+            # Never in the future, so that a clock which was set back cannot delay the first trial for hours.
             run.last_sound_s = None if last_sound_s is None else min(last_sound_s, clock.now_s())
             for row in run.standing.cut_off():
                 run.append(row)
@@ -198,6 +199,7 @@ class Conductor:
             run.stage.checks.see(observation)
         self._takes.power.see(observation)
         match observation:
+            # Only through the air: what has a place on an audio line (audio_s) does not reach the microphone.
             case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:
                 run.stage.microphone.own_sound(id, run.sounds[id], at.at_s)
             case _:

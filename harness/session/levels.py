@@ -79,7 +79,7 @@ class LevelRule:
             asked_dbfs = active.level_dbfs if active else played_dbfs
         asked_spl = calibration.spl(asked_dbfs)
         powers = [10 ** (calibration.spl(played_dbfs) / 10)]
-        for player, noise in beside.items():
+        for player, noise in beside.items():  # sounds that have nothing in common add by their powers
             if (known := self.loudspeakers.get(player)) is not None:
                 under = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
                 powers.append(10 ** (known.spl(rms_dbfs(under)) / 10))

@@ -111,7 +111,7 @@ class Liveness:
                 for life in self._lives.values():
                     self._doubt(life, self._seen_s)
                     life.last_s = None
-                    if boot != self._boot:
+                    if boot != self._boot:  # their times are of another clock: any sign from now on proves them
                         life.silent = dict.fromkeys(life.silent, -math.inf)
                 if boot != self._boot:  # the host's clock begins anew
                     self._boot, self._seen_s = boot, -math.inf
@@ -220,6 +220,7 @@ class Liveness:
             at_s = seen.at.at_s
             self._doubt(life, at_s)
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+        # A sign proves nothing about the takes that called the device only after it.
         life.silent = {} if seen is None else {take: s for take, s in life.silent.items() if seen.at.at_s < s}
         life.signed |= seen is None or self._is_after(device, seen, reacts=False)
         life.signs += 1
@@ -257,7 +258,7 @@ class Liveness:
         return min((begins_s for begins_s, _ in row.other_phrases), default=row.query_start_s)
 
     def _doubt(self, life: _Life, now_s: float) -> None:
-        """Holds nothing against a device whose heartbeats have stopped for too long."""
+        """After too long a silence of the heartbeats, the silent takes become unproven: the device stood still."""
         if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
             life.unproven += life.silent
             life.silent.clear()

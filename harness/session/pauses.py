@@ -94,6 +94,8 @@ class LifeCheck:
         problem = f"no sign of life in {counted(len(takes), 'trial')}, {why}: not proven, will be played again"
         run.append(FaultMet(device, problem))
         for trial_id, _ in takes:
+            # The latest finished take counts. An empty one takes the place of the silent take, even if the run ends
+            # before the next take is played.
             number = run.standing.next_take(trial_id)
             cause = f"not_proven: nothing shows that {device} was listening"
             run.append(RerunAsked(trial_id, number, LIFE_CHECK_BY))
@@ -115,7 +117,7 @@ class LifeCheck:
                 run.go_on(f"{LIFE_CHECK_BY}: {device} is back")
             elif not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
                 asks_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
-                run.paused = False  # for this sound only
+                run.paused = False  # for this sound only, which the pause would hold back
                 self._ask(device)
                 run.paused = True
             elif not run.stage.attended() and waited_s >= limit_s:

@@ -45,6 +45,7 @@ from harness.session.take import (
 )
 
 FREEZE_GUARD_S = 5.0
+"""Longest wait for the clip of a response. Storing it normally ends within the action that asks for it."""
 TRANSCRIBE_LIMIT_S = 5.0
 """Longest wait of the next sound for the harness's transcription of a response."""
 SETTLE_S = 3.0
@@ -268,15 +269,16 @@ class TrialMachine(Take):
         if decided and self.trial.until_understood and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_word: of attempt {owner.number}")
             self._current, self._previous = owner, None
+            # After the interruption, since every change of phase ends the window.
             self._late_window = not self._lost and self._may_answer_late()
 
     def _lose(self, source: str, problem: str) -> None:
         self._lost.add(source)
         if self._phase is Phase.CLOSING:
-            self._closing_done = True
+            self._closing_done = True  # the end of the words may never be reported now
         elif self._phase is Phase.CHECKING and source not in self.trial.sources:
             return  # the response is stored, and the evidence arrives separately
-        elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:
+        elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:  # there, the whole response was heard
             self._interrupt(f"device_gone: {problem}" if source == THE_DEVICE else f"link_lost: {source}: {problem}")
 
     # Time
@@ -286,7 +288,7 @@ class TrialMachine(Take):
         super()._enter(phase, reason)
 
     def _standing(self) -> tuple[object, ...]:
-        return self._phase, self._last_number, self._closings
+        return self._phase, self._last_number, self._closings  # closing words are said within one phase
 
     def _until(self) -> float | None:
         attempt = self._current
@@ -331,7 +333,7 @@ class TrialMachine(Take):
     def _waiting_until(self) -> float:
         until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
         part = self.trial.memory
-        if part is not None and part.primed_by and self._current is None:
+        if part is not None and part.primed_by and self._current is None:  # the wait that this probe is about
             until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
         elif self._last_number and (self._late_window or self._verdict() is None):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
@@ -349,16 +351,18 @@ class TrialMachine(Take):
         return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
 
     def _why(self) -> str:
-        if self._phase is not Phase.WAITING or not self._now_s < self._busy_until() == self._waiting_until():
-            return self._reason
-        return self._device.in_words("the device")
+        if self._phase is Phase.WAITING:
+            busy_until_s = self._busy_until()
+            if self._now_s < busy_until_s and self._waiting_until() == busy_until_s:  # nothing else lasts longer
+                return self._device.in_words("the device")
+        return self._reason
 
     def _closing_until(self) -> float:
         close = self.trial.close_dialogue
         assert close is not None
         if close.say is None:
             return max(self._quiet.until(close.wait_s, self._since_s), self._since_s + close.wait_s)
-        if not self._closing_id:
+        if not self._closing_id:  # at once, but no sound while a response is being transcribed
             return self._transcribing_until_s or self._now_s
         if not self._closing_done:
             return self._since_s + SOUND_GUARD_S
@@ -395,6 +399,7 @@ class TrialMachine(Take):
                     self._ask(attempt)
             case Phase.ASKING if attempt and (due or attempt.answer or attempt.known):
                 self._conclude(attempt)
+            # A late report can turn the verdict: then there is no answer whose effect could be judged.
             case Phase.LOOKING if attempt and (due or self._lost & set(self.trial.sources) or not self._answered()):
                 self._ask_of_effect(attempt)
             case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
@@ -419,7 +424,7 @@ class TrialMachine(Take):
         if response is None:  # the end of the query moved when the stimulus was found on the recording
             self._enter(Phase.LISTENING, "")
         elif response.complete and (why := attempt.doubtful(response)):
-            self._rows.pop(attempt.number, None)  # a late answer: what was said of the attempt before holds no more
+            self._rows.pop(attempt.number, None)  # after a late answer, its verdict as a silent attempt is void
             self._interrupt(f"stream_gap: {why}")
         elif response.complete:
             attempt.frozen = response

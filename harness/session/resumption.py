@@ -125,9 +125,13 @@ class Resumption:
             case Observed(observation=Wake()):
                 self.wakes.add(entry.seq)
             case SettingsNoted(source=source, of=SettingsStage.ORIGINAL, settings=settings):
+                # The first value noted stays: a resumed run finds what an earlier one has set.
                 self.originals[source] = {**dict(settings), **self.originals.get(source, {})}
             case PowerSwitched(device=device, on=on):
-                (self.unpowered.discard if on else self.unpowered.add)(device)
+                if on:
+                    self.unpowered.discard(device)
+                else:
+                    self.unpowered.add(device)
             case StimulusStored(sha256=sha256):
                 self.stored.add(sha256)
             case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):
@@ -152,7 +156,7 @@ class Resumption:
     def pending(self) -> tuple[Take, ...]:
         """Takes without a verdict, in the order of playing. One that has begun comes first."""
         left = [take for take in self.takes if take not in self.finished]
-        return tuple(sorted(left, key=lambda take: take not in self.begun))
+        return tuple(sorted(left, key=lambda take: take not in self.begun))  # False sorts first, ties keep their order
 
     def next_take(self, trial_id: str) -> int:
         """Number of a new take of that trial."""

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from harness.session.bench_checks import BenchCheck
 
 ARRIVAL_S = 0.3
+"""How much later than its moment a sound may reach the recording."""
 
 
 @frozen
@@ -196,6 +197,7 @@ class EventClips:
         if wanted.line_s is None:
             return now_s >= wanted.at_s + after_s + ARRIVAL_S
         line = self._lines.get(wanted.player)
+        # Over a wire, nothing may follow the last sound. Then the clip ends with it.
         return now_s >= wanted.since_s + after_s or bool(line and line[-1].ends_s >= wanted.line_s + after_s)
 
     def _cutter(self, wanted: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
@@ -360,7 +362,7 @@ class Inbox:
 
     def put_back(self, arrived: Iterable[Arrived]) -> None:
         """Puts arrivals back to the front, in their order."""
-        self._first.extendleft(reversed(list(arrived)))
+        self._first.extendleft(reversed(list(arrived)))  # extendleft reverses them again
 
 
 T = TypeVar("T")
@@ -551,6 +553,7 @@ class Run:
                 break
             except LogFull as error:
                 full = error
+        # After the row that had to wait, since there was no room for them earlier.
         for row in (Paused(reason, "engine"), Resumed(resumed[-1].by if resumed else "engine")):
             self.append(row)
         self.arrivals.put_back(backlog)

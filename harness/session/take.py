@@ -1,4 +1,13 @@
-"""The common base of the machines of all kinds of trials: phases, rows and times of one take."""
+"""The common base of the machines of all kinds of trials: phases, rows and times of one take.
+
+A machine does nothing itself. Each call notes the time and what happened, steps until nothing changes any more, and
+returns actions, which `takes.py` carries out in order:
+
+    observation, command or tick ──► _take_in ──► _step, repeated ──► actions: rows to commit, sounds to play or stop
+
+`_until` is when the present phase ends by itself. The conductor calls `tick` then, at the latest. An attempt ends with
+a row (AttemptFinished). From the rows of all attempts, `trial_verdict` decides whether another one follows.
+"""
 
 from __future__ import annotations
 
@@ -152,6 +161,7 @@ class BenchState:
         if isinstance(observation, Status):
             self.active.setdefault(observation.source, Activity())
         for source, activity in self.active.items():
+            # The microphone hears speech, but not whose: it counts for every device.
             if observation.source == source or isinstance(observation, SpeechStarted | SpeechEnded):
                 activity.see(observation)
         match observation:
@@ -221,7 +231,7 @@ def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Ve
     if len(counted) >= rule.max_attempts:
         return Verdict(counted[-1].outcome, counted[-1].attempt, counted[-1].cause)
     interrupted = [row for row in ordered if row.outcome is Outcome.INTERRUPTED and code(row.cause) != ENGINE_ENDED]
-    if len(interrupted) > rule.max_interruptions:
+    if len(interrupted) > rule.max_interruptions:  # that many are repeated
         return Verdict(Outcome.INTERRUPTED, None, f"too_many_interruptions: last {interrupted[-1].cause}")
     return None
 
@@ -321,7 +331,7 @@ class Take:
         """Takes a driver's observation. The first action credits it to an attempt."""
         self._tell(now_s)
         if self._phase is Phase.DONE:
-            return [Observed(observation)]
+            return [Observed(observation)]  # logged, but it belongs to no attempt
         self._take_in(observation)
         return self._advance()
 
@@ -335,7 +345,7 @@ class Take:
     def stop(self, now_s: float, cause: str) -> list[Action]:
         """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
         self._tell(now_s)
-        if self.under_way or self._phase is Phase.ASKING:
+        if self.under_way or self._phase is Phase.ASKING:  # then its verdict is still missing
             self._interrupt(cause)
         elif self._phase is Phase.CLOSING:
             self._actions.append(StopStimulus())
@@ -455,7 +465,7 @@ class Take:
     # Time
 
     def _tell(self, now_s: float) -> None:
-        self._now_s = max(self._now_s, now_s)
+        self._now_s = max(self._now_s, now_s)  # what waited in the inbox is older than the last tick
 
     def _enter(self, phase: Phase, reason: str) -> None:
         self._phase, self._since_s, self._reason = phase, self._now_s, reason

@@ -135,8 +135,8 @@ class Watchdog:
 
     def __init__(self) -> None:
         name = os.environ.get("NOTIFY_SOCKET", "")
-        self._address = f"\0{name[1:]}" if name.startswith("@") else name
-        self._every_s = float(os.environ.get("WATCHDOG_USEC") or 0) / 4e6
+        self._address = f"\0{name[1:]}" if name.startswith("@") else name  # @: a socket without a file
+        self._every_s = float(os.environ.get("WATCHDOG_USEC") or 0) / 4e6  # a quarter of the limit, in s
         self._next_s = 0.0
 
     def alive(self) -> None:
@@ -286,7 +286,7 @@ class Engine:
             self._replay = partial(replay, monitor, self._folder.clips, self._clips)
             stack.enter_context(self._metering(drivers, microphone))
             stack.enter_context(watch.watching())
-            if self._stopped is not None:
+            if self._stopped is not None:  # the signal came before there was a conductor to stop
                 conductor.stop(self._why_stopped())
             if self._watched and bench.operator is OperatorPresence.AUTO and self._server is not None:
                 self._server.wait_for_a_client(OPERATOR_WITHIN_S)
@@ -316,11 +316,12 @@ class Engine:
         places = {part.id: part.place for part in equipment_of(self._resolved.bench)}
         actuators = {actuator.id for actuator in self._resolved.bench.actuators}
         with ExitStack() as stack:
+            # Actuators first: they switch the power of the devices whose drivers follow.
             for driver in sorted(drivers.values(), key=lambda driver: driver.id not in actuators):
                 if unpowered and driver.id not in actuators:
                     self._boot(unpowered)
                     unpowered = ()
-                stack.callback(_close, driver)
+                stack.callback(_close, driver)  # first, so that a driver that fails while it opens is closed too
                 try:
                     driver.open(self._sink_for(driver))
                 except DeviceError as error:

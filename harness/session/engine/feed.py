@@ -49,9 +49,12 @@ def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iter
 
 MOST_CLIENTS = 32
 MOST_WAITING = 2000
+"""Messages that a client may leave waiting, and rows that the server keeps in memory."""
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
+"""A client that reads nothing for SEND_WITHIN_S, or sends no Hello within HELLO_WITHIN_S, is dropped."""
 LONGEST_COMMAND = 1 << 16
+"""Bytes of a line that a client may send."""
 RESUME = ". Resume: harness run resume SESSION"
 """What to do, after why the engine is gone. A reader that knows the folder names it instead."""
 
@@ -91,9 +94,9 @@ class FeedServer:
         self._goodbye: Goodbye | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)  # left by an engine that was killed
             self._listener.bind(str(path))
-            path.chmod(0o600)
+            path.chmod(0o600)  # before listen, so that no other user can connect
             self._listener.listen(MOST_CLIENTS)
         except OSError as error:
             self._listener.close()
@@ -149,7 +152,7 @@ class FeedServer:
             clients = list(self._clients)
             self._changed.notify_all()
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept(), which close() would not
         self._listener.close()
         self._accepting.join()
         for client in clients:
@@ -243,7 +246,7 @@ class _Client:
                     self._answer(Answered("", False, error.what))
                     continue
                 if isinstance(command, Hello):
-                    self._connection.settimeout(None)
+                    self._connection.settimeout(None)  # from now on it may be silent
                     self._greet(command)
                 elif self.hello is None:
                     return  # a client of this harness sends Hello first
@@ -260,7 +263,7 @@ class _Client:
             self.hello = hello
             if first:
                 self._waiting.append(self._server._welcome())
-                if self._server._goodbye is not None:
+                if self._server._goodbye is not None:  # it came too late for the one that `close` sends
                     self._waiting.append(self._server._goodbye)
             self._server._changed.notify_all()
         self._server._met_a_client.set()
@@ -323,7 +326,7 @@ class _Client:
 
 def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> None:
     """Sends all data, each piece within timeout_s; TimeoutError for a client that does not read."""
-    poll = select.poll()
+    poll = select.poll()  # a timeout of the socket would also limit the thread that reads it
     poll.register(connection, select.POLLOUT)
     view = memoryview(text)
     while view:
@@ -395,6 +398,6 @@ class EngineClient:
             why = f"the connection broke: {error.strerror or error}" if why else ""
         except CodecError as error:
             why = f"the engine has a different version: {error.what}"
-        with self._sending:
+        with self._sending:  # not while another thread sends: the system may give the socket's number to another file
             self._connection.close()
         self._on_closed("" if self._closing else why)
