@@ -31,6 +31,7 @@ _POLL_S = 0.01
 _EXITING = 0x4
 """Linux's flag PF_EXITING: no code of the process runs any more."""
 _KILLED = 1 << (signal.SIGKILL - 1)
+"""The bit of SIGKILL in Linux's masks of pending signals."""
 
 
 class ChildProcess:
@@ -168,7 +169,7 @@ class ChildProcess:
 
     def terminate(self) -> None:
         """Asks it to end."""
-        if self._process.returncode is None:
+        if self._process.returncode is None:  # a reaped child's pid may belong to another process
             os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
@@ -243,7 +244,7 @@ class KnownProcess:
                 return True
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-                os.kill(self.pid, signal.SIGCONT)
+                os.kill(self.pid, signal.SIGCONT)  # a stopped process does not act on SIGTERM
             deadline = time.monotonic() + wait_s
             while self.alive() and time.monotonic() < deadline:
                 _reap(self.pid)
@@ -322,9 +323,10 @@ def _is_ending(pid: int) -> bool:
         if name in ("SigPnd", "ShdPnd") and int(value, 16) & _KILLED:
             return True
     fields = _stat(pid)
-    return fields is not None and bool(int(fields[6]) & _EXITING)
+    return fields is not None and bool(int(fields[6]) & _EXITING)  # field 9: flags
 
 
 def _reap(pid: int) -> None:
+    """Removes the zombie of a child of ours; does nothing for other processes."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)

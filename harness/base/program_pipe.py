@@ -19,10 +19,14 @@ from harness.model.numbers import exact
 
 LONGEST_LINE = 1 << 20
 _MOST_UNREAD = 8 << 20
+"""Bytes of one line, and of all lines that wait to be read: a program that writes without end is stopped."""
 _CHUNK = 1 << 16
 _LAST_WORDS = 8
+"""Lines of standard error that an error quotes."""
 _GRACE_S = 0.5
+"""How long `close` lets a program exit by itself after its input has ended."""
 _EXIT_S = 2.0
+"""How long an error waits for the exit status of a program that has closed its streams."""
 
 
 class ProgramPipe:
@@ -80,7 +84,7 @@ class ProgramPipe:
                 try:
                     self._poll_until(deadline, self._hang_s, f"has not accepted the {self._fed} that it was sent")
                 finally:
-                    if self._finalizer.alive:
+                    if self._finalizer.alive:  # else a fault has closed the selector
                         self._selector.unregister(self._in)
             except BrokenPipeError:
                 self._drain_output()
@@ -155,7 +159,7 @@ class ProgramPipe:
     def pause(self, limit_s: float) -> None:
         """Reads for that time, also if nothing more can come."""
         if not self._selector.get_map() or not self._turn(limit_s):
-            time.sleep(limit_s / 4)
+            time.sleep(limit_s / 4)  # without a stream left to read, nothing else would wait
 
     def _turn(self, limit_s: float) -> bool:
         """Reads what has arrived. False if nothing moved in that time."""
@@ -193,7 +197,7 @@ class ProgramPipe:
             self._selector.unregister(self._err)
             return
         *whole, part = (self._said_part + content).split(b"\n")
-        self._said_part = part[-_CHUNK:]
+        self._said_part = part[-_CHUNK:]  # a line that never ends must not fill the memory
         self._said += [_readable(line) for line in whole if line.strip()]
 
     def _text(self, line: bytes) -> str:

@@ -29,7 +29,9 @@ from harness.model.record import Entry, JudgmentGiven, Record
 
 APPLICATION_ID = 0x56484C47  # "VHLG"
 BATCH = 500
+"""Rows that one query reads."""
 SMALL_ROOM_BYTES = 1 << 20
+"""With less space than this, a failed write counts as a full disk."""
 
 
 Row = tuple[int, int, float, float, str]
@@ -123,6 +125,7 @@ _SCHEMA_BYTES, _SCHEMA_STEPS = 100_000, 100_000
 _FOREIGN = "Do not use this file: somebody changed its tables, or it is not a log"
 _RECOVER = "Keep the folder, and work on a copy: sqlite3 FILE .recover"
 _BATCH_BYTES = 16_000_000
+"""A query ends early when the bodies of its rows exceed this."""
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -198,7 +201,7 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content
     except sqlite3.Error as error:
         explain(error, path)
     with _closed_on_error(connection, path):
-        connection.execute("PRAGMA query_only=ON")
+        connection.execute("PRAGMA query_only=ON")  # mode=rw allows writing
         with _limit_schema_work(connection, path):
             blank = may_be_blank and _is_empty(connection)
         if blank:
@@ -305,6 +308,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any
                 f"{path} is {content.name} of version {version}; this tool reads version {content.version}",
                 remedy=content.other_version,
             )
+        # A limit, since a foreign file may hold any number. The first one that is not ours is enough.
         for type_, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 9"):
             if "".join((sql or "").split()) not in _OURS:
                 problem = f"{path} holds the {type_} {plain_text(str(name), 80)}, which the harness does not write"
@@ -316,7 +320,8 @@ def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[N
     """Bounds what reading a schema takes; LogError when it takes more than ours."""
     connection.execute("PRAGMA trusted_schema=OFF")
     longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
-    # No Python function: SQLite would swallow what a signal raises in it.
+    # Returns 0 so many times, then 1, which ends the query. Not a Python function: SQLite would swallow what a signal
+    # raises in it.
     connection.set_progress_handler(partial(next, iter([0] * (_SCHEMA_STEPS // 1000)), 1), 1000)
     try:
         yield

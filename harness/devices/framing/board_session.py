@@ -2,6 +2,15 @@
 
 No I/O, threads or clock. A driver passes in messages with their arrival times, and asks what to send, under a lock.
 Serial frames and MQTT messages only encode and decode.
+
+    linked ──► hello requested ──► hello: known ──► events, commands, pings ──► enough pings: ready for sound
+                  ▲                  │
+                  │                  └─ with another boot id: numbers, clock and audio line start anew
+                  └─ lost, unlinked, used by another program, or two boards under one name
+
+`take` handles a message, `due` returns what to send, `tick` reports a board that does not answer. A sound waits until
+its place on the audio line is known (`_give`), and begins with its first chunk. It ends when its last sample is
+acknowledged and all events up to that acknowledgement have arrived (`_settle`).
 """
 
 from __future__ import annotations
@@ -44,15 +53,19 @@ from harness.model.time import Stamp
 BOARD = "board"
 USED = "used"
 PROOF_EVERY_S = 5.0
+"""Shortest interval between two reports that the board listens."""
 NO_PROGRESS_S = 10.0
 SETTLED_PINGS = 30
+"""After this many answers, the fit of the clock is reported less often."""
 USED_QUIET_S = 5.0
 """Quiet time after another program has used the board, before the harness uses it again."""
 _CLOCK_EVERY_S = 30.0
 _LEFT_OVER_S = 1.0
+"""How long a sound waits for the last events of the previous one."""
 _MOST_PINGS = 64
 _MOST_ACKS = 256
 _PUT_AWAY = 64
+"""Limits on unanswered pings, unsent acknowledgements, and events of a boot whose hello has not arrived."""
 _TICK_S = 0.2
 _OVERSLEPT_S = 1.0
 """Far longer than the time between two ticks of a thread that is not starved."""
@@ -163,7 +176,7 @@ class BoardSession:
         if hello is None or rate_hz is None:
             return None
         encoding = self._encoding
-        if encoding is Encoding.ADPCM and hello.window < ADPCM_CHUNK:
+        if encoding is Encoding.ADPCM and hello.window < ADPCM_CHUNK:  # its chunks are sent whole
             encoding = Encoding.PCM16
         samples = quantised(waveform, rate_hz)
         return rate_hz, samples, EncodedSound(samples, encoding)
@@ -346,6 +359,7 @@ class BoardSession:
         self.hello, self._hello_at, self._asks_hello = hello, at, False
         if not self.known or self._asks_sync:
             self._meet(hello, now_s)
+        # Events that came before this hello; only now can their boot be trusted.
         for entry in [entry for entry in self._put_away if entry[0].boot == hello.boot]:
             self._put_away.remove(entry)
             self._take_event(*entry)
@@ -381,7 +395,7 @@ class BoardSession:
             ]
             self._tell_started(boot, at, next(iter(starts), words))
         self._start_told = boot  # the first boot, and a boot that returns, is not a restart
-        self.repeated, self.missing = self.counted_repeats, self.lost_events
+        self.repeated, self.missing = self.counted_repeats, self.lost_events  # before the events' own counts restart
         if not self._wire.loses:
             self.events = DeliveredEvents(from_one=restarted)
         elif restarted:
@@ -499,7 +513,7 @@ class BoardSession:
         if event.time_us is not None:
             at = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, at)
         seen = observation(event, self._source, at, self.link)
-        if at.at_s + at.error_s >= self._opened_s:
+        if at.at_s + at.error_s >= self._opened_s:  # a board also sends what it kept from before this session
             self._outlet.tell(seen)
 
     def _by_hello(self, time_us: int, at: Stamp) -> Stamp:
@@ -531,7 +545,7 @@ class BoardSession:
                 self.events.settle(self._last_ack.events)
         playing.start, playing.end = self.link.give(playing.waiting)
         playing.waiting = None
-        if playing.start == playing.end:
+        if playing.start == playing.end:  # an empty sound: no acknowledgement would ever end it
             self._begin(playing, now_s)
             self._end(now_s, complete=True)
 

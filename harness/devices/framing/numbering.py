@@ -1,4 +1,12 @@
-"""Numbers of boots, events and commands (docs/reference/framing.md): which are new, repeated or missing. No I/O."""
+"""Numbers of boots, events and commands (docs/reference/framing.md): which are new, repeated or missing. No I/O.
+
+- `Boots`: a hello with a new boot id is a restart. Over a broker, an old id that speaks again shows a second board.
+- `ResentEvents` (serial): the board resends each event until it is acknowledged, so events are reported in order.
+  After a gap, later events wait: `… 7, 9, 10` holds 9 and 10 until 8 arrives, or is given up after 2 s.
+- `DeliveredEvents` (MQTT): the broker delivers each event at least once. An event is reported when it arrives, a
+  repeated number is dropped, and numbers that are passed over count as missing at once.
+- `BoardCommands`: one at a time, resent under the same number until the board has carried it out.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +19,9 @@ from harness.devices.wire.messages import Event, Log, Set, TextCommand
 from harness.model.time import Stamp
 
 KEPT_BY_BOARD = 32
+"""Latest events that a board keeps for resending, by docs/reference/framing.md."""
 GAP_LIMIT_S = 2.0
+"""How long later events wait for a missing one."""
 _STEP_S = 0.25
 """The most that one look counts towards the limit. A host that stood still has not read what the board resent."""
 QUIET_S = 2.5
@@ -19,6 +29,7 @@ QUIET_S = 2.5
 _AHEAD = 8 * KEPT_BY_BOARD
 """How far ahead an event may be: the board keeps an event that is lost repeatedly, while others get through."""
 _REMEMBERED = 1024
+"""Delivered numbers kept to recognise repetitions. A number farther back counts as one."""
 _MOST_NUMBER = 0xFFFFFFFF
 
 Arrived = tuple[Event | Log | None, Stamp]
@@ -137,13 +148,14 @@ class ResentEvents:
         if self._expected is None:
             return EventDecision.LEFT
         if seq < self._expected:
-            if seq in self._told and self._told[seq] != event:
+            if seq in self._told and self._told[seq] != event:  # one number, two events: not the same boot
                 return EventDecision.STRANGE
             self.repeated += 1
             return EventDecision.TAKEN
         if seq >= self._expected + _AHEAD:
             return EventDecision.STRANGE
-        self.repeated += seq in self._waiting
+        if seq in self._waiting:
+            self.repeated += 1
         self._waiting[seq] = event, at
         return EventDecision.TAKEN
 
@@ -173,7 +185,7 @@ class ResentEvents:
         if self._waited_s < GAP_LIMIT_S:
             return 0
         self._waited_s = 0.0
-        if self._is_first:
+        if self._is_first:  # the number that `offer` began at was a guess, so nothing is missing
             self._expected = min(self._waiting)
             return 0
         return self._give_up(min(self._waiting))
@@ -267,7 +279,7 @@ EventNumbers = ResentEvents | DeliveredEvents
 
 @dataclass(slots=True, eq=False)
 class BoardCommand:
-    """done: set at the end. acknowledged: whether the board has carried the command out."""
+    """number: 0 until it is first sent. done: set at the end. acknowledged: the board has carried the command out."""
 
     message: TextCommand | Set
     number: int = 0
@@ -306,7 +318,7 @@ class BoardCommands:
 
     def acknowledge(self, number: int) -> None:
         """The board has carried out that command."""
-        if self._waiting and 0 < self._waiting[0].number == number:
+        if self._waiting and self._waiting[0].number and self._waiting[0].number == number:
             command = self._waiting.pop(0)
             command.acknowledged = True
             command.done.set()
@@ -324,7 +336,7 @@ class BoardCommands:
         if first.next_s > now_s:
             return ()
         if not first.number:
-            self._last = first.number = (self._last + 1) & _MOST_NUMBER or 1
+            self._last = first.number = ((self._last + 1) & _MOST_NUMBER) or 1  # 0 means "not sent yet"
         first.next_s = now_s + self._again_s
         return ((first.message, first.number),)
 

@@ -100,7 +100,7 @@ class EmbeddedBroker:
 
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._port_file.unlink(missing_ok=True)
+        self._port_file.unlink(missing_ok=True)  # `_await` would take that of an earlier broker for this one's
         arguments = python_command(_PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login)
         self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
@@ -110,7 +110,7 @@ class EmbeddedBroker:
         if why := self._process.await_ready(self._port_file.exists, _START_LIMIT_S):
             self._end()
             raise DeviceError(
-                f"the embedded broker {why.replace('broker: ', '', 1)}",
+                f"the embedded broker {why.replace('broker: ', '', 1)}",  # `run` begins its line with that
                 remedy=f"Choose another `listen`, or read {self._log_path}",
             )
         self.port = int(self._port_file.read_text(encoding="ascii"))
@@ -199,7 +199,7 @@ def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = Fal
 
 def main(arguments: list[str]) -> None:
     outlive = arguments[0] == "--outlive"
-    path, address, *login = arguments[outlive:]
+    path, address, *login = arguments[1:] if outlive else arguments
     host, port = tcp.host_and_port(address, free=True)
     # Threads that wait for input would delay a normal exit.
     status = run(Path(path), port, host, while_input=not outlive, login=login)

@@ -1,4 +1,8 @@
-"""A board that speaks docs/reference/framing.md on a serial line, with log lines between frames. No I/O."""
+"""The far end of a serial line. No I/O: bytes and times in, observations and bytes to write out.
+
+`FramedPeer` is a board that speaks docs/reference/framing.md, with log lines between frames. `ConsolePeer` is a board
+that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro's test over serial.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
 _HELD_LIMIT_S = 0.5
+"""Bytes that may begin a frame count as console text if nothing follows them for this time."""
 
 
 class FramedPeer:
@@ -118,7 +123,16 @@ class TflmStep(Enum):
 
 
 class TflmDialogue:
-    """Sends one sound at a time; positions are samples of it."""
+    """Sends one sound at a time; positions are samples of it.
+
+        harness                              device
+        !TEST                                !OK TEST <bytes per line>       only before the first sound
+        !DATA <type> <bytes of the sound>
+        <a line of sound, in base64>         !DATA_ACK <bytes of the line>   once per line
+                                             !OK DATA <type> <bytes>         after the last line
+
+    An answer that fails, or none for ANSWER_LIMIT_S, ends the sound, and the next one begins with !TEST again.
+    """
 
     def __init__(self) -> None:
         self.heard = 0
@@ -166,7 +180,7 @@ class TflmDialogue:
         if answer.startswith("FAIL"):
             self._fail(f"the device refuses: {line}")
         elif size is not None and self._step is TflmStep.TEST:
-            self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)
+            self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
             self._out.append(f"!{self._command}")
             self._send_line()
         elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
@@ -211,6 +225,7 @@ class TflmDialogue:
 SETTLE_S = 0.3
 """Time that the board has for its events after the last sample was accepted."""
 _AHEAD_S = 0.1
+"""How far a sound that is sent in real time may run ahead."""
 _TICK_S = 0.1
 _MOST_HELD = 512
 

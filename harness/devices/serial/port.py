@@ -92,6 +92,7 @@ _CONNECT_S = 3.0
 
 USB_SERIAL = Path("/sys/bus/usb-serial/devices")
 _USB_FRAME_S = 0.001
+"""The host asks an adapter for bytes once per USB frame (full speed: 1 ms)."""
 
 
 def hold_back_s(path: str, folder: Path = USB_SERIAL) -> float | None:
@@ -157,11 +158,12 @@ class SerialLine:
     def close(self) -> None:
         """Closes in any state; unsent bytes are dropped."""
         with contextlib.suppress(OSError, termios.error):
-            termios.tcflush(self._file, termios.TCOFLUSH)
+            termios.tcflush(self._file, termios.TCOFLUSH)  # closing would wait until they are sent
         with contextlib.suppress(OSError, termios.error, TypeError):
             self._port.close()
 
     def _gone(self, error: OSError | None = None) -> LineGone:
+        # EIO is what an unplugged port gives. Its text says less than the message.
         why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
         # The path comes last, since a narrow screen may cut it off.
         return LineGone(f"its port is gone (unplugged, or without power): {self.path}{why}")
@@ -193,6 +195,7 @@ def open_port(path: str, baud: int, *, timeout: float, write_timeout: float | No
         if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
             raise DeviceError(f"{path} is not a serial port", remedy="Correct `port`") from error
         code = getattr(error, "errno", None)
+        # pyserial's error about a lock has no number.
         if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
             user = next(_users(path), "another program")
             raise DeviceError(f"{path} is in use: {user} has it open", remedy="End that program") from error

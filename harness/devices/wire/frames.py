@@ -1,4 +1,12 @@
-"""Frames on a byte stream that also carries log lines (docs/reference/framing.md, Frame)."""
+"""Frames on a byte stream that also carries log lines (docs/reference/framing.md, Frame).
+
+    00 | COBS( type u8 · seq u32 · payload · crc32 u32 ) | 00
+
+COBS (Cheshire and Baker, 1999) removes the zero bytes of a body, so that 00 only delimits. A code stands before each
+run of at most 254 other bytes: the length of the run, plus 1. After a run follows a zero byte, unless the code is 255
+or the body ends. What lies between two zero bytes and is not a valid body is console text. The decoder passes on such
+text at once, as soon as its first bytes cannot begin a frame.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +22,7 @@ _CRC = struct.Struct("<I")
 _MIN_BODY = _HEAD.size + _CRC.size
 _MAX_BODY = _MIN_BODY + MAX_PAYLOAD_BYTES
 MAX_SEGMENT_BYTES = _MAX_BODY + 1 + _MAX_BODY // 254
+"""The longest body with its codes: one at the front, and one more for each whole run."""
 _RUN = 254
 
 
