@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 CONNECT_LIMIT_S = 10.0
 ASK_LIMIT_S = 3.0
-END_LIMIT_S = 0.5
+END_LIMIT_S = 0.5  # for each step of closing
 CLOSE_LIMIT_S = 2.0
-AGAIN_LIMIT_S = 1.0
+AGAIN_LIMIT_S = 1.0  # for each setting that is restored after a loss
 SETTING_LIMIT_S = 10.0
 """Time for a lost device to come back, for its states, and for it to report a new value."""
 PORT = 6053
@@ -409,7 +409,7 @@ class EsphomeLink:
                 self._changed.notify_all()
         if not self._options.states:
             return
-        first = entity not in self._met and entity[0] != "event"
+        first = entity not in self._met and entity[0] != "event"  # an event always happens now
         self._met.add(entity)
         self._write(f"{name}{' is ' if first else '='}{value}".encode())
 
@@ -447,7 +447,7 @@ def _exactly(state: EntityState, value: str) -> str:
         return ""
     number = getattr(state, "state", None)
     if isinstance(number, float):
-        short = f"{number:.7g}"
+        short = f"{number:.7g}"  # the device counts in single precision: 0.1, not 0.10000000149
         return short if number == struct.unpack("f", struct.pack("f", float(short)))[0] else repr(number)
     return number if isinstance(number, str) else value
 

@@ -19,6 +19,7 @@ from harness.model.positioners import BenchOrder, filled
 
 _CONNECT_MS = 5000
 _LOOK_MS = 300
+"""A read waits this long at a time. In between, the order's deadline and a request to give up are checked."""
 _AGAIN_S = 0.2
 _ANSWER_S = 5.0
 _SHOWN = 100
@@ -116,7 +117,7 @@ class Scpi:
             if self._options.errors:
                 instrument.write(self._options.errors)
                 answer = self._answer(instrument, answers)
-                if answer.split(",")[0].strip() not in _NO_ERROR:
+                if answer.split(",")[0].strip() not in _NO_ERROR:  # such as 0,"No error"
                     raise DeviceError(
                         f"{order.words}: it reports {answer.strip()!r}", remedy="Check the command in the bench"
                     )

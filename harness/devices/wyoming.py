@@ -284,7 +284,7 @@ class WyomingRelay:
         connection = _Joined(client, server, self._now_s())
         with self._lock:
             self._open.append(connection)
-        if self._stop.is_set():
+        if self._stop.is_set():  # `close` may have cut the others just before
             connection.cut()
         if server is not None:
             self._start(self._pass_on, connection, server, client, f"{options.server} (server)")
@@ -304,7 +304,7 @@ class WyomingRelay:
                     self.heard_s = at.at_s
                 self._report(events, data, at, sound=self._sound and source is connection.ends[0])
             if target is not None:
-                target.shutdown(socket.SHUT_WR)
+                target.shutdown(socket.SHUT_WR)  # the other direction may go on
         except OSError as error:
             why = f"{who}: {error}"
             connection.cut()

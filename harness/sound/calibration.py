@@ -33,6 +33,7 @@ RAMP_S = 0.5
 QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
 """Readings outside are mistakes: of the meter's range, or of the decimal point."""
 QUIETLY_DBFS = -40.0
+"""Level of noise whose weighting is computed: any that does not clip."""
 SAME_DB = 0.05
 """Levels that differ by less are printed alike."""
 
@@ -111,7 +112,7 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     else:
         hertz = np.fft.rfftfreq(count, 1 / RATE_HZ)
         spectrum = np.where((hertz >= LOWEST_HZ) & (hertz <= HIGHEST_HZ), 1 / np.sqrt(np.maximum(hertz, 1.0)), 0.0)
-        phases = np.exp(2j * np.pi * np.random.default_rng(0).random(len(hertz)))
+        phases = np.exp(2j * np.pi * np.random.default_rng(0).random(len(hertz)))  # the same noise every time
         samples = np.fft.irfft(spectrum * phases, count)
     samples *= 10 ** (level_dbfs / 20) / np.sqrt(np.mean(np.square(samples)))
     peak = float(np.abs(samples).max())
@@ -137,7 +138,8 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
     measured = (calibration.loudspeaker, calibration.sound_device)
     if measured != (equipment.id, equipment.sound_device):
         return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
-    if calibration.settings not in (None, now := settings_of(equipment)):
+    now = settings_of(equipment)
+    if calibration.settings not in (None, now):
         return (
             f"its calibration was measured with {calibration.settings or 'no gain'}, but the bench has {now or 'none'}"
         )

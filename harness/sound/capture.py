@@ -88,8 +88,8 @@ class Capture:
         self._stream.close()
 
     def opened(self, packet: Packet, again: bool) -> None:
+        del packet  # PortAudio's latency is not used: see stream_clock
         self._coming_back = again
-        del packet
         self._begin_epoch()
 
     def received(self, packet: Packet) -> None:
@@ -220,6 +220,6 @@ class RingBuffer:
             pieces.append(following.samples)
         samples = np.concatenate(pieces)
         first = max(0, round((start_s - wanted[0].at_s) * RATE_HZ))
-        last = wanted[-1]
+        last = wanted[-1]  # by its own time, since the clock is corrected from block to block
         until = len(samples) - len(last.samples) + round((end_s - last.at_s) * RATE_HZ)
         return Waveform(samples[first:until], RATE_HZ), wanted[0].at_s + first / RATE_HZ

@@ -3,6 +3,13 @@
 A frozen sound server hangs PortAudio's calls, and closing a stream under a reader can crash. The engine therefore
 never calls PortAudio itself, and ends this process when it falls silent. It uses only the standard library, so that
 it starts fast. It ends when its standard input closes.
+
+    engine ─► child   PLAY, STOP
+    child ─► engine   capture: OPENED, then a BLOCK per callback, and LOST in between
+                      playback: OPENED, then a TICK per callback, with STARTED and ENDED of each play
+                      on an error: FAILED, and the child exits
+
+A packet is a head (HEAD: little endian, without padding) and a payload of `length` bytes. Samples are PCM16, mono.
 """
 
 from __future__ import annotations
@@ -161,6 +168,7 @@ class PacketOutlet:
 
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
         """can_wait: for TICKS_AT_ONCE like it, or for the next that cannot."""
+        # Only blocks hold sound, which fills the memory. The engine needs each of the other packets.
         if packet.word is PacketKind.BLOCK and len(self._packets) > self._backlog:
             self._lost += packet.frames
             return
@@ -168,13 +176,15 @@ class PacketOutlet:
             self._packets.append(Packet(PacketKind.LOST, frames=self._lost))
             self._lost = 0
         self._packets.append(packet)
-        self._waiting += can_wait
+        if can_wait:
+            self._waiting += 1
         if not can_wait or self._waiting % TICKS_AT_ONCE == 0:
             self._bell.put(None)
 
     def taken(self) -> bytes:
         """All packets that were put, encoded; waits for the first that cannot wait."""
         self._bell.get()
+        # Those that are here now, since callbacks go on adding.
         return b"".join(self._packets.popleft().encode() for _ in range(len(self._packets)))
 
     def write_packets(self) -> None:
@@ -202,7 +212,7 @@ class Output:
         if self.of == 1:
             return mono
         whole = bytearray(len(mono) * self.of)
-        for byte in range(SAMPLE_BYTES):
+        for byte in range(SAMPLE_BYTES):  # a slice with a step copies single bytes
             whole[(self.number - 1) * SAMPLE_BYTES + byte :: SAMPLE_BYTES * self.of] = mono[byte::SAMPLE_BYTES]
         return bytes(whole)
 

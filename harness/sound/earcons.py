@@ -21,6 +21,7 @@ _HALF_TAPS = 256
 _BAND_DB, _BAND_HZ = 20.0, 400.0
 """The band of an earcon: its frequencies within 20 dB of the strongest, and 400 Hz around them."""
 _HOP = ANALYSIS_HZ // 10
+"""New sound is judged when so many samples have come."""
 _AROUND = ANALYSIS_HZ // 8
 _LEAST_ERROR_S = 0.002
 _DROP, _LEAST_DROP, _MOST_DROP = 2.5, 0.05, 0.5
@@ -71,7 +72,7 @@ class _Matched:
         # The ends of the filtered earcon belong to it only as far as the earcon itself reaches.
         padded = np.pad(earcon.samples.astype(np.float64), _HALF_TAPS)
         self._wanted = np.asarray(signal.hilbert(self._filtered(padded)))
-        self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2
+        self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2  # an analytic signal has twice the energy
 
     def _filtered(self, samples: _Values) -> _Values:
         return np.asarray(signal.fftconvolve(samples, self._taps, "valid"))
@@ -119,7 +120,7 @@ class EarconFinder:
         self.reset()
 
     def reset(self) -> None:
-        self._held: Mono = np.zeros(_HALF_TAPS + _AROUND, np.float32)
+        self._held: Mono = np.zeros(_HALF_TAPS + _AROUND, np.float32)  # an earcon may begin with the first sample
         self._origin = -len(self._held)
         self._waiting = 0
         self._best: tuple[float, int, _Matched] | None = None
@@ -158,7 +159,7 @@ class EarconFinder:
                 self._judge(matched)
         needed_from = min(matched.next for matched in self._matched) if self._best is None else self._best[1]
         spare = needed_from - _AROUND - _HALF_TAPS - self._origin
-        if spare > ANALYSIS_HZ:
+        if spare > ANALYSIS_HZ:  # not for less, since it copies all that is kept
             self._held, self._origin = self._held[spare:], self._origin + spare
         return earcons
 

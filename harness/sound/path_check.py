@@ -61,7 +61,7 @@ def find(recording: Samples, known: Samples) -> FoundChirp:
     own = float(np.sum(wanted**2))
     # Silence correlates with nothing; the floor keeps rounding noise from looking like a match.
     score = match / np.sqrt(np.maximum(energy, 1e-9 * own) * own)
-    peak = int(np.argmax(np.abs(score)))
+    peak = int(np.argmax(np.abs(score)))  # a path may turn the sign of the sound
     return FoundChirp(top_of(np.abs(match), peak), abs(float(score[peak])))
 
 

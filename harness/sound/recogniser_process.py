@@ -76,7 +76,7 @@ class RecogniserProcess:
                 break
             self._answer(job)
         self._end_child()
-        while job is not None or not self._jobs.empty():
+        while job is not None or not self._jobs.empty():  # every waveform gets an answer
             if job is not None:
                 job[1](EngineError("the recogniser is closed"))
             job = self._jobs.get() if not self._jobs.empty() else None
@@ -117,6 +117,7 @@ class RecogniserProcess:
         self._end_child()
         self._child = ChildProcess(
             python_command("harness.sound.recogniser_process", self._entry, str(self._nice)),
+            # Never the network, and one thread: what is timed here must not wait for it.
             environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
         )
         try:

@@ -19,6 +19,7 @@ WINDOWS = 12
 FIT_FROM = 5
 """Number of windows before the clock estimates drift."""
 DRIFT_LIMIT = 500e-6
+"""Largest drift of a sound card against the host, s per s. A fit that gives more is cut to it."""
 SETTLED_S = 0.3
 LATE_S = 0.008
 """If deliveries are later than this for all of GAP_S, it is not jitter: samples are missing."""
@@ -38,7 +39,18 @@ _RECENT = 128
 
 
 class SampleClock:
-    """Takes (sample, time at which it was delivered or requested); gives the time of any sample."""
+    """Takes (sample, time at which it was delivered or requested); gives the time of any sample.
+
+    The offset of a delivery is its time minus sample / rate. A host can only deliver late, so the least offsets are
+    closest to the truth:
+
+        offset   ·   · ·     ·   ·        the least of each window of 1 s: · on the line
+               ·_______·__·____·_____     slope: drift, by least squares through the last 12 windows
+               window  window  window     height: the least of the last 5 windows
+
+    Deliveries that are all late for GAP_S show that samples are missing, and an early one that the stream jumped
+    ahead. The clock then starts afresh.
+    """
 
     def __init__(self, rate_hz: int) -> None:
         self.rate_hz = rate_hz
@@ -170,8 +182,10 @@ class SampleClock:
 RATE_HZ = 48000
 _REPORTS = 48
 _ENOUGH = 5
+"""PortAudio's reports: at most so many are collected, and from so many on they are compared."""
 _AGREE_S = 0.01
 _PLAUSIBLE_S = 0.5
+"""Reports are used if all of them lie within _AGREE_S, and if the latency that they give is shorter than this."""
 
 
 @frozen

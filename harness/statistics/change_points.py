@@ -24,9 +24,11 @@ LEAST_SIDE = 3
 LEAST_SERIES = 8
 """With fewer sessions, p cannot fall below 0.05: there are only 35 ways to choose 3 of 7."""
 ORDERS = 4_999
+"""Random orders of the sessions. The real order counts as one more, so the least p is 1/5000."""
 _GRID = 40
 """Places up to which every stretch is compared with random orders; in longer series, so many of them."""
 _BLOCK_CELLS = 4_000_000
+"""Numbers held at once: orders times sessions or stretches."""
 
 Table = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -123,12 +125,12 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
     splits = np.arange(LEAST_SIDE, length - LEAST_SIDE + 1)
     tried = [((np.zeros_like(splits), splits),) * 2]
     if length >= 3 * LEAST_SIDE:
-        coarse = splits[:: -(-len(splits) // _GRID)]
+        coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
         tried.append((_stretches(splits), _stretches(coarse)))
     cuts = [_scan(series, start, end, each, seed) for each in tried]
     # The first of equals: a split explains more with less.
     cut, p = min(cuts, key=lambda each: each[1])
-    return tuple(start + at for at in cut if at), min(1.0, p * len(cuts))
+    return tuple(start + at for at in cut if at), min(1.0, p * len(cuts))  # a split is the stretch from 0
 
 
 def _stretches(places: Places) -> tuple[Places, Places]:

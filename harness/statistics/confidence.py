@@ -31,9 +31,10 @@ class ConfidenceBin:
 
 @frozen
 class DetPoint:
-    """Answers of at least this confidence are accepted. missed: share of the correct ones that are not.
+    """The two errors if answers of at least this confidence are accepted.
 
-    false: share of the wrong ones that are. None over nothing.
+    missed: share of the correct answers that are rejected. false: share of the wrong ones that are accepted. None
+    over nothing.
     """
 
     threshold: float
@@ -90,7 +91,7 @@ def deviate(share: float) -> float:
     from statistics import NormalDist  # here, since only pages need it
 
     low, at = map(NormalDist().inv_cdf, (0.005, min(0.995, max(0.005, share))))
-    return (at - low) / (-2 * low)
+    return (at - low) / (-2 * low)  # the deviate of 99.5 % is -low
 
 
 def _nce(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float | None:
@@ -117,6 +118,7 @@ def _bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[Co
 def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
     levels = np.unique(confidence)
     if len(levels) > MOST_POINTS:
+        # The nearest, so that every threshold is a confidence that occurs.
         levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MOST_POINTS), method="nearest"))
     good, bad = np.sort(confidence[right]), np.sort(confidence[~right])
     return tuple(

@@ -55,6 +55,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     centre = share + z * z / (2 * total)
     spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     scale = 1 + z * z / total
+    # Exactly 0 and 1 at the ends, which rounding would miss.
     low = 0.0 if count == 0 else max(0.0, (centre - spread) / scale)
     high = 1.0 if count == total else min(1.0, (centre + spread) / scale)
     return low, high
@@ -90,7 +91,7 @@ def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) 
     )  # fmt: skip
     fewer = np.cumsum(chances)[:total]
     low, high = np.searchsorted(fewer, tail, "right"), np.searchsorted(fewer, 1 - tail) + 1
-    return int(low) or None, int(high) if high <= total else None
+    return int(low) or None, int(high) if high <= total else None  # there is no rank 0, and none above total
 
 
 Interval = tuple[float, float]
@@ -185,6 +186,7 @@ def independent_units(
     degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
     from scipy import special  # here, since it loads slowly
 
+    # Fewer clusters than units leave fewer degrees of freedom, and so count as fewer units (Korn & Graubard).
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / float(special.stdtrit(degrees, 1 - tail))) ** 2
     return total / effect * narrowing
 

@@ -42,8 +42,8 @@ class MetricDifference:
 class RatioColumns(Generic[K]):
     """Rows of units whose counts are equal in every system. number: units per row.
 
-    tops, bottoms: numerators and denominators, shape (systems, rows, ratios). of: the ratios of each metric, which is
-    their mean. empty: of metrics whose ratios over nothing count, as what.
+    tops, bottoms: numerators and denominators, shape (systems, rows, ratios). of: which ratios a metric is the mean
+    of. empty: the value of a ratio over nothing, for metrics where it counts.
     """
 
     number: NDArray[np.int64]
@@ -82,6 +82,7 @@ class RatioColumns(Generic[K]):
             else:
                 interval = middle(drawn[metric][0] - drawn[metric][1]) if self.units >= FEWEST_RESAMPLED else None
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
+                # The margin, since sums in another order differ in their last digits.
                 as_far = int(np.count_nonzero(by_chance >= abs(first - second) - 1e-12))
                 p = (1 + as_far) / (1 + draws)
                 differing[metric] = MetricDifference(first, second, first - second, interval, p)

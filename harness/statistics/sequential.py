@@ -1,4 +1,20 @@
-"""Wald's sequential test of a rate and of a share: stop as soon as the question is decided."""
+r"""Wald's sequential test of a rate and of a share: stop as soon as the question is decided.
+
+    log likelihood ratio, bad against good
+      FAILED ------------------------------
+         \      |\
+          \     | \     |\          an event adds `up` at once;
+           \    |  \    | \         time, or a trial without an event, takes `down` away
+            \___|   \___|  \
+      PASSED ---------------\--------------
+
+Wald's boundaries would be exact if the ratio stopped on them. An event carries it past FAILED, which uses up less of α
+and lets β be exceeded. `_corrected_boundaries` therefore computes how often a good device really fails, and moves the
+boundaries so that neither error is exceeded.
+
+`rate_sequence` and `share_sequence` are intervals that hold at every look at once: mixtures of likelihood ratios over a
+prior, by Ville's inequality. Sources: Robbins, Ann. Math. Stat. 41 (1970); Howard et al., Ann. Stat. 49 (2021).
+"""
 
 from __future__ import annotations
 
@@ -46,6 +62,7 @@ def rate_boundaries(test: SequentialTest) -> Boundaries:
     """Of a Poisson rate that is looked at often: Wald's, mended so that neither α nor β is exceeded."""
     step = -wald(test)[0] / (test.bad - test.good) / STEPS_TO_PASS
     expected = test.good * step
+    # Five or more events in so short a step hardly happen, and are left out.
     events = np.array([expected**count / math.factorial(count) for count in range(5)]) * math.exp(-expected)
     return _corrected_boundaries(
         test, math.log(test.bad / test.good), (test.bad - test.good) * step, events / events.sum()
@@ -159,7 +176,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
     while excess(high) < 0:
         high *= 2
     if not count:
-        return 0.0, -mixed / exposure
+        return 0.0, -mixed / exposure  # without events, excess is a straight line
     return _root(excess, best * _SMALLEST, best), _root(excess, best, high)
 
 

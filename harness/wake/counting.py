@@ -1,6 +1,12 @@
 """Matches wake events with stimuli, without I/O; times in seconds.
 
 All times are on one line (the host's clock, or a device's audio line) and in ascending order.
+
+1. `_merge`: an event within the refractory time of the last separate event is part of that one.
+2. `_pairs`: as many windows as possible get a separate event each. Of the matchings with that many pairs, the one with
+   the least total distance from `near_s` counts. Windows of which none lies within another are matched by dynamic
+   programming (`_in_order`), others as an assignment problem (`_assign`).
+3. A window without an event was missed, and a separate event without a window is unmatched.
 """
 
 from __future__ import annotations
@@ -147,7 +153,9 @@ def _in_order(
     """
     count = [0] * (len(times) + 1)  # the best of the windows so far with the first j events: pairs, and their cost
     cost = [0.0] * (len(times) + 1)
-    took: list[bytearray] = []  # for each window and event of its range: is that pair in the best matching so far?
+    # What the best matching so far does, for each window and event of its range. 1 is the pair of both. 2 leaves out
+    # the event. 0 leaves out the window.
+    took: list[bytearray] = []
     filled = 0
     for row, (first, last) in enumerate(ranges):
         for event in range(filled, last):  # new for this window
@@ -195,7 +203,8 @@ def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
     row_of = {row: index for index, row in enumerate(sorted(set(rows)))}
     column_of = {column: index for index, column in enumerate(sorted(set(columns)))}
     n, m = len(row_of), len(column_of)
-    # A sparse matrix reads a cost of 0 as "no edge".
+    # More than all edges together, so that no pair is given up for a lower cost. Each cost is raised by 1, since a
+    # sparse matrix reads a cost of 0 as "no edge".
     way_out = (max(costs) + 1.0) * (n + 1)
     from scipy.sparse import csr_array  # imported here because it is slow
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching

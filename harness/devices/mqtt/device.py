@@ -204,6 +204,7 @@ class MqttDevice:
         optional: list[str] = []
         lease_topic = f"vh/{self._device}/{lease.TOPIC}"
         if self._vh:
+            # One subscription to all of its topics, so that no message comes twice.
             topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
             topics.add(f"vh/{self._device}/+")
             self._board = MqttBoard(
@@ -401,7 +402,7 @@ class MqttDevice:
         while True:
             if ask:
                 self._publish(ask, payload.encode(), 0)
-            if self._closing.wait(heartbeat.within_s / 3):
+            if self._closing.wait(heartbeat.within_s / 3):  # asks more than once within the limit
                 return
             silent_s = self._surroundings.clock.now_s() - self._beat_s if self._beat_s is not None else 0.0
             if silent_s > heartbeat.within_s:

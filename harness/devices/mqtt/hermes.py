@@ -30,12 +30,15 @@ FRAME_S = 0.03
 OWN_S = 5.0
 """Latest return of the harness's own frame from the broker."""
 FOREIGN_S = 2.0
+"""How long after its last frame another microphone still counts as feeding the site."""
 QUIET_AFTER_S = 30.0
 """Silence that a site hears after a stimulus: longer than its services listen for the end of a query."""
 LATEST_S = 1.0
+"""A sound ends when its frames are later than this."""
 _FRAME_ERROR_S = 0.005
 _RATE_HZ = 16000
 _LATE_S = 5.0
+"""How much longer than the sound the harness waits for `playFinished`."""
 _BEGIN_ERROR_S = 0.25
 """How long a device may take from the message to its first sample; a longer delay is reported."""
 

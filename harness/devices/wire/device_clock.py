@@ -21,13 +21,21 @@ Floats = npt.NDArray[np.float64]
 KEPT_PINGS = 600
 _FEWEST = 16
 _SHARE = 10
-MOST_DRIFT = 0.1  # a clock that counts ticks may lose this much
-_WANDER = 1e-6  # s per s: change of a crystal's drift within the minutes considered
-_STEP_S = 1e-6  # the device counts µs
+"""One in so many of the kept pings is used for the fit, and at least the fewest."""
+MOST_DRIFT = 0.1
+"""A clock that counts ticks may lose this much, s per s."""
+_WANDER = 1e-6
+"""Change of a crystal's drift within the minutes considered, s per s."""
+_STEP_S = 1e-6
+"""The device counts µs."""
 _JUMP_S = 2e-5
+"""A ping that lies this far outside of the bounds shows that the clock has jumped."""
 _LINE_SPAN_S = 0.2
+"""The pings of a shorter span give no slope."""
 _GROWTH = 1.25
+"""Each gap of a burst is so many times as long as the one before."""
 _UNANSWERED_S = 0.2
+"""Least gap in a burst while a ping is unanswered."""
 
 
 class PingResult(Enum):
@@ -89,6 +97,7 @@ class DeviceClock:
         """Adds a ping and its answer; host times in s, just before sending and at arrival."""
         held_s = (answered_us - received_us) * 1e-6
         way_s = arrived_s - sent_s - held_s
+        # The device may count the time it held the ping too long, by its drift.
         if arrived_s < sent_s or held_s < 0 or way_s < -MOST_DRIFT * held_s - _STEP_S:
             return PingResult.IMPOSSIBLE
         half_s = max(way_s, 0.0) / 2 + _STEP_S
@@ -171,14 +180,14 @@ class DeviceClock:
         """The slowest and fastest drift through every pair of bars, with room for its own change."""
         first, second = np.triu_indices(len(self._x), 1)
         apart = self._x[second] - self._x[first]
-        far = apart > 1e-3
+        far = apart > 1e-3  # s; pairs closer together bound no drift
         if not far.any():
             self._slowest, self._fastest = -MOST_DRIFT, MOST_DRIFT
             return
         rise = (self._y[second] - self._y[first])[far] / apart[far]
         room = (self._h[second] + self._h[first])[far] / apart[far] + _WANDER
         slowest, fastest = float(np.max(rise - room)), float(np.min(rise + room))
-        if slowest > fastest:
+        if slowest > fastest:  # the rate has changed more than allowed, as in `host_time`
             slowest, fastest = fastest, slowest
         self._slowest, self._fastest = max(slowest, -MOST_DRIFT), min(fastest, MOST_DRIFT)
 

@@ -213,7 +213,7 @@ class _Form:
 _FORMS: dict[FrameKind, _Form] = {
     FrameKind.PING: _Form(Ping, "I"),
     FrameKind.TEXT: _Form(TextCommand, "", "t"),
-    FrameKind.AUDIO: _Form(Audio, "BxQ", "b"),
+    FrameKind.AUDIO: _Form(Audio, "BxQ", "b"),  # x: flags, always 0
     FrameKind.SET: _Form(Set, "Bi"),
     FrameKind.RESET: _Form(Reset, ""),
     FrameKind.HELLO_REQUEST: _Form(HelloRequest, ""),
@@ -280,6 +280,7 @@ def decode(frame: WireFrame) -> Message:
     """
     form, reader = _FORMS[frame.kind], _PayloadReader(frame.payload)
     try:
+        # Not strict: the numbers come first, and the other fields follow in `rest`.
         numbers = zip(_NAMES[form.message], reader.numbers("<" + form.numbers), strict=False)
         values = [_FROM_NUMBER[name](number) if name in _FROM_NUMBER else number for name, number in numbers]
         message = form.message(*values, *map(reader.rest_of, form.rest))
