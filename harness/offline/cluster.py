@@ -84,7 +84,10 @@ class TaskSplitter:
         if piece.attempt >= ATTEMPTS:
             return False
         singles = [TaskPiece((position,), piece.attempt + 1) for position in piece.positions]
-        (self._singles if piece.attempt == 1 else self._alone).extend(singles)
+        if piece.attempt == 1:
+            self._singles.extend(singles)
+        else:
+            self._alone.extend(singles)
         return True
 
     def finished(self, position: int) -> None:
@@ -100,6 +103,7 @@ class TaskSplitter:
         if not self._waiting.total_s:
             self._waiting.give_back(self._waiting.take(0.0, 1))  # looks at the first file, so that lengths are known
         left_s = self._waiting.total_s - self._handed_s
+        # Half of what is left for each slot: pieces shrink towards the end, so that the slots finish together.
         most_s = min(self._task_s, max(LEAST_TASK_S, left_s / (2 * slots)))
         positions = self._waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
         self._files_left -= len(positions)
@@ -110,6 +114,7 @@ class TaskSplitter:
 AHEAD = 2
 """Tasks in flight per slot: workers need not wait for us, and a million files are not a million tasks."""
 GRACE_S = 4.0
+"""How long a stopped run waits for what its running tasks have."""
 
 
 def run_on_cluster(

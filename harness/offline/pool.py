@@ -264,7 +264,7 @@ class WorkerPool:
         happened: list[FilesAnswered | LostWorker] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
-            if worker.standing is WorkerState.GONE:
+            if worker.standing is WorkerState.GONE:  # lost by an earlier event of this round
                 continue
             match pipe:
                 case _Pipe.ANSWERS:
@@ -333,7 +333,9 @@ class WorkerPool:
     def _drain_exited(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
         """The last messages and the loss of a worker that has ended, although its children may hold its pipe open."""
         happened = self._read(worker)
-        return happened if worker not in self.workers else [*happened, self._lose(worker, RejectReason.CRASH)]
+        if worker not in self.workers:  # its pipe had ended, and so `_read` has reported the loss
+            return happened
+        return [*happened, self._lose(worker, RejectReason.CRASH)]
 
     def _take(self, worker: WorkerProcess, kind: WorkerFrame, content: bytes) -> list[FilesAnswered | LostWorker]:
         match kind:

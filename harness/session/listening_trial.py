@@ -112,6 +112,7 @@ class ListeningAttempt:
         """Notes that a device woke to the phrase or to that of the opening, if the event lies within its window."""
         timing, settings = self.timing, self.listening.settings
         offset_s = self.offset_s(target, wake.at, wake.audio_s)
+        # At the latest half-way through the phrase of the trial, whose event is not one of the opening.
         for start_s, end_s in timing.other_phrases[:1]:
             last_s = min(end_s + settings.window_after_s, (timing.query_start_s + timing.query_end_s) / 2)
             if start_s - settings.window_before_s <= offset_s <= last_s:

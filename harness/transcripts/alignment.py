@@ -108,6 +108,8 @@ def align_by_time(
     of, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))
     inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
     words = np.array(hypothesis, dtype=object)
+    # row[j]: the least cost of the reference so far with the first j words heard. Insertions from i to j cost
+    # inserted[j] - inserted[i], so that the least over all i is a running minimum.
     row, steps = inserted, []
     for word, (begin_s, end_s) in zip(reference, of, strict=True):
         same = words == word

@@ -153,8 +153,8 @@ def _in_order(
     """
     count = [0] * (len(times) + 1)  # the best of the windows so far with the first j events: pairs, and their cost
     cost = [0.0] * (len(times) + 1)
-    # What the best matching so far does, for each window and event of its range. 1 is the pair of both. 2 leaves out
-    # the event. 0 leaves out the window.
+    # What the best matching so far does, for each window and event of its range. The pair of both is a 1. Leaving out
+    # the event is a 2, and leaving out the window a 0.
     took: list[bytearray] = []
     filled = 0
     for row, (first, last) in enumerate(ranges):

@@ -438,6 +438,7 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
     ambient = play.kind is TrialKind.AMBIENT
     heard_s = proven_s(play, proven) if ambient else 0.0
+    in_vocabulary_s = max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
     reading = PlayReading(
         hit=hit,
         doubled=fates.doubled,
@@ -446,7 +447,7 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
         exposed=tuple([not ambient or lies_inside for lies_inside in inside]),
         suppressed=len(fates.parts),
         expected=len(fates.expected),
-        exposure_s=heard_s if ambient else max(0.0, duration_s - spot_s) * play.settings.count_in_vocabulary,
+        exposure_s=heard_s if ambient else in_vocabulary_s,
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
     )

@@ -274,6 +274,7 @@ class WakeProgress:
 
 
 LOOKS = 240
+"""Looks that a plot of a session has at most."""
 
 
 _NO_SPEAKERS = Speakers()
@@ -340,6 +341,7 @@ def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
     if trial.listening is None:
         return ""
     match trial.listening.kind:
+        # A probe only proves that ambient sound was heard.
         case TrialKind.AMBIENT | TrialKind.PROBE if stopping.false_accepts is not None:
             figure = "false_accepts"
         case TrialKind.WAKE if stopping.false_rejects is not None:

@@ -24,22 +24,36 @@ from harness.model.bench import ClockKind
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
-KEPT = 64
-BIN_S = 0.25
-CRYSTAL = 200e-6  # two crystals of 100 ppm
-TICKS = 0.1  # a clock that counts ticks may lose this much; assumed until lines show less
+KEPT, BIN_S = 64, 0.25
+"""Bins that are kept, and the device time of each."""
+CRYSTAL = 200e-6
+"""Drift of two crystals of 100 ppm, s per s."""
+TICKS = 0.1
+"""A clock that counts ticks may lose this much, s per s. Assumed until lines show less."""
 UNSURE = 0.01
-BY_A_JUMP = 1.5  # A step of 1 in points that span 1 changes their slope by no more.
+"""A drift that is known less exactly, in s per s, is not used."""
+BY_A_JUMP = 1.5
+"""A step of 1 in points that span 1 changes their slope by no more."""
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
-STEP_BACK_S = 0.05  # two cores may write their lines in the wrong order
-DOUBT = 0.002  # probability that the envelope is farther above the truth than stated
+"""Least bins, and least device time between the first and the last, for a drift to be fitted."""
+STEP_BACK_S = 0.05
+"""Two cores may write their lines in the wrong order."""
+DOUBT = 0.002
+"""Probability that the envelope is farther above the truth than stated."""
 MOST_SPREADS = 3.0
+"""The most that the envelope may lie above the truth, in spreads."""
 MANY, EVEN = 32, 0.4
-CREDIBLE_S = 1.0  # Longest credible delay. Times that differ by more are not the device's clock.
-VAGUE_S = 0.25  # An arrival that is known less exactly says nothing about the clock.
-USUAL = 0.1  # A delay that so many lines exceed is usual.
-UNPROVEN_S = 0.12  # Assumed delay of the first lines, if it was not measured.
-JUMP_BINS = 5  # After this many late quarters of a second in a row, the device's clock has stood still.
+"""With so many bins, a mean delay of that share of the spread shows that there were delays of every length."""
+CREDIBLE_S = 1.0
+"""Longest credible delay. Times that differ by more are not the device's clock."""
+VAGUE_S = 0.25
+"""An arrival that is known less exactly says nothing about the clock."""
+USUAL = 0.1
+"""A delay that this share of the lines exceeds is usual."""
+UNPROVEN_S = 0.12
+"""Assumed delay of the first lines, if it was not measured."""
+JUMP_BINS = 5
+"""After this many late quarters of a second in a row, the device's clock has stood still."""
 
 _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
 _UNITS = {ClockKind.S: 1.0, ClockKind.MS: 1e-3, ClockKind.US: 1e-6, ClockKind.AUDIO_S: 1.0, ClockKind.AUDIO_MS: 1e-3}

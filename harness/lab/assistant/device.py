@@ -1,4 +1,13 @@
-"""The assistant as a device: one loop for ears, dialogue and mouth, driven by sound, results and time."""
+"""The assistant as a device: one loop for ears, dialogue and mouth, driven by sound, results and time.
+
+    IDLE ──wake──► LISTENING ──query──► THINKING ──reply──► SPEAKING ──► IDLE
+      ▲                │                    │                  │
+      └─ nothing said ─┴── nothing to say ──┘                  └─ open reply ──► DIALOGUE_OPEN ──query──► THINKING
+
+Sound, recognised words and the ends of its own sounds are calls in one queue, so that only the loop changes the state.
+A wake event ends what it says and starts a new query, whose number makes a late result of the earlier one void. A
+timer that is due rings from IDLE: SPEAKING and DIALOGUE_OPEN alternate until a word ends it, or all rings are over.
+"""
 
 from __future__ import annotations
 
@@ -196,7 +205,7 @@ class AssistantDevice:
 
     def _understood(self, query: int, text: str) -> None:
         """Takes the recogniser's text for the query with that number."""
-        if query != self._query:
+        if query != self._query:  # it has been called again since
             return
         text = without_call(text, self._settings.wake_phrase)
         if self._ringing is not None:

@@ -125,7 +125,7 @@ def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     commands = outcome.kind is ListKind.REFERENCED
     spots = _in_time(outcome.spots)
     if commands and not spots and outcome.said is not None and as_compared(outcome.said.text, counting):
-        transcript = outcome.said
+        transcript = outcome.said  # all that a recogniser wrote counts as one spot
         spots = (OfflineSpot(transcript.text, transcript.start, transcript.end, transcript.score),)
     facts: list[Fact] = []
     own: OfflineSpot | None = None
@@ -351,12 +351,15 @@ class Tally:
         file = outcome.kind, file_number(outcome.number, self._conditions)
         for fact in verdict.facts:
             counts.lines[fact.key] += 1
-            counts.phrases += fact.label is not None
+            if fact.label is not None:
+                counts.phrases += 1
             if (self._talker_of or self._conditions > 1) and fact.key in TARGETS:
                 talker = self._talker_of(outcome.kind, outcome.number, fact.label) if self._talker_of else ""
                 of = self._phrases[talker or (*file, fact.place)]
-                of[0] += fact.key in MISSED
-                of[1] += fact.key in MISTAKEN
+                if fact.key in MISSED:
+                    of[0] += 1
+                elif fact.key in MISTAKEN:
+                    of[1] += 1
                 of[2] += 1
             if fact.words is not None:
                 counts.words += fact.words
@@ -374,13 +377,15 @@ class Tally:
             elif outcome.rejected is not None:
                 counts.first_rejected = counts.first_rejected or (listed, outcome.detail or outcome.rejected.value)
             return verdict
-        counts.assumed += bool(outcome.detail)
+        if outcome.detail:
+            counts.assumed += 1
         if outcome.sha256:
             self.contents.append(int(outcome.sha256[:16], 16))
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
-        if outcome.tail_ms is not None and outcome.tail_ms < NEEDED_TAIL_MS:
-            counts.without_tail += any(fact.key in MISSED for fact in verdict.facts)
+        has_tail = outcome.tail_ms is None or outcome.tail_ms >= NEEDED_TAIL_MS
+        if not has_tail and any(fact.key in MISSED for fact in verdict.facts):
+            counts.without_tail += 1
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)
         if spot:
             counts.accepted[outcome.engine_rate_hz] += spot
