@@ -1,4 +1,10 @@
-"""Messages between a run and its worker processes: kind, length, then that many bytes."""
+"""Messages between a run and its worker processes: kind (one letter), length (u32, little endian), then the bytes.
+
+    run ─► worker   EVALUATION; then FILES in batches, and END_OF_SEQUENCE where a sequence ends
+    worker ─► run   READY or REFUSED; then OUTCOMES, one per file in order, with USED and TOLD in between
+
+The run closes the pipe when there are no more files. The worker then exits.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +24,7 @@ from harness.offline.journal_lines import WorkerUse, has_check, label_rows, labe
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
 LARGEST = 1 << 28
+"""Bytes of a message. A longer one shows that the stream is out of step."""
 BEGUN = struct.Struct("<Q")
 """In memory shared by worker and run: how many files the worker has begun."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")

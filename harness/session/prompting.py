@@ -1,4 +1,13 @@
-"""A person at the bench who says what a loudspeaker would play: the prompt, the speech, and what is kept of it."""
+"""A person at the bench who says what a loudspeaker would play: the prompt, the speech, and what is kept of it.
+
+    prompt is shown ──► speech begins ──► speech is over ──► kept as the stimulus
+       │ nothing is said     │ it cannot be kept
+       ▼                     ▼
+    asked again           attempt interrupted
+
+Speech that cannot be kept still interrupts the attempt, since the device has heard it. Someone who says nothing is
+asked again a few times. Then the trial is withdrawn.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Where speech begins and ends. A detector decides; energy gives the times. No I/O, no clock."""
+"""Where speech begins and ends. A detector decides; energy gives the times. No I/O, no clock.
+
+    energy      . . # # # # . # # # # . . . . . .     #: above the floor by rise_db, and near enough to the peak
+    stretch         └───────────────────────┘         ends after bridge_ms without #
+    detector    . . . s s s . s s s . . . . . . .     enough s that are not tones make it speech
+    reported        ↑ Began           ↑ EndReached
+
+A stretch stays undecided for hold_ms, or until it ends. Then it is speech, a tone (ToneHeard) or nothing. Its beginning
+is found by going back from the first s through the rise of the energy. So it is reported late, but exact.
+"""
 
 from __future__ import annotations
 
@@ -114,13 +123,13 @@ class Endpoints:
             self._last_loud = frame.index
             self._peak_dbfs = max(self._peak_dbfs, frame.level_dbfs)
         quiet = frame.index - self._last_loud >= self._bridge
-        mute = frame.index - self._last_speech >= 3 * self._bridge
+        mute = frame.index - self._last_speech >= 3 * self._bridge  # it may be loud, but it is not speech any more
         if self._began is None:
             yield from self._undecided(frame, quiet, mute)
         elif quiet or mute:
             yield self._finish()
             self.reset()
-        elif len(self._stretch) > 400:
+        elif len(self._stretch) > 400:  # only its end is still needed, to find the end of the speech
             del self._stretch[:200]
 
     def _is_loud(self, frame: SoundFrame) -> bool:

@@ -1,4 +1,10 @@
-"""Turns blocks of a recording into observations: own stimuli, speech, earcons. No I/O, no clock."""
+"""Turns blocks of a recording into observations: own stimuli, speech, earcons. No I/O, no clock.
+
+    48 kHz ─► Decimator, 16 kHz ─► OwnVoiceGate ─► ChimeFilter ─► Frames, 10 ms ─► Endpoints ─► observations
+
+While a stimulus plays, the gate holds sound back, finds the stimulus (`locate`), and subtracts its echo. It masks what
+may still be the harness's own sound, so that it does not count as speech of the device.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +33,15 @@ EARLIEST_S, LATEST_S = -0.1, 0.3
 """When the sound may arrive, relative to the playback timestamp of its departure."""
 LEAST_CORRELATION = 0.3
 PATH_S = 0.04
-_BEFORE_S = 0.004
+_BEFORE_S = 0.004  # Of the path, before the direct sound.
 _RIDGE = 1e-5
-_FRAME = 160
+_FRAME = 160  # 10 ms.
 _DECAY_DB = 1.2
 """Decay of a room's sound in 10 ms, at a reverberation time of half a second."""
-_SPAN = 3200
+_SPAN = 3200  # 0.2 s.
 _ASTRAY = int(0.35 * ANALYSIS_HZ)
 _RESEMBLANCE = 0.4
-_WORD, _BRIDGE = 10, 6
+_WORD, _BRIDGE = 10, 6  # Frames.
 _LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0
 _OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
 _WELL_OUT_DB = -40.0
@@ -184,11 +190,11 @@ _TAIL = int(0.25 * ANALYSIS_HZ)
 _WATCHED = int(0.35 * ANALYSIS_HZ)
 """For this long after its end, a stimulus is still removed if it was found, or masked if not."""
 _FADES = ANALYSIS_HZ // 20
-_REST = ANALYSIS_HZ // 2
-_APART = ANALYSIS_HZ // 500
+_REST = ANALYSIS_HZ // 2  # A shorter piece of a stimulus is not searched for.
+_APART = ANALYSIS_HZ // 500  # A smaller shift of a stimulus is not followed.
 _PIECE = 3 * ANALYSIS_HZ
 _HISTORY = 5 * ANALYSIS_HZ
-_SURE = 0.5
+_SURE = 0.5  # This correlation ends the search before its time is over.
 _SOON = int(0.08 * ANALYSIS_HZ)
 
 
@@ -317,7 +323,7 @@ class OwnVoiceGate:
         if self._end < soonest:
             return False
         is_last = self._end >= latest
-        if not is_last and (self._end - soonest) % (_SOON // 2) >= _FRAME:
+        if not is_last and (self._end - soonest) % (_SOON // 2) >= _FRAME:  # a search is slow: one each 40 ms
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
         match = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)

@@ -1,4 +1,10 @@
-"""Two systems against each other, and whether events come in clusters."""
+"""Compares two systems, by exact tests where they can be counted, and tests whether events come in clusters.
+
+Where units are alike in both systems (the same stimuli, speakers or files), chance could have swapped the two systems
+within each unit. The p of a difference is the share of all such swaps that make it at least as large. Many units have
+too many swaps: then they are drawn, or the normal distribution is used. Rates on different audio are compared as
+Poisson counts.
+"""
 
 from __future__ import annotations
 

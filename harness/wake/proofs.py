@@ -1,4 +1,11 @@
-"""When a device was known to listen: its proofs, and the time that two of them prove."""
+"""When a device was known to listen: its proofs, and the time that two of them prove.
+
+    proofs   x  x   x           x   x  x     a report, a heartbeat, a phrase that woke it
+    cuts                  |                  the link was lost, a probe was missed
+    spans    └──────┘           └──────┘     from proof to proof, if they lie within `within_s` and no cut is between
+
+Ambient sound counts as exposure only within the spans.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +18,7 @@ from harness.model.time import Stamp
 from harness.wake.wake_plays import Play, Span
 
 SPANS_KEPT = 1000
+"""Latest spans, proofs and cuts that are kept."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,10 @@
-"""One attempt of a wake, command or ambient trial as one device heard it, with all its sources, and its result."""
+"""One attempt of a wake, command or ambient trial as one device heard it, with all its sources, and its result.
+
+    reports of the sources ─ReportMerger─► events of a Play ─assign─► PlayEvents ─read─► PlayReading
+
+`assign` takes neighbouring plays together, because a window may reach into the next play. All places are seconds on one
+line: that of the host's clock, or of the samples where the device gets its sound over a wire.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The assistant's ears: sound in, wake events and recordings of queries out. Samples are the only clock."""
+"""The assistant's ears: sound in, wake events and recordings of queries out. Samples are the only clock.
+
+    WAITING ─► LISTENING ─┬─ speech, then silence ─► Asked, and WAITING again
+                          └─ nobody speaks ────────► NothingSaid, and WAITING again
+
+The wake phrase, or `listen`, leads to LISTENING. In COVERED the assistant itself speaks. Then it hears only the wake
+phrase, and only with barge-in.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +28,13 @@ RATE_HZ = 16000
 _BEFORE_HIT_S = 1.0
 _BEFORE_SPEECH_S = 0.3
 _AFTER_SPEECH_S = 0.2
+"""Sound that is kept around speech."""
 _LEAST_SPEECH_S = 0.2
 _PATIENCE_S = 4.0
+"""How long it waits for the query after the wake phrase."""
 _SECOND_HIT_S = 1.5
 _GUARD_S = 0.2
+"""How long after its own voice it hears nothing."""
 _OVER_FLOOR_DB = 6.0
 _QUIETEST_DBFS = -72.0
 
@@ -143,7 +153,8 @@ class Ears:
         self._kept.append(frame)
         self._listened += 1
         self._silent = 0 if voiced else self._silent + 1
-        self._voiced += voiced
+        if voiced:
+            self._voiced += 1
         spoke = self._seconds(self._voiced) >= _LEAST_SPEECH_S
         if not self._called and not self._voiced:
             del self._kept[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
