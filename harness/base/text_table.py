@@ -164,6 +164,6 @@ def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]
 
 
 def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
-    # Text and numbers alternate.
+    # The split gives text and numbers in turn. Each is a pair, so that a number is never compared with a text.
     pieces = enumerate(_DIGITS.split(label.casefold()))
     return [(int(piece), "") if at % 2 else (0, piece) for at, piece in pieces], label

@@ -243,7 +243,7 @@ class Takes:
     ) -> None:
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
-        # Stores the sound of a wake or command stimulus once. Ambient sound can be rendered again from its recipe.
+        # Not ambient sound: it is long, and can be rendered again from its recipe.
         played = listening.kind is not TrialKind.AMBIENT and not trial.talker
         if played and stimulus.sha256 not in run.standing.stored:
             heard = stimulus.as_heard or stimulus.waveform

@@ -267,7 +267,6 @@ class Engine:
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
             standing = Resumption.of(history)
-            # A person speaks in a trial that is left, and nobody is there.
             left = {trial_id for trial_id, _ in standing.pending()}
             if bench.operator is OperatorPresence.ABSENT and any(
                 trial.talker and trial.id in left for trial in started.trials

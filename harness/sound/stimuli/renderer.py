@@ -70,7 +70,7 @@ def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int
     level = active_speech_level(waveform)
     if level is None:
         return None
-    # Mean square over a window centred on each sample, shape (n,).
+    # The mean square around each sample as a difference of running sums: a loop over windows would be slow.
     half = max(1, round(WINDOW_S * waveform.rate_hz / 2))
     x = waveform.samples.astype(np.float64)
     total = np.concatenate(([0.0], np.cumsum(x * x)))
