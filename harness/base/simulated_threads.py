@@ -278,7 +278,7 @@ class _Condition(threading.Condition):
         depth, self._held._depth, self._held._owner = self._held._depth, 0, None
         me = self._world._running
         if not self._world.wait(lambda: woken[0] and self._held._owner is None, timeout):
-            self._world.wait(lambda: self._held._owner is None)
+            self._world.wait(lambda: self._held._owner is None)  # also after a timeout it returns with the lock
         self._held._owner, self._held._depth = me, depth
         self._sleepers = [sleeper for sleeper in self._sleepers if sleeper is not woken]
         return woken[0]

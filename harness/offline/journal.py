@@ -39,6 +39,7 @@ from harness.offline.journal_lines import (
 )
 
 _NUMBER_BITS = 40
+"""Bits of a file's number in a key. The bits above them are the place of its list."""
 _LONGEST_LINE = 1 << 24
 _PIECE = 1 << 20
 
@@ -198,7 +199,9 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
 
 
 SYNC_S = 1.0
+"""How long a line may wait for the disk."""
 SO_FAR_S = 10.0
+"""Interval of marks within a sitting. The duration of a killed sitting is known up to the last one."""
 
 
 class Journal:

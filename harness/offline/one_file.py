@@ -70,6 +70,7 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
         return above
     fresh = np.empty(len(above), dtype=bool)
     fresh[0] = True
+    # More than one step, so that scores in a row above the threshold are one spot.
     np.greater_equal(np.diff(above), max(refractory_steps, 1 + 1e-9), out=fresh[1:])
     return above[fresh]
 

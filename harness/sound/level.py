@@ -262,7 +262,7 @@ def _active_samples(envelope: npt.NDArray[np.float64], threshold: float, hangove
     """How many samples lie at or above the threshold, or no more than the hangover after one that does."""
     edges = np.flatnonzero(np.diff(envelope >= threshold, prepend=False, append=False))
     if not len(edges):
-        return 1
+        return 1  # the level divides by it
     starts, ends = edges[::2], edges[1::2]
     pauses = np.append(starts[1:], len(envelope)) - ends
     # The sample that starts the hangover is one of it.

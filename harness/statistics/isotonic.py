@@ -22,6 +22,7 @@ The 2.28 of points that lie everywhere would be too little for a handful of poin
 docs/how-to/measure-memory.md.
 """
 _SAME = 1e-9
+"""Ratios that differ by less are equal."""
 
 
 Span = tuple[float, float | None]
@@ -67,6 +68,7 @@ def _crossing_at(gap: int, counts: Floats, totals: Floats, level: float) -> floa
     """The greatest log likelihood when the share crosses the level between the points `gap` − 1 and `gap`."""
     import numpy as np
 
+    # The most likely falling shares that also stay on their side of the level are the free ones, cut off at it.
     before = np.maximum(falling_shares(counts[:gap], totals[:gap]), level)
     after = np.minimum(falling_shares(counts[gap:], totals[gap:]), level)
     return _log_likelihood(np.concatenate((before, after)), counts, totals)

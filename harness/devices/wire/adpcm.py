@@ -28,6 +28,7 @@ _STEPS = np.array([
 _MOVES = np.array([-1, -1, -1, -1, 2, 4, 6, 8], dtype=np.int32)
 _BIAS = 132
 _CLIP = 32635
+"""µ-law's bias (33 of G.711's 14 bits, in 16 bits), and the largest magnitude that fits 15 bits with it."""
 
 
 class Encoding(IntEnum):
@@ -53,7 +54,7 @@ class EncodedSound:
                 samples = np.append(samples, np.int16(0))
             self._frames = encode_adpcm(samples)
         elif encoding is Encoding.ULAW:
-            self.smallest, self.largest = 128, 960
+            self.smallest, self.largest = 128, 960  # 960 bytes fit a frame; PCM16 has two per sample
             self._bytes = encode_ulaw(samples)
         else:
             self.smallest, self.largest = 64, 480
@@ -101,7 +102,7 @@ def encode_adpcm(samples: Pcm, chunk: int = ADPCM_CHUNK) -> tuple[bytes, ...]:
         raise ValueError("ADPCM needs an even number of samples")
     if not len(samples):
         return ()
-    count = -(-len(samples) // chunk)
+    count = -(-len(samples) // chunk)  # rounded up
     padded = np.zeros(count * chunk, dtype=np.int32)
     padded[: len(samples)] = samples
     columns = np.ascontiguousarray(padded.reshape(count, chunk).T)

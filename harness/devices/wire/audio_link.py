@@ -3,6 +3,9 @@
 Go-back-N (docs/reference/framing.md, Audio): the board accepts samples only in order, and reports which one it expects.
 The link resends everything from there. No I/O and no clock: it takes acknowledgements and times, and returns chunks.
 
+    ── heard ── next ── sent ── end ──►      acknowledged, to be sent next, sent at least once, given
+       └────────── window ────────┘
+
 Positions are samples on the *audio line*, which holds all sound since the driver opened. The board counts from its
 boot. After each boot, a frame that no board expects reveals where its count lies on the line.
 """
@@ -22,8 +25,11 @@ RESEND_S = 0.5
 SOONEST_S = 0.008
 _AHEAD_S = 0.1
 _FEWEST = 480.0
+"""Samples that may always be under way, however many frames were lost."""
 _MOST_SHRUNK = 3
+"""How often chunks are halved at most."""
 _GOOD_CHUNKS = 64
+"""Chunks are doubled again after so many acknowledgements of new samples."""
 
 
 class AudioAnswer(Enum):
@@ -274,12 +280,14 @@ class AudioLink:
     def _patience_s(self) -> float:
         if self._trip_s is None:
             return self._resend_s
+        # RFC 6298, sections 2 and 5.5: four spreads above the mean, doubled with each timeout in a row.
         patience_s = max(self._soonest_s, self._trip_s + 4 * self._spread_s) * 2.0 ** min(self._timeouts, 8)
         return min(patience_s, self._resend_s)
 
     def _go_back(self, now_s: float) -> None:
         self.went_back += 1
         self._next, self._timing = self.heard, None
+        # Less under way, and in smaller chunks: a line that loses frames then loses less with each.
         self._allowed = max(_FEWEST, self._allowed / 2)
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
         self._last_s = now_s
