@@ -262,7 +262,7 @@ class Frames:
         level = 10 * float(np.log10(max(power, _QUIETEST)))
         floor = self.floor.dbfs if masked else self.floor.feed(level)
         heard = samples
-        if masked and level > floor:
+        if masked and level > floor:  # own sound is turned down to the noise, as if it were not there
             heard = samples * np.float32(10 ** ((floor - level) / 20))
         self._window = np.concatenate((self._window[FRAME_SAMPLES:], samples))
         worth_it = level > floor + 4 and not masked

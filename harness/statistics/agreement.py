@@ -107,6 +107,7 @@ def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: flo
     below = (float((known < value - 1e-12).sum()) + 0.5 * float((np.abs(known - value) <= 1e-12).sum())) / len(known)
     from scipy import special  # here, since it loads slowly
 
+    # Half a resample at least on each side: with all of them on one side, the deviate would be infinite.
     bias = float(special.ndtri(min(max(below, 0.5 / len(known)), 1 - 0.5 / len(known))))
     tail = float(special.ndtri((1 - confidence) / 2))
     ends = [bias + z for z in (tail, -tail)]

@@ -105,8 +105,13 @@ class UnmatchedEvents:
         if seq in self._pending:
             counts.pending += sign
             return
-        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
-        counts.outside += sign * (not event.exposed and not event.in_vocabulary)
-        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
-        counts.before += sign * self.counted(event, reviewed=False)
-        counts.after += sign * self.counted(event, reviewed=True)
+        if event.in_vocabulary and event.exposed:
+            counts.in_vocabulary += sign
+        elif event.in_vocabulary:
+            counts.uncounted += sign
+        elif not event.exposed:
+            counts.outside += sign
+        if self.counted(event, reviewed=False):
+            counts.before += sign
+        if self.counted(event, reviewed=True):
+            counts.after += sign

@@ -1,4 +1,11 @@
-"""One device's wake statistics: its plays, their sums, and the current state."""
+"""One device's wake statistics: its plays, their sums, and the current state.
+
+    report ─heard─► event ─_place─► its play, or a stray ─_settle─► PlayEvents ─_read─► result ─► Sums
+
+A later row may change an earlier result: a late report, a proof of listening, a stall, or another take of the trial.
+The old result is then taken out of the sums, and the new one added. Only the last RECENT plays can still change, so
+the cost of a row does not grow with the session.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +56,7 @@ from harness.wake.wake_progress import (
 )
 
 MARKS = 200
+"""Marks that the timeline shows."""
 RECENT = 16
 """Number of plays that a late event or proof may still change."""
 
@@ -126,7 +134,8 @@ class DeviceFigures:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
         shown = self._events.of(event.seq) is not None
         self._events.drop(event.seq)
-        self._counted -= not event.apart or self._homes.get(event.seq) is not None
+        if not event.apart or self._homes.get(event.seq) is not None:
+            self._counted -= 1
         self._strays = deque((other for other in self._strays if other.seq != event.seq), RECENT)
         play = self._homes.pop(event.seq, None)
         if play is not None:
@@ -140,7 +149,8 @@ class DeviceFigures:
         play = next(filter(None, map(self._reached, (event, *event.reports))), None)
         if self._merging.several:
             self._homes[event.seq] = play
-        self._counted += not event.apart or play is not None
+        if not event.apart or play is not None:
+            self._counted += 1
         if play is None:
             self._strays.append(event)
             if event.apart:
@@ -209,7 +219,8 @@ class DeviceFigures:
         self._strays.clear()
         for event, inside in zip(strays, play.reaches(strays), strict=True):
             if inside:
-                self._counted -= not event.apart
+                if not event.apart:  # `_place` counts it again
+                    self._counted -= 1
                 self._events.drop(event.seq)
                 self._place(event, False)
             else:
@@ -407,6 +418,7 @@ class DeviceFigures:
         if play not in line:  # too long ago for its neighbours to be known
             line = [play]
         first, from_s = line.index(play), play.span[0] - play.settings.refractory_s
+        # Back to the first play that an event of this one may belong to.
         while first and line[first - 1].span[1] >= from_s:
             first -= 1
             if window := line[first].window:

@@ -171,7 +171,7 @@ class _Fields:
 
 
 _REMEMBERED = 4096
-_FIRST_SAMPLE = struct.Struct("<xxQ")
+_FIRST_SAMPLE = struct.Struct("<xxQ")  # after encoding and flags
 GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
 """The topics that change the board, and what they carry."""
 

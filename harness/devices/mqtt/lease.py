@@ -2,6 +2,13 @@
 
 A claim replaces the retained lease of another harness. A running owner answers a claim with its own lease, and the
 claimant gives up. The broker orders all claims, so the first of two simultaneous claims wins.
+
+    CLAIMED    own claim comes back ──►  HELD, or DISPUTED if there was another lease
+               an owner answers ──────►  TAKEN
+               nothing comes ─────────►  UNSEEN, or TAKEN if there was another lease
+
+DISPUTED becomes HELD if no answer comes within DEFENCE_S. TAKEN becomes CLAIMED again if nothing is heard of the other
+lease for EXPIRES_S, or if it is released.
 """
 
 from __future__ import annotations
@@ -24,6 +31,7 @@ from harness.model.frozen import frozen
 
 TOPIC = "lease"
 REFRESH_S = 3.0
+"""How often an owner renews its lease: some renewals may be lost before it expires."""
 EXPIRES_S = 10.0
 DEFENCE_S = 2.0
 """Time that an owner has to answer a claim."""

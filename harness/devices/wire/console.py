@@ -54,7 +54,9 @@ _PIECE = 4096
 _KEPT = 2000
 """Characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
+"""On a serial line: a start bit, eight data bits and a stop bit."""
 _BURST_S = 2.0
+"""The log lines of this time may come at once."""
 _BUFFERS_S = 0.004
 """What a board's own buffer and the polls of a bus may add."""
 _UNREAD_EVERY_S = 0.2
@@ -138,7 +140,7 @@ class Console:
         for reading in self.read(data, at):
             observations += self._logged(reading)
         observations += self._lost(at)
-        if self._untold and self._refill(at.at_s) >= self._burst / 2:
+        if self._untold and self._refill(at.at_s) >= self._burst / 2:  # else more may be left out soon
             observations.append(self._left_out(at))
         return tuple(observations)
 

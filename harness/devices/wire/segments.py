@@ -41,6 +41,7 @@ class FrameFinder:
         """The segments that are complete. at_s: arrival, to time out incomplete frames."""
         segments: list[StreamSegment] = []
         if self._held and at_s - self._held_since_s > WAIT_S:
+            # Only the first byte is given up, since another frame may begin within the rest.
             self.broken += 1
             self._text(segments, bytes(self._held[:1]))
             del self._held[:1]
