@@ -118,7 +118,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     if "\udc80" <= sign <= "\udcff":
         problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
         remedy = "Save the file as UTF-8, or name its encoding: --encoding latin-1"
-        if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:
+        if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:  # its byte order mark
             remedy = "The file looks like UTF-16: --encoding utf-16"
     elif sign == "\0":
         problem = "this is a NUL character"
@@ -415,6 +415,7 @@ class CsvRows:
         csv.field_size_limit(_LONGEST_CELL)
         separator, number = self._separator, self._begun
         quoted: list[str] = []
+        # The reader gets the line with the quote, and takes further ones itself while the quote is open.
         lines = iter(lambda: quoted.pop() if quoted else next(self._lines), None)
         reader = csv.reader(lines, delimiter=separator, strict=True)  # of rows with quotes alone, since it is slower
         for text in self._lines:

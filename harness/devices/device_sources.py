@@ -71,7 +71,7 @@ class DeviceOutputQueue:
             while self._held and at_most_bytes > 0:
                 piece = self._held.popleft()
                 self._bytes -= len(piece.data)
-                at_most_bytes -= max(1, len(piece.data))
+                at_most_bytes -= max(1, len(piece.data))  # also empty pieces count, so that it comes to an end
                 taken.append(piece)
             self._changed.notify_all()
         return taken

@@ -72,7 +72,8 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
                 continue
             size = sum(_bytes(session.clips / name) for name in clips)
             why = _kept_because(session, rule, waiting)
-            total -= 0 if why else size
+            if not why:
+                total -= size
             yield Purgeable(session.path, wall_s, clips, size, why)
 
 

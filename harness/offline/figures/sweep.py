@@ -1,4 +1,10 @@
-"""Counts of an offline evaluation at every threshold at once, from scores, by the same rules as the log."""
+"""Counts of an offline evaluation at every threshold at once, from scores, by the same rules as the log.
+
+A score begins a spot at all thresholds below it that no score of the preceding refractory time exceeds (`spans`). So
+each count is a step function of the threshold: the sum of such intervals, kept as the places of its steps and their
+heights (`Steps`). What depends on which spots are there together, as matching them with labels does, is worked out
+between two neighbouring steps (`matched_spans`).
+"""
 
 from __future__ import annotations
 
@@ -34,6 +40,7 @@ Samples = npt.NDArray[np.int64]
 MOST_VALUES = 2_000_000
 """Up to this many distinct values are all kept. With more, thresholds are those of a grid."""
 _PENDING = 1_000_000
+"""Values that are collected before they are sorted into the steps."""
 
 
 Spans = tuple[Scores, Scores, Samples]
@@ -71,7 +78,7 @@ class Grid:
     """Thresholds at which steps are kept when there are too many: `exact`, and others evenly in log odds between."""
 
     def __init__(self, exact: Scores, size: int = 40_000) -> None:
-        odds = np.linspace(-14, 14, size)
+        odds = np.linspace(-14, 14, size)  # from 0.8 in a million to as near to 1
         self.values: Scores = np.unique(np.concatenate([exact, (1 / (1 + np.exp(-odds))).astype(np.float32)]))
 
     def up(self, values: Scores) -> Scores:

@@ -146,7 +146,7 @@ def _at_most(at: int, shown: Floats, totals: Floats) -> float:
     while first and not shown[first - 1]:
         first -= 1
     total = int(totals[first : at + 1].sum())
-    bound = clopper_pearson(min(count, total), total, 2 * CONFIDENCE - 1)
+    bound = clopper_pearson(min(count, total), total, 2 * CONFIDENCE - 1)  # one-sided: all of the error is above
     assert bound is not None  # a wait has a pair
     return bound[1]
 

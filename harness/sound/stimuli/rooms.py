@@ -16,6 +16,7 @@ from harness.sound.recordings import at_rate
 from harness.sound.recordings import read as read_recording
 
 FIT_WITHIN = 0.05
+"""The reverberation time of the fitted room differs by at most this share."""
 MOST_FITS = 12
 FIT_HZ = 16000
 _EARS = np.array(((0.71, 0.24, 0.55), (0.63, 0.81, 0.2), (0.4, 0.3, 0.66)))
@@ -110,6 +111,7 @@ def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, in
         if abs(found_s / rt60_s - 1) <= FIT_WITHIN:
             return float(absorption), int(order)
         low, high = (absorption, high) if found_s > rt60_s else (low, absorption)
+        # In proportion, as in Sabine's formula, or by halves where that leaves the bounds known so far.
         guess = absorption * found_s / rt60_s
         absorption = guess if low < guess < high else (low + high) / 2
     raise InputError(
