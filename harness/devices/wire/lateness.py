@@ -6,6 +6,7 @@ from collections import deque
 
 _LEAST_S = 0.002
 _DECAY = 0.98
+"""Of the lateness, at each wake-up that is in time."""
 _LOOKS_KEPT = 240
 """Of a minute, with four looks a second."""
 

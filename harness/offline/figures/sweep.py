@@ -1,9 +1,9 @@
 """Counts of an offline evaluation at every threshold at once, from scores, by the same rules as the log.
 
 A score begins a spot at all thresholds below it that no score of the preceding refractory time exceeds (`spans`). So
-each count is a step function of the threshold: the sum of such intervals, kept as the places of its steps and their
-heights (`Steps`). What depends on which spots are there together, as matching them with labels does, is worked out
-between two neighbouring steps (`matched_spans`).
+each count is a step function of the threshold, the sum of such intervals. `Steps` keeps the places and the heights of
+its steps. Matching with labels depends on which spots are there together, so `matched_spans` matches them anew between
+two neighbouring steps.
 """
 
 from __future__ import annotations

@@ -264,6 +264,7 @@ class Engine:
                 checks=checks,
                 short_of_room=partial(disk_space_problem, self._folder.path, bench.min_free_gb),
                 alive=alive,
+                # At another speed, simulated devices stand still with the engine.
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
             standing = Resumption.of(history)

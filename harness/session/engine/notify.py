@@ -263,7 +263,10 @@ class Notifier:
             case FaultMet(source=source, what=problem):
                 yield from self._fault(source, problem, entry)
             case PowerSwitched(device=device, on=on):
-                (self._unpowered.discard if on else self._unpowered.add)(device)
+                if on:
+                    self._unpowered.discard(device)
+                else:
+                    self._unpowered.add(device)
             case Observed(observation=LinkLost(source=source)) if source.partition(".")[0] in self._unpowered:
                 pass  # expected: the run has cut its power
             case Observed(observation=LinkLost(source=source, what=problem)):
@@ -347,7 +350,9 @@ class _NotifyChannel:
         with contextlib.suppress(queue.Full):
             self._waiting.put(None, timeout=max(0.0, until_s - threads.monotonic()))
         self._thread.join(max(0.0, until_s - threads.monotonic()))
-        lost = self._dropped + max(self._waiting.qsize(), self._thread.is_alive())
+        # A thread that is still alive may be busy with the last message, which does not wait any more.
+        undelivered = max(self._waiting.qsize(), 1 if self._thread.is_alive() else 0)
+        lost = self._dropped + undelivered
         if lost:
             self._note(f"{name_of(self._notify)} did not get {counted(lost, 'message')} before the end of the run")
 
