@@ -135,12 +135,14 @@ def _schema(content: Content[Any]) -> tuple[str, ...]:
 
 
 def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
-    """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
+    """A connection for one thread at a time, in autocommit mode: WAL, synchronous=FULL.
 
+    Creates the schema in an empty file.
     wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
     foreign or of another version, or held for longer; LogFull.
     """
     try:
+        # Not only the thread that opens it: its owners have locks, so that one thread at a time uses it.
         connection = sqlite3.connect(path, isolation_level=None, timeout=wait_s, check_same_thread=False)
     except sqlite3.Error as error:
         explain(error, path)

@@ -173,7 +173,7 @@ class BenchState:
             case Status(source=source, state=state, detail=detail):
                 if state is DeviceState.GONE:
                     self.gone.add(source)
-                    if source not in self.lost:
+                    if source not in self.lost:  # else its driver has already said what is wrong with the link
                         self.why[source] = f"it says that it is gone{': ' if detail else ''}{detail}"
                 else:
                     self.gone.discard(source)

@@ -139,7 +139,7 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
     if measured != (equipment.id, equipment.sound_device):
         return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
     now = settings_of(equipment)
-    if calibration.settings not in (None, now):
+    if calibration.settings not in (None, now):  # None: its file does not state them
         return (
             f"its calibration was measured with {calibration.settings or 'no gain'}, but the bench has {now or 'none'}"
         )

@@ -228,7 +228,7 @@ class DeliveredEvents:
     def count(self, seq: int) -> tuple[bool, int]:
         """Whether that number is a repetition, and how many numbers before it are missing."""
         if self._highest < 0:
-            self._highest = self._settled = max(seq - 1, self._settled)
+            self._highest = self._settled = max(seq - 1, self._settled)  # `settle` may have come before any event
         if seq in self._seen or seq <= self._highest - _REMEMBERED:
             self.repeated += 1
             return True, 0

@@ -384,4 +384,4 @@ class MqttBoard:
             self._outlet.lose(BOARD, silent)
             self.session.lost(now_s)
         out = [published(message, number, self._owner) for message, number in self.session.due(now_s)]
-        return out, max(0.001, self.session.wait_s(now_s))
+        return out, max(0.001, self.session.wait_s(now_s))  # with nothing to send, a wait of 0 would only spin

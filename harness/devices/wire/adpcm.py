@@ -106,7 +106,7 @@ def encode_adpcm(samples: Pcm, chunk: int = ADPCM_CHUNK) -> tuple[bytes, ...]:
     padded = np.zeros(count * chunk, dtype=np.int32)
     padded[: len(samples)] = samples
     columns = np.ascontiguousarray(padded.reshape(count, chunk).T)
-    starts = np.full(count, 16, dtype=np.int32)
+    starts = np.full(count, 16, dtype=np.int32)  # each frame states its index, so that any will do for the first one
     _, left = _nibbles(columns, starts)
     starts[1:] = left[:-1]
     nibbles, _ = _nibbles(columns, starts)

@@ -380,7 +380,7 @@ class Tally:
         if outcome.detail:
             counts.assumed += 1
         if outcome.sha256:
-            self.contents.append(int(outcome.sha256[:16], 16))
+            self.contents.append(int(outcome.sha256[:16], 16))  # 64 bits, as many as the array holds
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
         has_tail = outcome.tail_ms is None or outcome.tail_ms >= NEEDED_TAIL_MS
