@@ -54,7 +54,7 @@ class LabelAgreement:
 
 @frozen
 class SetAgreement:
-    """Of two annotators on the utterances that both labelled.
+    """The agreement of two annotators on the utterances that both labelled.
 
     exact: whole sets are equal (Wilson's interval). jaccard: mean of |both| / |either|, 1 of two empty sets. masi,
     nominal: Krippendorff's alpha with the MASI distance, and with whole sets that are equal or not. confusion: (first
@@ -216,7 +216,7 @@ def _kappa(cells: Counts) -> Sums:
 
 @frozen
 class SlotAgreement:
-    """Of two annotators on the slots of utterances that both marked.
+    """The agreement of two annotators on the slots of utterances that both marked.
 
     exact: F1 of slots with the same words and concept. overlapping: of slots of the same concept that share a word.
     concepts: for each, slots of both, of the first alone, of the second alone. Swapping the two does not change F1.

@@ -36,7 +36,7 @@ Choice = Accepted | Labelled
 
 
 class UtteranceState(StrEnum):
-    """Of one utterance. The last three are final; see docs/how-to/annotate-utterances.md.
+    """The state of an utterance. The last three are final; see docs/how-to/annotate-utterances.md.
 
     OPEN: nobody has chosen labels, and none are proposed. PROPOSED: nobody has chosen, and labels are proposed.
     STRUCK: nobody has chosen, and somebody struck what is proposed. WAITING: fewer annotators have chosen than are
@@ -136,7 +136,7 @@ class Ledger:
 
     @property
     def batches(self) -> tuple[Proposed, ...]:
-        """In the order in which they came."""
+        """The batches, in the order in which they came."""
         return tuple(self._batches)
 
     @property

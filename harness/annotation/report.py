@@ -80,7 +80,7 @@ class AnnotationReport:
 
     @property
     def struck_share(self) -> Share:
-        """Of those labelled by consensus that anybody has looked at."""
+        """The share that was struck, of those labelled by consensus that anybody has looked at."""
         return Share(self.struck + self.overridden, self.consensus - self.unreviewed)
 
     @property

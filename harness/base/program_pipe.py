@@ -63,7 +63,7 @@ class ProgramPipe:
 
     @property
     def pid(self) -> int:
-        """Of the process that leads the program's group."""
+        """The id of the process that leads the program's group."""
         return self._child.pid
 
     @property

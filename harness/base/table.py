@@ -141,7 +141,7 @@ class CrossTable:
     ends: Sequence[tuple[str, Sequence[Cell]]] = ()
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
-        """In as many tables below each other as the width asks for."""
+        """Text for a terminal, in as many tables below each other as the width asks for."""
         side = max(LEAST_CROSSED, min(WIDEST_CROSSED, width // 5))
         above = max(LEAST_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
         heads = [shown(label, above) for label in self.columns]

@@ -94,7 +94,7 @@ class _HostBell:
 
 
 class HostThreads:
-    """Those of this host."""
+    """The threads, waits and clocks of this host."""
 
     def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=name or None, daemon=True)

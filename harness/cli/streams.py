@@ -300,7 +300,7 @@ class RedrawnLine:
         self._last = ""
 
     def _columns(self) -> int:
-        """Of the terminal of standard error; standard output may be a file, of which `shutil` would say 80."""
+        """The columns of the terminal of standard error. Of standard output, if it is a file, `shutil` would say 80."""
         try:
             wide = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
         except (OSError, ValueError):

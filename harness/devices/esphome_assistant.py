@@ -95,7 +95,7 @@ class EsphomeAssistant:
             self._datagrams.close()
 
     async def _listen_to_datagrams(self) -> None:
-        """For firmware without sound over the API."""
+        """Listens for sound in UDP packets, for firmware without sound over the API."""
         made = lambda: _Datagrams(self._client.connected_address, self._hear)  # noqa: E731
         transport, _ = await self._loop.create_datagram_endpoint(made, local_addr=("0.0.0.0", 0))
         self._datagrams = transport

@@ -511,7 +511,7 @@ class Wyoming:
 
 
 def _of_lines(profile: DeviceProfile | None) -> DeviceProfile | None:
-    """For lines of JSON: the driver has found the events already."""
+    """The profile for lines of JSON, since the driver has found the events already; None without a profile."""
     return profile and replace(profile, console=replace(profile.console, framing=Framing.LINES))
 
 

@@ -66,7 +66,7 @@ class FramedSpots:
 
 
 def sha256_of(*files: Path) -> str:
-    """Over the content of model files. InputError if one cannot be read."""
+    """The SHA-256 over the content of model files. InputError if one cannot be read."""
     digest = hashlib.sha256()
     for path in files:
         try:

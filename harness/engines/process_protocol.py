@@ -202,7 +202,7 @@ def _is_name(written: object) -> bool:
 
 
 def _position(message: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:
-    """In samples, from `name` (samples) or `name`_s (seconds); at most the samples sent, within the tolerance."""
+    """A position in samples, from `name` (samples) or `name`_s (seconds); at most those sent, within the tolerance."""
     seconds = f"{name}_s"
     if name in message and seconds in message:
         raise ProtocolFault(f"sent both {name} and {seconds} for one event")

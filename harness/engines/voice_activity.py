@@ -54,7 +54,7 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
 
 
 def speech_span(samples: Pcm) -> Span | None:
-    """From the first sample of speech to the last; None without speech."""
+    """The span from the first sample of speech to the last; None without speech."""
     spans = speech_spans(samples)
     return (spans[0][0], spans[-1][1]) if spans else None
 

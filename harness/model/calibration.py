@@ -8,7 +8,9 @@ from harness.model.numbers import fixed
 
 @frozen
 class Calibration:
-    """Of a loudspeaker or a microphone: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
+    """The calibration of a loudspeaker or a microphone.
+
+    L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
 
     loudspeaker, sound_device: what was measured (or the microphone's name). measured_on, expires_on: ISO dates; it
     counts until the end of the latter. max_spl: the highest level allowed. settings: those of the loudspeaker

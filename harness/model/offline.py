@@ -92,7 +92,7 @@ class ListedFile:
     size: int = 0
 
     def outcome_rejected(self, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
-        """Of a file that is left out of all results; detail is for people, error makes an ERROR line."""
+        """The outcome of a file that is left out of all results; detail is for people, error makes an ERROR line."""
         return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error, labels=self.labels)
 
 

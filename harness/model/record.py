@@ -40,7 +40,7 @@ def _with_schema_by_kind(union: Any) -> type:
 
 @frozen
 class UnderstandingResult:
-    """Of one attempt of a trial that expects something.
+    """What was understood in one attempt of a trial that expects something.
 
     intents, slots: as the device reported them, those of several events united. () means that it reported none, None
     that it reported nothing. An operator may still know whether it was right.

@@ -44,7 +44,7 @@ class CollectedFiles:
     texts: tuple[str, ...] = ()
 
     def content(self) -> bytes:
-        """As a list: a name in each line."""
+        """The content of a list, with a name in each line."""
         return "".join(f"{name}\n" for name in self.names).encode("utf-8", "surrogateescape")
 
     def sha256(self) -> str | None:

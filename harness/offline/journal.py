@@ -119,12 +119,12 @@ class JournalFile:
 
     @property
     def duration_s(self) -> float:
-        """Of all sittings together. A killed sitting counts until its last mark."""
+        """The duration of all sittings together, s. A killed sitting counts until its last mark."""
         return sum(mark.duration_s for mark in self._lasts())
 
     @property
     def used(self) -> WorkerUse:
-        """By the workers of all sittings that have ended."""
+        """What the workers of all sittings that have ended have used."""
         return WorkerUse.of_all(mark.used for mark in self._lasts())
 
     def _lasts(self) -> Iterator[MarkLine]:
@@ -148,7 +148,7 @@ class JournalFile:
         return len(self.keys)
 
     def outcomes(self) -> Iterator[JournalledOutcome]:
-        """In list order: -i or -c first, then --oov."""
+        """The outcomes in list order: -i or -c first, then --oov."""
         return ordered([self])
 
 

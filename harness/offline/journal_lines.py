@@ -162,7 +162,7 @@ class WorkerUse:
 
     @classmethod
     def of_all(cls, used: Iterable[Self]) -> Self:
-        """Of several workers: the largest peak, all times, and each host once."""
+        """The use of several workers together: the largest peak, the sums of times, and each host once."""
         every = list(used)
         peak_mb = max((use.memory_mb for use in every), default=0.0)
         host = tuple(dict.fromkeys(fact for use in every for fact in use.host))

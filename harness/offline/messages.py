@@ -48,7 +48,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def resource_use(cached_s: float, host: HostFacts) -> WorkerUse:
-    """Of this process and the programs that it started and that still run. Source: proc(5)."""
+    """Memory and time of this process and the programs that it started and that still run. Source: proc(5)."""
     peak_kb, ticks = 0, 0
     for pid in ("self", *_programs()):
         try:

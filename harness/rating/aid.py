@@ -190,7 +190,7 @@ class AidStep:
 
     @property
     def word(self) -> str:
-        """As stored in a judgment's aid_path."""
+        """The word that stands for it in a judgment's aid_path."""
         return f"{self.question.id}={self.answer.id}{FILLED if self.filled else ''}"
 
 

@@ -299,7 +299,7 @@ class RaterQueue:
         self._put_off: set[str] = set()
 
     def item(self, item_id: str) -> Item | None:
-        """By its blind id."""
+        """The item with that blind id."""
         return self._by_id.get(item_id)
 
     def position(self, item: Item) -> int | None:

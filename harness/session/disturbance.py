@@ -17,7 +17,10 @@ BLOCK_S = 0.05
 
 @dataclass(slots=True)
 class Disturbance:
-    """Of one attempt. late_sound, gaps: what its loudspeaker and its microphone reported of late or lost blocks."""
+    """What the host did to one attempt.
+
+    late_sound, gaps: what its loudspeaker and its microphone reported of late or lost blocks.
+    """
 
     stalls: list[HostStalled] = field(default_factory=list)
     late_sound: list[Overrun] = field(default_factory=list)

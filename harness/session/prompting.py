@@ -82,7 +82,7 @@ def prompt_for(trial: Trial, text: str, *, again: bool = False, unheard: bool = 
 
 
 def in_a_line(prompt: TalkerPrompt) -> str:
-    """For plain output and the log: `ann: Stand at mark 2, 1 m. Say: "alexa, what time is it"`."""
+    """The prompt in a line, for plain output and logs: `ann: Stand at mark 2, 1 m. Say: "alexa, what time is it"`."""
     parts = (prompt.again, f"{prompt.stand}." if prompt.stand else "", f'{prompt.say}: "{prompt.text}"')
     return f"{prompt.talker}: {' '.join(part for part in parts if part)}"
 

@@ -247,7 +247,7 @@ class TrialMachine(Take):
     def _take_in_speech(self, span: Span, owner: Attempt) -> None:
         if owner is self._previous and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_answer: of attempt {owner.number}")
-            if self._current is not None:  # what the host did concerns an answer whatever it answers
+            if self._current is not None:  # a stall or a gap concerns the answer, whichever query it answers
                 owner.host.add(self._current.host)
             self._current, self._previous = owner, None
         owner.spans.append(span)

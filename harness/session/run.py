@@ -339,7 +339,7 @@ class Inbox:
         self._first: deque[Arrived] = deque()
 
     def put(self, message: Told) -> None:
-        """From any thread; never blocks."""
+        """Adds an arrival, with the time; may be called from any thread, and never blocks."""
         self._queue.put((message, self._clock.now_s()))
 
     @property

@@ -203,7 +203,7 @@ class Output:
 
     @classmethod
     def written(cls, text: str) -> Output:
-        """From text such as 3/8."""
+        """The output that a text such as 3/8 names."""
         number, _, of = text.partition("/")
         return cls(int(number), int(of))
 

@@ -118,7 +118,7 @@ class PathCheck:
 
     @property
     def spread_ms(self) -> float | None:
-        """Of the path."""
+        """The spread of the delays of the path, ms; None with fewer than two chirps heard."""
         return spread_ms([one.path_ms for one in self.heard])
 
     @property

@@ -184,7 +184,9 @@ class PairAgreement:
 
 @frozen
 class Agreement:
-    """Of one table. items: with any label; shared: with two or more. labels: all of them, shared_labels: on shared.
+    """The agreement in one table.
+
+    items: with any label; shared: with two or more. labels: all of them, shared_labels: on shared.
 
     raw: share of equal pairs of labels, averaged over shared items. Each item counts once, however many raters it has.
     alpha: Krippendorff's, nominal. ac1: Gwet's, over all categories of the scheme.
@@ -315,7 +317,7 @@ def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreeme
 
 
 def _complement(interval: Interval | None) -> Interval | None:
-    """Of a share, from that of its complement."""
+    """The interval of a share, from that of its complement."""
     return None if interval is None else (max(0.0, 1 - interval[1]), min(1.0, 1 - interval[0]))
 
 
@@ -387,7 +389,7 @@ def _leading(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
 
 @frozen
 class DawidSkene:
-    """Of one table, by the model of Dawid and Skene: how sure it is of each category of an item.
+    """The model of Dawid and Skene for one table: how sure it is of each category of an item.
 
     It assumes that raters err independently. Where they share an error it is far too sure, so its probabilities only
     set the order of a review.

@@ -215,13 +215,13 @@ class ComparedColumns:
 
     @classmethod
     def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
-        """Those of groups of trials. clustered: the trials of each vary together."""
+        """The shares of groups of trials. clustered: the trials of each vary together."""
         clusters = np.arange(len(shares)) if clustered else None
         return cls([share.count for share in shares], [share.total for share in shares], clusters)
 
     @property
     def shares(self) -> list[Share]:
-        """Of each cluster."""
+        """The share of each cluster."""
         return [Share(int(count), int(total)) for count, total in zip(*self._by_cluster(), strict=True)]
 
     @property

@@ -262,7 +262,7 @@ def exact_enough(duration: MeasuredDuration) -> bool:
 
 @frozen
 class LatencyFigures:
-    """Of `total` durations; the quantiles are None when there are none.
+    """Quantiles of `total` durations, None when there are none.
 
     - error_s: the median of their errors.
     - excluded: further durations, whose error is too large.

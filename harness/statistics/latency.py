@@ -14,7 +14,7 @@ from harness.statistics.significance import Difference, independent_difference, 
 
 
 def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
-    """Of differences of the same stimuli, by the sign test and its interval; None without any.
+    """The shift between paired durations, from their differences, by the sign test; None without any.
 
     Only a difference beyond the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
     Statistics, 3.4.

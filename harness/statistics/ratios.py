@@ -62,7 +62,9 @@ class RatioColumns(Generic[K]):
         return {metric: of[:, 0] for metric, of in self._metrics([weights] * len(self.tops)).items()}
 
     def differences(self, shares: Collection[K], *, draws: int, seed: int) -> dict[K, MetricDifference]:
-        """Of the first system and the second. shares: metrics for which each unit is right or wrong.
+        """The metrics of the first system minus those of the second.
+
+        shares: metrics for which each unit is right or wrong.
 
         Shares: Newcombe's interval of paired shares, McNemar's exact p. Other metrics: the middle 95 % of the
         difference over bootstrap samples, the same for both. Their p comes from random swaps of the two within units.

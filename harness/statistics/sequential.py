@@ -59,7 +59,7 @@ def wald(test: SequentialTest) -> Boundaries:
 
 @lru_cache(maxsize=64)
 def rate_boundaries(test: SequentialTest) -> Boundaries:
-    """Of a Poisson rate that is looked at often: Wald's, mended so that neither α nor β is exceeded."""
+    """The boundaries of a Poisson rate that is looked at often: Wald's, mended so that α and β both hold."""
     step = -wald(test)[0] / (test.bad - test.good) / STEPS_TO_PASS
     expected = test.good * step
     # Five or more events in so short a step hardly happen, and are left out.
@@ -71,7 +71,7 @@ def rate_boundaries(test: SequentialTest) -> Boundaries:
 
 @lru_cache(maxsize=64)
 def share_boundaries(test: SequentialTest) -> Boundaries:
-    """Of a share that is looked at after every trial: Wald's, mended so that neither α nor β is exceeded."""
+    """The boundaries of a share that is looked at after every trial: Wald's, mended so that α and β both hold."""
     if test.bad >= 1:
         raise ValueError(f"a share that is tested lies below 1, not {test.bad}")
     down = -math.log((1 - test.bad) / (1 - test.good))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LimitVerdict(StrEnum):
-    """In the order of severity. MARGINAL: the limit holds, but its interval reaches beyond it.
+    """The verdict on a limit, in the order of severity. MARGINAL: the limit holds, but its interval reaches beyond it.
 
     OPEN: the run goes on and may still change it. UNDECIDED: not measured, too little measured, or the host disturbed
     the run. NO_LIMITS: of a whole run.
@@ -31,7 +31,7 @@ class LimitVerdict(StrEnum):
 
     @property
     def in_words(self) -> str:
-        """Of a limit, in a sentence."""
+        """The words for a limit's verdict in a sentence."""
         return _IN_WORDS[self]
 
 

@@ -136,7 +136,7 @@ def _quantile(edges: Floats, weights: Floats, at: float) -> float:
 
 
 def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integers) -> Floats:
-    """Of each p, the mean over correlations."""
+    """The log likelihood of each p, as the mean over correlations."""
     means = np.sin(math.pi / 2 * u)[:, np.newaxis] ** 2
     logs = _rising(means * _SPREAD, errors, alike) + _rising((1 - means) * _SPREAD, totals - errors, alike)
     logs -= _rising(_SPREAD, totals, alike)

@@ -34,7 +34,7 @@ class FirstSounds:
 
     @property
     def heard(self) -> LatencyFigures:
-        """Of those with a sound."""
+        """The times of those with a sound."""
         return replace(self.times, excluded=self.times.excluded - self.soundless)
 
     def __str__(self) -> str:

@@ -98,7 +98,7 @@ class WakeFigures:
         )
 
     def tested(self) -> WakeProgress:
-        """Of `snapshot`, what sequential tests need: quick, for it is asked before and after each trial."""
+        """The part of `snapshot` that sequential tests need: quick, for it is asked before and after each trial."""
         return WakeProgress(devices=tuple(device.tested() for device in self._devices.values()))
 
     def plays(self, device: str) -> tuple[Play, ...]:

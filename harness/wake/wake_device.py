@@ -96,7 +96,7 @@ class DeviceFigures:
 
     @property
     def proofs(self) -> ListeningProofs:
-        """Of listening, in the current run."""
+        """The proofs of listening in the current run."""
         return self._proofs_of_runs[-1]
 
     def begin_run(self, *, same_time: bool) -> None:
@@ -363,7 +363,7 @@ class DeviceFigures:
         return self._found
 
     def tested(self) -> DeviceWake:
-        """Of `snapshot`, what sequential tests need, without intervals."""
+        """The part of `snapshot` that sequential tests need, without intervals."""
         counts = self._events.counts(self.device)
         return DeviceWake(
             device=self.device,

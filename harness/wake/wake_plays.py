@@ -121,7 +121,7 @@ class PlayEvents:
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:
-        """Those that are not part of another one."""
+        """The events that are not part of another one."""
         return (*([self.hit] if self.hit else []), *self.unmatched)
 
     @property
@@ -219,7 +219,7 @@ class Play:
 
     @property
     def end_s(self) -> float:
-        """… of its last sample; as planned while it plays."""
+        """Place of the end of its last sample on the same line; as planned while it plays."""
         start_s = self.start_s
         if self.on_audio_line:
             if self.audio_end_s is not None:

@@ -90,7 +90,7 @@ class Invitations:
 
     @property
     def everyone(self) -> tuple[Invitation, ...]:
-        """In the order of inviting, including invalid ones."""
+        """All invitations in the order of inviting, including invalid ones."""
         return self._invited().invitations
 
     @property

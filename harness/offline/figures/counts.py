@@ -190,7 +190,7 @@ def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
 
 
 def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
-    """In the order in which spots were known, whatever the order of the phrases."""
+    """The spots in the order in which they were known, whatever the order of the phrases."""
     if len(spots) < 2:
         return spots
     return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
@@ -419,7 +419,7 @@ def within(spot: OfflineSpot, outcome: FileOutcome) -> int:
 
 
 def exact_seconds(samples: Counter[int]) -> Fraction:
-    """Of samples by their rate in Hz."""
+    """Seconds of sound, exactly. samples: by their rate in Hz."""
     return sum((Fraction(count, rate) for rate, count in samples.items()), Fraction(0))
 
 

@@ -115,7 +115,7 @@ def rater_figures(
 
 
 def gold_items(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
-    """By session and trial."""
+    """The gold items by session and trial."""
     return {(gold_item.session, gold_item.trial): gold_item for gold_item in gold}
 
 
@@ -298,7 +298,7 @@ class AgreementFigures:
         )
 
     def right(self, item: AgreedItem) -> Share:
-        """Of the gold items with the votes of this one, those on which the raters are right."""
+        """The gold items with the votes of this one, and on how many of them the raters are right."""
         known = self.by_votes.get(item.votes)
         return Share() if known is None else known.right
 

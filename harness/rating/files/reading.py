@@ -421,7 +421,7 @@ class JudgmentFile:
 
 
 def format_of(path: Path) -> Format:
-    """By the file's suffix; InputError."""
+    """The format, by the file's suffix; InputError."""
     suffix = path.suffix.lower().lstrip(".")
     known = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in known:

@@ -51,7 +51,7 @@ def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
 
 
 def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
-    """For each real device with a connection, how its sound travels and why."""
+    """Text on how the sound of each real device with a connection travels, and why."""
     ways: dict[str, set[bool]] = {}
     for trial in trials:
         for target in trial.targets:

@@ -249,7 +249,7 @@ class MemoryFigures:
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> MemoryFigures:
-        """Those of all rows of a log."""
+        """The statistics of all rows of a log."""
         figures = cls(plan)
         for entry in entries:
             figures.add(entry)

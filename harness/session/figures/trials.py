@@ -167,7 +167,7 @@ class TrialProgress:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Of the take that counts."""
+        """The outcome of the take that counts."""
         return self.counting.outcome if self.counting else None
 
     @property
@@ -255,7 +255,7 @@ class SessionTrials:
 
     @property
     def trials(self) -> tuple[TrialProgress, ...]:
-        """In the order of playing."""
+        """The trials in the order of playing."""
         return tuple(self._trials.values())
 
     def plans(self, trial_id: str) -> bool:

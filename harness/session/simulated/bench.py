@@ -137,7 +137,7 @@ class SimulatedRoom:
         return Random(f"{self.seed}:{purpose}")
 
     def tell(self, observation: Observation) -> None:
-        """To the engine that lives at this moment; else it is lost."""
+        """Sends an observation to the engine that lives at this moment. Without one it is lost."""
         if self.sink is not None:
             self.truth.arrived[-1].append((observation.kind, observation.source, observation.at.at_s))
             self.sink(observation)

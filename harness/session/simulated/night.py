@@ -162,7 +162,7 @@ class SimulatedNight:
         self._faults: Counter[str] = Counter()
 
     def play(self) -> PlayedNight:
-        """To its end; nobody is there to answer, but talkers say what they are asked to."""
+        """Plays the night to its end. Nobody is there to answer, but talkers say what they are asked to."""
         folder = MEMORY if MEMORY.is_dir() else None
         with (
             tempfile.TemporaryDirectory(prefix="night", dir=folder) as name,
