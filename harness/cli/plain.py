@@ -47,7 +47,7 @@ from harness.wake.reports.figures_text import WakeLines
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
-_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING}
+_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
 """States whose end is worth a number; the others end with what they wait for."""
 
@@ -72,10 +72,12 @@ class PlainPrinter:
     def take(self, message: Message) -> None:
         """Prints a message, if it has something for people."""
         match message:
-            case Welcome(session_folder=folder, last_seq=last_seq):
+            case Welcome(session_folder=folder, last_seq=last_seq, state=state):
                 self._folder = Path(folder)
                 self._old_until = 0 if self._history else last_seq
                 self._print(f"session {folder}")
+                if state.word is StateWord.PAUSED:
+                    self._state(state)
             case Logged(entry=entry):
                 self._row(entry)
             case StateChanged():
@@ -102,13 +104,19 @@ class PlainPrinter:
             self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
 
     def _state(self, state: StateChanged) -> None:
-        """Prints what the harness waits for; rows of the log cover what is played and heard."""
-        if not state.reason or (state.word not in _STATES and not state.reason.startswith("disk full")):
+        """Prints what the harness waits for, and how to end a pause; rows of the log cover what is played and heard."""
+        if not state.reason or state.word not in _STATES:
             return
         state_key = (state.word, state.reason, state.trial_id, state.attempt)
         if state_key == self._told:  # only its end has moved, since the device said something more
             return
         self._told = state_key
+        if state.word is not StateWord.PAUSED or state.reason.startswith("disk full"):  # else a row has the reason
+            self._reason(state)
+        if state.word is StateWord.PAUSED and self._folder is not None:
+            self._print(f"    to resume: harness run attach {self._folder} · to stop: harness run stop {self._folder}")
+
+    def _reason(self, state: StateChanged) -> None:
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
             wait = f" {seconds(max(0.0, state.until_s - state.since_s))}"
