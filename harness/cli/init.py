@@ -114,7 +114,7 @@ evidence: none                         # every response counts, and nobody is as
                                          # `auto`: a person says so, at the dashboard or with --plain --attended"""
 _LIMITS_BY_SOUND = """\
 min_answered_share: 0.5                # share of the queries with a response
-  max_latency_p95_ms: 8000               # from the end of the query to the response
+  # max_latency_p95_ms: 8000             # from the end of the query to the response; takes 20 responses
   # min_recognised_share: 0.5            # needs `evidence: auto`, and a person"""
 
 

@@ -6,7 +6,7 @@ import itertools
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OperatorPresence
@@ -50,6 +50,7 @@ from harness.model.stimulus import (
 from harness.model.trial import ListeningSpec, MemoryPart, Target, Trial
 from harness.scenario.trial_playback import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
+from harness.statistics.intervals import values_needed
 
 _SHORT: dict[AxisName, str] = {
     "voice": "v",
@@ -485,7 +486,7 @@ ON_RECOGNITION = ("min_recognised_share", "min_first_attempt_share", "max_first_
 
 
 def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPresence) -> Iterator[str]:
-    """Which trials have a result only if a person answers, and which limits nothing can decide; with what to do."""
+    """Which trials have a result only if a person answers, and which limits cannot hold; with what to do."""
     asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
     if asking and operator is not OperatorPresence.PRESENT:
         devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
@@ -498,6 +499,11 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
         if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
             note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
         yield note
+    needed = values_needed(0.95)
+    for limit in fields(limits) if len(trials) < needed else ():
+        if "_p95_" in limit.name and getattr(limits, limit.name) is not None:
+            planned = counted(len(trials), "trial")
+            yield f"{limit.name} cannot pass with {planned}: p95 needs {needed}. Raise `repeat`"
     evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
     has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
     for name in ON_RECOGNITION if evidence == {Evidence.NONE} else ():

@@ -252,6 +252,11 @@ class Quantile:
     clock_error_s: float
 
 
+def values_needed(share: float) -> int:
+    """Least number of values of which a quantile is not just the largest one: 20 for p95, 100 for p99."""
+    return math.ceil(1 / (1 - share) - 1e-9)
+
+
 MOST_ERROR_S = 0.25
 """A duration whose error is larger says too little. It is left out of quantiles and comparisons, and counted."""
 

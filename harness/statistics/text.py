@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.model.numbers import NOTHING, TOO_FEW, counted, exact, fixed, hundredths, number, percent, points, seconds
-from harness.statistics.intervals import MOST_ERROR_S
+from harness.statistics.intervals import MOST_ERROR_S, values_needed
 
 if TYPE_CHECKING:
     from harness.model.time import MeasuredDuration
@@ -91,14 +91,9 @@ def quantile(value: Quantile | None) -> str:
     return f"{seconds(value.value_s)} ({seconds_interval(value.low_s, value.high_s)})"
 
 
-def enough(value: Quantile, total: int) -> bool:
-    """Whether a percentile of `total` values is not just the largest one: p95 needs 20 values, p99 100."""
-    return total * (1 - value.share) > 1 - 1e-9
-
-
 def percentile(value: Quantile | None, total: int) -> str:
     """As `quantile`; "too few" of too few values."""
-    return TOO_FEW if value is not None and not enough(value, total) else quantile(value)
+    return TOO_FEW if value is not None and total < values_needed(value.share) else quantile(value)
 
 
 def delays(figures: LatencyFigures) -> str:

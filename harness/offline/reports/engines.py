@@ -11,8 +11,8 @@ from harness.base.text_table import separated
 from harness.model.numbers import NOTHING, TOO_FEW, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
-from harness.statistics.intervals import LatencyFigures
-from harness.statistics.text import enough, points_interval, voices_interval
+from harness.statistics.intervals import LatencyFigures, values_needed
+from harness.statistics.text import points_interval, voices_interval
 
 
 def accuracy(table: EnginesTable) -> Table[EngineRow]:
@@ -65,7 +65,7 @@ def _threshold(row: EngineRow) -> str:
 def _p95(delays: LatencyFigures) -> str:
     if delays.p95 is None:
         return NOTHING
-    return seconds(delays.p95.value_s) if enough(delays.p95, delays.total) else TOO_FEW
+    return TOO_FEW if delays.total < values_needed(delays.p95.share) else seconds(delays.p95.value_s)
 
 
 COST: tuple[Field[EngineRow], ...] = (

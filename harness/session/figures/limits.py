@@ -13,7 +13,7 @@ from harness.model.scenario import Limits, OnUndecided, Scenario, Stopping
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Progress, Totals, words_of_session
 from harness.session.figures.requests import requests_of_session
-from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
+from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share, values_needed
 from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit
 from harness.wake.requests import pause_against, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -58,6 +58,7 @@ class LimitResult:
     of: str = ""
     interval: Interval | None = None
     settled: bool = False
+    why_not: str = ""
 
 
 def limits_so_far(scenario: Scenario, progress: Progress, wake: WakeProgress | None) -> tuple[DeclaredLimit, ...]:
@@ -76,7 +77,8 @@ def check_limits(
 ) -> tuple[DeclaredLimit, ...]:
     """Each declared limit: on wake statistics per device, on WER for all devices together.
 
-    Times that were left out may have been of any length: a limit on times that they could turn has no result.
+    Times that were left out may have been of any length: a limit on times that they could turn has no result. Nor has
+    a limit on a percentile of too few times, unless even the lower end of its interval exceeds the limit.
     If wake statistics have limits and no device has any, there is one limit without a result. False accepts are those
     after review. Sequential tests come last. An open one fails the run unless `stopping` says that it passes.
     Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
@@ -113,6 +115,7 @@ def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
         unit=_unit(key),
         interval=result.interval,
         of=result.of,
+        why_not=result.why_not,
         settled=result.settled,
         of_host=key == DISTURBED,
     )
@@ -247,21 +250,23 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
 
 
 def _times(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
-    """No result where the times that were left out decide whether the limit holds."""
+    """No result of too few times, or where those that were left out decide whether the limit holds."""
     of = counted(times.total, noun)
     if times.excluded:
         of = f"{times.total} of {counted(times.measured, noun)}"
     if times.p95 is None or wanted_ms is None:
         return LimitResult(None, of)
+    needed = values_needed(times.p95.share)
+    if times.total < needed and (times.p95.low_s or 0.0) * 1000 <= wanted_ms:
+        return LimitResult(None, of, why_not=f"{of}, p95 needs {needed}")
     shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
     return LimitResult(times.p95.value_s * 1000 if shortest == longest else None, of, _ends_ms(times.p95))
 
 
-def _ends_ms(quantile: Quantile) -> Interval | None:
-    """The ends of a quantile's interval, ms; None where there are too few values for one."""
-    if quantile.low_s is None or quantile.high_s is None:
-        return None
-    return quantile.low_s * 1000, quantile.high_s * 1000
+def _ends_ms(quantile: Quantile) -> Interval:
+    """The ends of a quantile's interval, ms; an end is infinite where there are too few values for it."""
+    low_s, high_s = quantile.low_s, quantile.high_s
+    return -math.inf if low_s is None else low_s * 1000, math.inf if high_s is None else high_s * 1000
 
 
 def _upper(interval: Interval | None) -> float | None:

@@ -256,6 +256,17 @@ def test_what_init_writes_for_a_black_box_is_decided_without_a_person(tmp_path: 
     assert "person" not in decided.stdout
 
 
+def test_a_plan_that_is_too_short_for_a_percentile_is_named(tmp_path: Path) -> None:
+    assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
+    scenario = tmp_path / "scenario.yaml"
+    text = scenario.read_text(encoding="utf-8").replace("# max_latency_p95_ms", "max_latency_p95_ms")
+    scenario.write_text(text, encoding="utf-8")
+    note = "max_latency_p95_ms cannot pass with 4 trials: p95 needs 20. Raise `repeat`"
+    assert f"{scenario}: note: {note}" in harness("validate", tmp_path).stdout
+    scenario.write_text(text.replace("repeat: 2", "repeat: 18"), encoding="utf-8")
+    assert "cannot pass" not in harness("validate", tmp_path).stdout
+
+
 def test_rehearsal_does_not_count_on_decisions_by_a_person(tmp_path: Path) -> None:
     scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
     scenario.write_text(SCENARIO.replace("NEED", "") + "limits: {min_recognised_share: 0.5}\n", encoding="utf-8")

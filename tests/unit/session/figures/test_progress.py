@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.judgment import Category, JudgmentStatus
+from harness.model.numbers import counted
 from harness.model.observation import DeviceDescribed, HostStalled, Overrun, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -319,7 +320,7 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
         recognised=Share(9, 10),
         first_attempt=Share(5, 10),
         answered=Share(9, 12),
-        latency=latency_figures([MeasuredDuration(0.8)]),
+        latency=latency_figures([MeasuredDuration(0.8)] * 20),
         first_words=GroupTranscripts.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
         final_words=GroupTranscripts.of(
             [("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]
@@ -352,9 +353,29 @@ def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: fl
 
 
 def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None:
-    times = latency_figures([*[MeasuredDuration(0.8)] * 19, MeasuredDuration(0.1, 0.94)])
+    times = latency_figures([*[MeasuredDuration(0.8)] * 39, MeasuredDuration(0.1, 0.94)])
     (verdict,) = check_limits(Limits(max_latency_p95_ms=800), Totals(latency=times))
     assert (verdict.found, verdict.holds) == (800, True)
+
+
+@pytest.mark.parametrize(
+    ("times", "wanted_ms", "verdict"),
+    [
+        (19, 900, LimitVerdict.UNDECIDED),
+        (19, 700, LimitVerdict.FAIL),  # even the lower end of the interval exceeds it
+        (1, 700, LimitVerdict.UNDECIDED),
+        (20, 900, LimitVerdict.MARGINAL),  # the interval has no upper end yet
+        (80, 900, LimitVerdict.PASS),
+    ],
+)
+def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, verdict: LimitVerdict) -> None:
+    totals = Totals(latency=latency_figures([MeasuredDuration(0.8)] * times))
+    (limit,) = check_limits(Limits(max_latency_p95_ms=wanted_ms), totals)
+    assert limit.verdict is verdict
+    if verdict is LimitVerdict.UNDECIDED:
+        why_not = f"found n/a ({counted(times, 'response')}, p95 needs 20), undecided"
+        assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: {why_not}"
+        assert unheld([limit]) == "undecided: max_latency_p95_ms"
 
 
 def disturbed_session(count: int, trials: int = 10) -> Rows:
