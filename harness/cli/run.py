@@ -32,7 +32,7 @@ from harness.cli.options import (
 )
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, SoundError, UnmetNeed
+from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
 
@@ -272,22 +272,14 @@ def demand_sound(bench: Bench, *, start: bool) -> None:
 
     start: starts the virtual lab without asking if it is down. Otherwise a person at a terminal decides.
     """
-    from harness.sound.sound_devices import find, sound_devices
+    from harness.sound.sound_devices import find_part, sound_devices, sound_parts
 
     if bench.sound_server == "virtual_lab":
         _demand_lab(bench, start=start)
-    parts = [
-        part
-        for part in (*bench.loudspeakers, bench.microphone, bench.monitor)
-        if part is not None and hasattr(part.options, "sound_device")
-    ]
+    parts = sound_parts(bench)
     devices = sound_devices(bench.sound_server) if parts else ()
     for part in parts:
-        try:
-            find(devices, part.sound_device, plays=part is not bench.microphone)
-        except SoundError as error:
-            error.place = error.place or part.place
-            raise
+        find_part(devices, part, bench)
 
 
 def _demand_lab(bench: Bench, *, start: bool) -> None:
@@ -300,7 +292,7 @@ def _demand_lab(bench: Bench, *, start: bool) -> None:
             raise LabError(
                 error.what,
                 place=Place(bench.path),
-                remedy="Start it: harness admin lab up. Or let harness run start it: --yes",
+                remedy="Start it: harness admin lab up. Or let this command start it: --yes",
             ) from error
         from harness.lab.lab import Lab  # here, since it takes long to import
         from harness.lab.sound_server import ROOMS
@@ -419,6 +411,7 @@ def resume(
     asked: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
     trust: bool = flag("Run the programs that a session from an archive names."),
+    yes: bool = YES,
     site: Site = site_options("live"),
 ) -> None:
     """Continue a session that was stopped or interrupted. Finished trials are not played again, and none is lost.
@@ -434,8 +427,9 @@ def resume(
     Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input, or aborted before · 3 a fault, abort or stop.
     """
     from harness.model.record import EndReason
-    from harness.session.engine.assemble import demand_trust
+    from harness.session.engine.assemble import demand_trust, for_drivers, read_resolved
     from harness.session.engine.launch import find, start_engine
+    from harness.session.engine.prepare import demand_host_parts
     from harness.session.log.database import restore_rescued_log
     from harness.session.log.reader import LogReader
     from harness.session.resumption import Resumption
@@ -456,6 +450,10 @@ def resume(
             sys.exit(_verdict(folder))
         if not trust:
             demand_trust(folder)
+        if not complete and find(folder) is None:
+            bench = for_drivers(read_resolved(folder).bench)
+            demand_host_parts(bench)
+            demand_sound(bench, start=yes)
         if site.web:
 
             def begin() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from harness.base import places
 from harness.base.child_process import python_command
+from harness.model.bench import Bench, Equipment
 from harness.model.errors import LabError, SoundError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -65,8 +66,27 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
     raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
-NO_SERVER = "Is a sound server running? pactl info"
+NO_SERVER = (
+    "Is a sound server running? pactl info. Without sound hardware: harness admin lab up, then --sound-server "
+    "virtual_lab, or `sound_server: virtual_lab` in the bench"
+)
 LIST_LIMIT_S = 10.0
+
+
+def sound_parts(bench: Bench) -> list[Equipment]:
+    """What names a sound device on the bench, each once."""
+    parts = (*bench.loudspeakers, bench.microphone, bench.monitor)
+    named = {part.id: part for part in parts if part is not None and hasattr(part.options, "sound_device")}
+    return list(named.values())
+
+
+def find_part(devices: Sequence[SoundDevice], part: Equipment, bench: Bench) -> SoundDevice:
+    """The sound device that a part of the bench names; SoundError with the place in the bench, as `find`."""
+    try:
+        return find(devices, part.sound_device, plays=part is not bench.microphone)
+    except SoundError as error:
+        error.place = error.place or part.place
+        raise
 
 
 def environment_of(sound_server: str) -> dict[str, str]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from harness.base import plugins
 from harness.base.clocks import kernel_clock
 from harness.base.host_check import Check, Level
-from harness.model.bench import Bench, Equipment
-from harness.model.errors import HarnessError, PluginError
+from harness.model.bench import Bench
+from harness.model.errors import HarnessError, PluginError, SoundError
 from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.trial import Trial
 from harness.scenario.compatibility import check_compatibility
@@ -27,44 +27,33 @@ from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
 from harness.session.engine.prepare import planned
-from harness.sound.sound_devices import NO_SERVER, sound_devices
+from harness.sound.sound_devices import NO_SERVER, find_part, sound_devices, sound_parts
 
 
 def sound(bench: Bench | None) -> Iterator[Check]:
     """Whether PortAudio finds devices, and those that the bench names."""
     server = bench.sound_server if bench is not None else "system"
-    parts = [part for part in _sound_parts(bench) if hasattr(part.options, "sound_device")]
+    parts = sound_parts(bench) if bench is not None else []
     if bench is not None and not parts:
         yield Check("sound", Level.OK, "the bench needs no sound device")
         return
-    needed = Level.FAIL if parts else Level.WARN
     try:
         devices = sound_devices(server)
     except HarnessError as error:
-        yield Check("sound", needed, error.what, error.remedy or NO_SERVER)
-        return
-    if not devices:
-        yield Check("sound", needed, "PortAudio finds no sound device", NO_SERVER)
+        yield Check("sound", Level.FAIL if parts else Level.WARN, error.what, error.remedy or NO_SERVER)
         return
     inputs, outputs = sum(device.inputs > 0 for device in devices), sum(device.outputs > 0 for device in devices)
-    yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")
-    for part in parts:
-        wanted = str(getattr(part.options, "sound_device", ""))
-        match = [device.name for device in devices if wanted == device.name] or [
-            device.name for device in devices if wanted in device.name
-        ]
-        if len(match) == 1:
-            yield Check("sound", Level.OK, f"{part.id}: {match[0]}")
-        else:
-            says = f"{part.id}: {'no device is' if not match else 'several devices are'} called {wanted!r}"
-            yield Check("sound", Level.FAIL, says, f"See harness admin sound list --sound-server {server}")
-
-
-def _sound_parts(bench: Bench | None) -> list[Equipment]:
+    if devices:
+        yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")
+    elif bench is None:
+        yield Check("sound", Level.WARN, "PortAudio finds no sound device", NO_SERVER)
     if bench is None:
-        return []
-    parts = [*bench.loudspeakers, bench.microphone, bench.monitor]
-    return list({part.id: part for part in parts if part is not None}.values())
+        return
+    for part in parts:
+        try:
+            yield Check("sound", Level.OK, f"{part.id}: {find_part(devices, part, bench).name}")
+        except SoundError as error:
+            yield Check("sound", Level.FAIL, f"{error.place}: {error.what}", error.remedy)
 
 
 def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[Check]:

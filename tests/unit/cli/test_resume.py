@@ -107,6 +107,12 @@ def test_a_sound_device_that_is_missing_leaves_no_session(tmp_path: Path) -> Non
     assert isinstance(found.exception, SoundError), found.output
     assert (found.exception.exit_code, str(found.exception.place)) == (3, f"{bench}:8:3")
     assert not (tmp_path / "s").exists()
+    doctor = harness("check", "doctor", "--bench", bench, "--json")
+    assert (doctor.exit_code, found.exception.what in doctor.output) == (3, True), doctor.output
+    prepared = harness(*words[:-1], "--prepare")
+    resumed = harness("run", "resume", prepared.output.strip(), "--plain")
+    assert isinstance(resumed.exception, SoundError), resumed.output
+    assert str(resumed.exception) == str(found.exception)
 
 
 @pytest.mark.parametrize(
