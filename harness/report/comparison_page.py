@@ -35,7 +35,7 @@ MOST_FACTS = 40
 _CELL = 100
 METHOD = (
     "Each difference is the later session less A, with its own 95 % interval.",
-    "p is corrected for all tests together (Holm). Half of the weight is on the measures as a whole.",
+    "p is corrected for the number of tests (Holm): half of the 5 % is for overall results, half for conditions.",
 )
 
 
@@ -92,6 +92,8 @@ def _bench(folder: Path) -> object:
 
 _FILES = ("sha256", "path", "id", "place")
 """Fields of a bench that other rows tell, or that say only where its files are."""
+_SETS = (".reports", ".listening_states")
+"""Fields that are stored in any order."""
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
@@ -103,6 +105,8 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
         for at, inner in enumerate(value):
             called = inner.get("id", at) if isinstance(inner, dict) else at
             yield from _leaves(f"{name}.{called}", inner)
+    elif isinstance(value, list) and value:
+        yield name, ", ".join(map(str, sorted(value) if name.endswith(_SETS) else value))
     elif value not in (None, "", [], {}):
         yield name, str(value)
 
@@ -143,10 +147,10 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
     yield headline(comparison)
     rows = [row for row in comparison.rows if not row.axis or row.change.differs]
     for row in rows:
-        why = f", since {row.why}" if row.why else ""
-        sides = f"{letter(row.session)} {name_of(row)}: {row.first} → {row.second}"
-        difference = numbers.NOTHING if row.p is None else f"{apart(row)}, {numbers.p_is(row.p_holm)}"
-        yield from note(row.change.word, "; ".join((sides, difference, row.how + why)), width)
+        parts = [f"{letter(row.session)} {name_of(row)}: {row.first} → {row.second}"]
+        parts += [f"{apart(row)}, {numbers.p_is(row.p_holm)}"] if row.p is not None else []
+        parts += [f"{row.how}: {row.why}" if row.why else row.how]
+        yield from note(row.change.word, "; ".join(parts), width)
     if left := len(comparison.rows) - len(rows):
         yield f"{counted(left, 'condition')} not shown to differ, or undecided; see --html"
     yield from METHOD

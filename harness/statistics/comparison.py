@@ -174,7 +174,7 @@ def compared_units(counted: Counted, first: Sequence[ComparedUnit], second: Sequ
     # As for a WER: few stimuli say too little of further ones, but their repetitions say something of them.
     single = clusters < LEAST_QUERIES or clusters == units
     number, noun = (units, "trials") if single else (clusters, "clusters")
-    how = f"{'paired' if paired else 'unpaired'}, {number} {noun}"
+    how = f"{'paired' if paired else 'unpaired'}, {number} {noun}" if number else "no trials to compare"
     if counted is Counted.RATE and not paired:
         how = "Poisson, of all trials"
     apart: Difference | None = None

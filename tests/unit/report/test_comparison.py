@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from harness.base.places import SessionFolder
 from harness.model.errors import InputError
 from harness.model.judgment import Category
 from harness.model.record import EndReason, Entry, JudgmentGiven, SessionFinished, SessionStarted
@@ -89,6 +90,8 @@ def test_a_later_wake_is_worse_and_a_few_trials_are_undecided(tmp_path: Path) ->
     assert of(comparison, Measure.FALSE_ACCEPTS) is DifferenceVerdict.NOT_SHOWN
     few = compare_sessions([wake_session(tmp_path / "c", 0, trials=4), wake_session(tmp_path / "d", 1, trials=4)])
     assert of(few, Measure.FALSE_REJECTS) is DifferenceVerdict.UNDECIDED
+    text = " ".join(" ".join(comparison_page.lines(few, (), 200)).split())
+    assert "; paired, 4 trials: too little was measured" in text
 
 
 def test_queries_are_compared_by_first_attempt_latency_and_all(tmp_path: Path) -> None:
@@ -147,6 +150,17 @@ def test_differing_facts_are_listed_first(tmp_path: Path) -> None:
     assert markdown.count("`") % 2 == 0
     comparison_page.write_page(comparison, facts, tmp_path / "c.html")
     assert "<script>alert" not in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+def test_sets_of_a_bench_differ_by_their_members_only(tmp_path: Path) -> None:
+    folders = [wake_session(tmp_path / name, 0, trials=4) for name in ("a", "b")]
+    for folder, reports in zip(folders, (["wake", "intent"], ["intent", "wake"]), strict=True):
+        path = SessionFolder(folder).resolved
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored["bench"]["devices"] = [{"id": "kitchen", "profile": {"reports": reports}}]
+        path.write_text(json.dumps(stored), encoding="utf-8")
+    facts = comparison_page.differing_facts(compare_sessions(folders), folders)
+    assert not any("reports" in fact.what for fact in facts), facts
 
 
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
