@@ -234,8 +234,12 @@ class LazyGroup(click.Group):
         from harness.cli.questions import SYNONYMS  # here, since few need it
 
         meant = {name: f"harness {words}" for name, words in SYNONYMS.items()}
-        if meant.get(word.lower(), ctx.command_path) != ctx.command_path:
-            return f"Did you mean {meant[word.lower()]!r}?"
+        words = meant.get(word.lower(), "")
+        own = next((name for name in words.split() if name in self._verbs), None)
+        if not words.startswith(f"{ctx.command_path} "):  # what it means elsewhere does not help here
+            words = f"{ctx.command_path} {own}" if own else ""
+        if words:
+            return f"Did you mean {words!r}?"
         names = {**(meant if self.below else {}), **self.below, **known}
         near = difflib.get_close_matches(word, names, n=1)
         return f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
