@@ -17,7 +17,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
-from harness.base.whole_file import WholeFile
+from harness.base.whole_file import WholeFile, demand_folder
 from harness.cli.options import (
     argument,
     flag,
@@ -86,11 +86,12 @@ def train(
     from harness.understanding.models.training import make_understander
     from harness.understanding.models.training import train as train_one
 
-    demand_place(out, force=force)
+    demand_folder(out)
     given = _settings_of(settings)
     if audio is None:
         make_understander(understander, given, seed)  # refuse wrong settings before reading any data
         splits = _splits_of(data, form)
+        demand_place(out, force=force)
         trained = train_one(understander, given, seed, splits.train, splits.held_out, _tell)
         save_model(understander, trained.understander, out, trained.facts, force=force)
         facts = trained.facts
@@ -101,6 +102,7 @@ def train(
         name = "ctc" if understander == DEFAULT else understander
         audio_class(name, given)
         splits, sounds = _splits_of(data, form), read_sound_list(audio)
+        demand_place(out, force=force)
         system, facts = train_from_sound(name, given, seed, (splits.train, splits.held_out), sounds, _tell)
         save_model(name, system, out, facts, force=force)
         understander = name

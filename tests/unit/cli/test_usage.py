@@ -17,7 +17,7 @@ from harness.cli import group
         ("xyzzy", "harness: there is no command 'xyzzy'. To list them: harness --help"),
         ("admin foo", "harness admin: there is no command 'foo'. To list them: harness admin --help"),
         ("admin devices lsit", "harness admin devices: there is no command 'lsit'."),
-        ("understand annotate summary", "Did you mean 'harness understand annotate report'?"),
+        ("understand annotate summary", "harness understand annotate: there is no command 'summary'. Did you mean"),
         ("help rnu", "harness help: there is no command 'rnu'. Did you mean 'run'?"),
         ("--frob", "harness: there is no option --frob. To list them: harness --help"),
         ("run a --benhc b", "harness run: there is no option --benhc. Did you mean --bench?"),
