@@ -37,6 +37,10 @@ class Interned:
 
 LIFE_CHECK = "life-check"
 """Ids of trials that no plan has begin so: what a device reacted to before, said again to see whether it is alive."""
+LIFE_CHECK_BY = "the life check"
+"""Who asks for the takes again that are not proven, in the rows."""
+NOT_PROVEN = "not_proven"
+"""Cause code of a take without attempts, which replaces the one before: nothing shows that the device was listening."""
 
 
 class Outcome(StrEnum):

@@ -470,7 +470,7 @@ def _trial_row(trial: TrialProgress) -> tuple[str, ...]:
         trial.trial.id,
         conditions,
         outcome_in_words(trial),
-        str(len(trial.counting.attempts)) if trial.counting else "",
+        "" if trial.tries is None else str(trial.tries),
         text.measured(verdict.latency) if verdict and verdict.latency else "",
         (verdict.heard or "") if verdict else "",
     )

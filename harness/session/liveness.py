@@ -33,12 +33,10 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.trial import LIFE_CHECK, ListeningSpec, Outcome, Trial
+from harness.model.trial import LIFE_CHECK, LIFE_CHECK_BY, ListeningSpec, Outcome, Trial
 
 TRIES = 5
 """Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
-LIFE_CHECK_BY = "the life check"
-"""Who asks for the takes again that are not proven, in the rows."""
 _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
 _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 

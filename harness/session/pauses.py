@@ -15,8 +15,8 @@ from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
 from harness.model.numbers import counted, exact, fixed
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
-from harness.model.trial import Outcome, Trial
-from harness.session.liveness import LIFE_CHECK_BY, TRIES, Liveness
+from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, Outcome, Trial
+from harness.session.liveness import TRIES, Liveness
 from harness.session.resumption import Take
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
@@ -97,7 +97,7 @@ class LifeCheck:
             # The latest finished take counts. An empty one takes the place of the silent take, even if the run ends
             # before the next take is played.
             number = run.standing.next_take(trial_id)
-            cause = f"not_proven: nothing shows that {device} was listening"
+            cause = f"{NOT_PROVEN}: nothing shows that {device} was listening"
             run.append(RerunAsked(trial_id, number, LIFE_CHECK_BY))
             run.append(TrialFinished(trial_id, number, Outcome.INTERRUPTED, 0, None, cause))
             run.append(RerunAsked(trial_id, number + 1, LIFE_CHECK_BY))

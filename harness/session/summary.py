@@ -356,13 +356,13 @@ def trial_table(trials: Sequence[TrialProgress], width: int | None = None) -> li
 
 
 def _trial_cells(trial: TrialProgress, name: str) -> tuple[str, ...]:
-    take, response = trial.counting, trial.answer
+    response = trial.answer
     verdict = trial.last_verdict
     return (
         str(trial.trial.number),
         name,
         outcome_in_words(trial),
-        str(len(take.attempts)) if take else "",
+        "" if trial.tries is None else str(trial.tries),
         measured(verdict.latency) if verdict and verdict.latency else "",
         verdict.heard or "" if verdict else "",
         (response.transcript or "") if response else "",
@@ -387,12 +387,7 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     left = max(LEAST_FRAME, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
     names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
-        (
-            str(trial.trial.number),
-            name,
-            str(len(trial.counting.attempts)) if trial.counting else "",
-            frame_in_words(trial),
-        )
+        (str(trial.trial.number), name, "" if trial.tries is None else str(trial.tries), frame_in_words(trial))
         for trial, name in zip(rows, names, strict=True)
     )
     return list(_table(FRAME_HEADS, cells, (*FRAME_WIDTHS, left)))

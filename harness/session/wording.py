@@ -73,7 +73,7 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
-from harness.model.trial import ListeningSpec, Outcome, Recognition, Trial
+from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, ListeningSpec, Outcome, Recognition, Trial
 from harness.statistics.text import measured
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
@@ -154,6 +154,7 @@ class RowWriter:
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
+        self._not_proven: set[str] = set()
 
     def text(self, record: Record) -> str | None:
         """The words of a row, without its time, escaped; None for proofs and stored stimuli."""
@@ -191,12 +192,18 @@ class RowWriter:
                 return f"END {ENDED[reason]}"
             case TrialStarted(trial_id=trial_id, take=take):
                 return self._trial(trial_id, take)
+            case TrialFinished(trial_id=trial_id, cause=cause) if cause.startswith(NOT_PROVEN):
+                self._not_proven.add(trial_id)
+                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_because(in_words(cause))}"
             case TrialFinished():
                 outcome, attempts = OUTCOME_WORDS[record.outcome].upper(), counted(record.attempts, "attempt")
                 return f"  = {record.trial_id}: {outcome} after {attempts}{_because(in_words(record.cause))}"
             case Observed(observation=observation):
                 return _observed(observation)
             case RerunAsked(trial_id=trial_id, by=by):
+                if by == LIFE_CHECK_BY and trial_id not in self._not_proven:
+                    return None  # opens the take that is not proven; the row after that one asks for it again
+                self._not_proven.discard(trial_id)
                 return f"re-run of {trial_id} requested by {plain_text(by, 40)}"
             case JudgmentGiven(judgment=judgment):
                 word = judgment.category.value if judgment.category else judgment.status.value

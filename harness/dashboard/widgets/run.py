@@ -398,7 +398,7 @@ class TrialList(RowList):
         chosen = index == self._selected
         word, colour = self._outcome(trial)
         take = trial.counting or trial.current
-        attempts = len(take.attempts) if take else 0
+        attempts = trial.tries if trial.tries is not None else len(take.attempts) if take else 0
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
         mark = "▶" if trial.state is TrialState.RUNNING else "›" if chosen else " "

@@ -32,7 +32,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import NO_OPENING, QUIET, Recording
 from harness.model.time import MeasuredDuration
 from harness.model.transcript import WordCounts
-from harness.model.trial import LIFE_CHECK, EvidenceSource, Outcome, Recognition, Trial
+from harness.model.trial import LIFE_CHECK, NOT_PROVEN, EvidenceSource, Outcome, Recognition, Trial
 from harness.statistics.intervals import Share
 
 if TYPE_CHECKING:  # slow to load, and readers of ratings count no words
@@ -153,6 +153,15 @@ class TrialProgress:
     def counting(self) -> TakeProgress | None:
         """The take that results use: the latest that finished."""
         return next((take for take in reversed(self.takes) if take.outcome is not None), None)
+
+    @property
+    def tries(self) -> int | None:
+        """Attempts of the take that counts, or of the one before it that was not proven; None before any take ends."""
+        take = self.counting
+        if take is not None and take.cause.startswith(NOT_PROVEN):
+            before = self.takes[: self.takes.index(take)]
+            take = next((earlier for earlier in reversed(before) if earlier.attempts), take)
+        return None if take is None else len(take.attempts)
 
     @property
     def current(self) -> TakeProgress | None:

@@ -34,8 +34,8 @@ from harness.model.record import (
 )
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.model.trial import LIFE_CHECK, Outcome, Trial
-from harness.session.liveness import LIFE_CHECK_BY, Liveness
+from harness.model.trial import LIFE_CHECK, LIFE_CHECK_BY, Outcome, Trial
+from harness.session.liveness import Liveness
 from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.listening_material import BY_AIR, listening_trial

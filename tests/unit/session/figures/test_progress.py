@@ -32,12 +32,13 @@ from harness.model.record import (
 from harness.model.scenario import Limits
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
-from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, EvidenceSource, Outcome, Recognition
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import SessionFigures, Totals, total
 from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
 from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, self_wake_lines
+from harness.session.wording import RowWriter
 from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.verdict import LimitVerdict, unheld
 from harness.transcripts.recognition import GroupTranscripts
@@ -431,6 +432,23 @@ def test_an_interrupted_trial_is_listed_with_its_reason() -> None:
     progress = progress_of(rows)
     assert interrupted_lines(progress) == ["interrupted          time-2: not proven: nothing shows that it listened"]
     assert interrupted_lines(progress)[0] in end_of_session(progress, None, None)
+
+
+def test_attempts_of_a_trial_that_is_not_proven_stay_visible() -> None:
+    rows = Rows.of(planned(1))
+    rows.trial("time-1", Outcome.NO_WAKE)
+    asked, again = (RerunAsked("time-1", take, LIFE_CHECK_BY) for take in (2, 3))
+    ended = TrialFinished("time-1", 2, Outcome.INTERRUPTED, 0, None, f"{NOT_PROVEN}: nothing shows that it listened")
+    for row in (asked, ended, again):
+        rows.add(row)
+    (trial,) = progress_of(rows).trials
+    assert (trial.tries, trial.outcome) == (1, Outcome.INTERRUPTED)
+    words = RowWriter()
+    assert [words.line(row) for row in (asked, ended, again)] == [
+        None,
+        "  = time-1: INTERRUPTED (not proven: nothing shows that it listened)",
+        "re-run of time-1 requested by the life check",
+    ]
 
 
 def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:
