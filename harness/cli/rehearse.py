@@ -48,6 +48,8 @@ _WORDS = {
 
 FAULTS_PER_HOUR = 2.0
 """With --faults."""
+LEAST_NIGHTS = 40
+"""With fewer simulated runs, the shortest and the longest are printed, and not the span of 95 % of them."""
 
 
 @frozen
@@ -185,9 +187,10 @@ def _lines(done: Rehearsed) -> Iterator[str]:
     parts += [f"{hours(ambient_s)} of ambient sound"] if ambient_s else []
     low, middle, high = done.durations_s
     disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if request.faults else "without faults"
-    of = counted(request.nights, "simulated run")
+    of = ("95 % of " if request.nights >= LEAST_NIGHTS else "") + counted(request.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
-    yield f"  duration   {hours(middle)} (95 % of {of}: {hours(low)} to {hours(high)}), {disturbed}"
+    span = f"{of}: {hours(low)} to {hours(high)}"
+    yield f"  duration   about {hours(middle)} ({span}), {disturbed}; a real run takes longer"
     yield (
         f"  assumed    {percent(request.missed)} of wake phrases missed, {percent(request.misheard)} of queries "
         f"misheard, {number(request.false_accepts)} false accepts per hour"

@@ -140,17 +140,21 @@ def notes(figures: CategoryFigures) -> Notes:
     return Notes(pairs, NOTES)
 
 
+OF_A_RUN = "A run's own shares count each trial by itself, so their intervals apply to these queries only"
+
+
 def interval_in_words(figures: CategoryFigures) -> str:
     """How intervals were made, and what they speak of."""
     each = "95 % each, not all eleven at once"
     queries = counted(figures.queries, *QUERY)
     match figures.method:
         case Method.CLUSTERED:
-            return f"{each}; over {queries}, repetitions counting as far as they differ"
+            return f"{each}; over {queries}, repetitions counting as far as they differ. {OF_A_RUN}"
         case Method.WILSON:
             return f"{each}; Wilson, over {queries}, each asked once"
         case Method.TOO_FEW:
-            return f"none: too few queries. One, asked {counted(figures.total, 'time')}, says nothing of others"
+            once = f"One, asked {counted(figures.total, 'time')}, says nothing of others"
+            return f"none: too few queries. {once}. {OF_A_RUN}"
 
 
 def given(trial: RatedTrial) -> str:
