@@ -198,24 +198,17 @@ class Setup:
     def next_steps(self, folder: Path) -> list[str]:
         """Commands to run next, in order."""
         scenario, bench, profile = (folder / f"{name}.yaml" for name in ("scenario", "bench", self.board))
+        check, doctor = f"harness check {folder}", f"harness check doctor --bench {bench}"
         run = f"harness run {scenario} --bench {bench}"
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
-                return [f"harness check validate {scenario} {bench}", "harness admin lab up", run]
+                return [check, "harness admin lab up", run]
             case BenchKind.SOUND:
-                return [
-                    "harness admin sound list",
-                    f"harness check doctor --bench {bench}",
-                    f"harness check validate {folder}",
-                    run,
-                ]
+                sound = ["harness admin sound list", "harness check sound --speaker default --microphone default"]
+                return [*sound, check, doctor, f"harness check rehearse {scenario} --bench {bench}", run]
             case kind if DEVICES[kind].shipped:
-                return [f"harness check doctor --bench {bench}", run]
-        test = f"harness admin devices test {profile}"
-        return [
-            self._monitor(str(profile)), test,
-            f"harness check validate {folder}", f"harness check doctor --bench {bench}", run,
-        ]  # fmt: skip
+                return [doctor, run]
+        return [self._monitor(str(profile)), f"harness admin devices test {profile}", check, doctor, run]
 
 
 @verb(

@@ -245,6 +245,24 @@ def test_a_scenario_and_a_bench_are_checked_together(tmp_path: Path) -> None:
     assert "Devices: one" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("begins", "words"),
+    [
+        ("harness init mylab ", ("--bench-kind", "sound")),
+        ("harness init --board door_panel", ("--board", "door_panel", "--port", "/dev/ttyUSB0")),
+    ],
+)
+def test_the_readme_has_the_next_steps_of_init(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str, words: tuple[str, ...]
+) -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8").replace(".venv/bin/", "")
+    lines = iter(readme[readme.index(begins) :].splitlines()[1:])
+    monkeypatch.chdir(tmp_path)
+    _, steps = harness("init", *words, "mylab").stdout.split("Next:\n")
+    for step in steps.splitlines():
+        assert any(line.startswith(step.strip()) for line in lines), step
+
+
 def test_what_init_writes_for_a_black_box_is_decided_without_a_person(tmp_path: Path) -> None:
     assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
     scenario, bench = tmp_path / "scenario.yaml", tmp_path / "bench.yaml"
