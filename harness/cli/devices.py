@@ -182,7 +182,7 @@ def test(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )
     if every and (reach.given or reach.driver):
-        raise InputError("--all cannot watch a device", remedy="Name the profile of this device instead of --all")
+        raise InputError("--all takes no device to watch", remedy="Name the profile of the device instead of --all")
     if every:
         with drawn_progress():
             paths = tracked(profile_paths(Path()).values(), "Reading profiles")

@@ -325,7 +325,7 @@ def _checked_phrase(phrase: str) -> str:
     if _PHRASE.fullmatch(phrase) is None:
         raise InputError(
             f"{plain_text(phrase, 80)!r} cannot be written as a wake phrase",
-            remedy="Use words of letters; change the file for another phrase",
+            remedy="Use words made of letters. For any other phrase, edit the file",
         )
     return phrase
 

@@ -315,7 +315,7 @@ def _scored(
     for transcripts, name in ((of, reference.name), (hypotheses, hypothesis.name)):
         if transcripts.not_scored:
             left_out = counted(transcripts.not_scored, "word")
-            click.echo(f"harness: {shown(name)}: {left_out} of another type than lex left out", err=True)
+            click.echo(f"harness: {shown(name)}: left out {left_out} of a type other than lex", err=True)
     # A speaker's segments may have several labels.
     labelled = form if rules.speakers is None else TranscriptFormat.SEGLST
     sources = _groupings(reference, of, labelled, listed, rules.encoding)

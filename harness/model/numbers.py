@@ -117,7 +117,7 @@ def exposure(value_h: float) -> str:
 def time_left(eta_s: float | None) -> str:
     """The time left, coarsely: more digits would look more exact than it is."""
     if eta_s is None:
-        return "time left not known"
+        return "time left unknown"
     if eta_s < 50:
         return f"about {max(5, round(eta_s / 5) * 5)} s left"
     minutes = round(eta_s / 60)

@@ -115,7 +115,7 @@ def expanded(variables: Mapping[str, str], findings: Findings) -> dict[str, str]
             findings.add(
                 ("variables", way[-1]),
                 f"the variables refer to each other in a circle: {circle}",
-                "Write the text of one of them out",
+                "In one of them, write the text instead of a variable",
             )
             return ""
         if name in done:

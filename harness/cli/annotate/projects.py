@@ -98,7 +98,7 @@ def new(
             type=click.IntRange(1, 10_000), default=50,
         ),
         target_error=option(
-            "Share of wrong labels that may be left to the classifier.",
+            "Estimated error below which a classifier may label the rest.",
             callback=share, default="1%", metavar="X",
         ),
     ),

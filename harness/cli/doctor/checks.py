@@ -259,7 +259,7 @@ def extras() -> Iterator[Check]:
     yield Check("extras", Level.OK, ", ".join(here) or "none is installed")
     for extra, modules in missing.items():
         if modules:
-            remedy = f"When you need it: {plugins.pip_install(extra)}"
+            remedy = f"If you need it: {plugins.pip_install(extra)}"
             yield Check("extras", Level.WARN, f"{extra} is not installed ({', '.join(modules)})", remedy)
 
 

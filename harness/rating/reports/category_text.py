@@ -352,5 +352,5 @@ def _p(value: float | None) -> str:
 
 def _apart(interval: tuple[float, float] | None) -> str:
     if interval is None:
-        return f"95 % interval {NOTHING}, of one query"
+        return f"95 % interval {NOTHING}: there is only one query"
     return f"95 % interval {points_interval(interval)}, over queries"

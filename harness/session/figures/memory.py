@@ -420,7 +420,7 @@ def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool
         return None, "no_text: the device reported no answer, and the recording could not be transcribed"
     if forgets or not part.forgets:
         return False, ""
-    return None, "neither: the answer has words of neither shows nor forgets"
+    return None, "neither: the answer has no words of shows or of forgets"
 
 
 def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:

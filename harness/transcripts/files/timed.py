@@ -335,7 +335,7 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
         if text[at : at + 1] == ",":
             at = _past_blanks(text, at + 1)
         elif text[at : at + 1] != "]":
-            problems.add(line, 1, "the list is not closed behind this segment", "End it with ]")
+            problems.add(line, 1, "the list is not closed after this segment", "Close it with ]")
             return
 
 

@@ -194,7 +194,8 @@ class TransformerUnderstander:
             self._may_be_empty = not all(utterance.intents for utterance in train)
             encoded = network.encode([utterance.words for utterance in train])
             lost, cut = sum(encoding.lost for encoding in encoded), sum(bool(encoding.lost) for encoding in encoded)
-            self.notes = (f"{lost} words of {cut} training utterances were cut off, or have no pieces",) if lost else ()
+            problem = f"{lost} words of {cut} training utterances were cut off, or have no word pieces"
+            self.notes = (problem,) if lost else ()
             tell(
                 f"{len(intents)} intents, {len(tags)} tags, {len(train):,} utterances"
                 + "".join(f"; {note}" for note in self.notes)
