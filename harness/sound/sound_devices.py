@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from harness.base import places
 from harness.base.child_process import python_command
-from harness.model.bench import Bench, Equipment
 from harness.model.errors import LabError, SoundError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
+
+if TYPE_CHECKING:  # the child of the sound server loads no types of the bench
+    from harness.model.bench import Bench, Equipment
 
 PULSE = "pulse"
 
