@@ -131,7 +131,9 @@ def command(
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 
     PATHS are files or folders. A scenario and one bench given together are also checked for each other. The command
-    reads every recording completely, and lets every voice speak.
+    reads every recording completely, and lets every voice speak. It does not look for devices: for those,
+    `harness check doctor --bench BENCH`.
+
     Exit status: 0 no problems · 2 problems found.
     """
     findings = ValidatedFiles()
