@@ -1,6 +1,7 @@
 """Time of a whole scoring, from the command to its end: `harness score`, sclite, and a script with jiwer.
 
 python benchmarks/bench_score.py [UTTERANCES]      200,000: some three minutes, most of them sclite's
+python benchmarks/bench_score.py spoken            `--normalise spoken` only: beside verbatim, of what recognisers wrote
 
 All read the same two trn files. Ours and sclite print their summary by speaker, jiwer's script the word error rate.
 Each is run in turn; the figure is that of the quickest round, as wall clock and as processor time of the process.
@@ -13,14 +14,24 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from statistics import median
 
 import transcript_corpus
 import yardsticks
 from program_times import timed
 from sizes import sized
 
+from harness.model.choices import TranscriptFormat
+from harness.model.transcript import Normalisation
+from harness.transcripts.files.transcripts import read_transcripts
+from harness.transcripts.scoring import score
+from harness.transcripts.words import WordRules
+
 SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
+ASR = Path(__file__).parents[1] / "tests" / "data" / "asr"
+PAIRS = sized(7, 1)
 ROUNDS = sized(5, 1)
 SLOW_ROUNDS = sized(2, 1)
 WERS = sized((0.03, 0.12, 0.3), (0.12,))
@@ -43,6 +54,25 @@ def main(utterances: int) -> None:
             measure(Path(folder), utterances, wer, jiwer)
     start = timed([*OURS, "--help"], ROUNDS)
     print(f"\nof ours, to start and print its help: wall {start[0]:.2f} s, processor {start[1]:.2f} s")
+
+
+def spoken() -> None:
+    """Of tests/data/asr, in this process: a pair in turn as it is, without time to start."""
+    print(f"\nscoring of real English, {PAIRS} pairs of runs; median")
+    for system in ("whisper", "pocketsphinx"):
+        of, heard = (read_transcripts(ASR / f"{name}.trn", TranscriptFormat.TRN) for name in ("reference", system))
+        took: dict[Normalisation, list[float]] = {Normalisation.VERBATIM: [], Normalisation.SPOKEN: []}
+        for normalisation in took:
+            score(of, heard, WordRules(normalisation))  # what is looked up is there then
+        for _ in range(PAIRS):
+            for normalisation, seconds in took.items():
+                began = time.process_time()
+                score(of, heard, WordRules(normalisation))
+                seconds.append(time.process_time() - began)
+        verbatim, said = map(median, took.values())
+        print(
+            f"{system}, {len(of):,} utterances: verbatim {verbatim:.3f} s, spoken {said:.3f} s: {said / verbatim:.1f} ×"
+        )
 
 
 def measure(folder: Path, utterances: int, wer: float, jiwer: list[str]) -> None:
@@ -74,4 +104,6 @@ def totals(command: list[str], row: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(200_000, 500))
+    if sys.argv[1:] != ["spoken"]:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(200_000, 500))
+    spoken()

@@ -80,6 +80,8 @@ _ALONE_NOTHING_S = 0.001
 
 
 class _TimedAlignment(NetworkAlignment):
+    whole_substitutions = False
+
     def paired(self, word: NetworkWord) -> list[float]:
         return [0.0, *(self.substitution(word, other) for other in self.said.words[1:])]
 

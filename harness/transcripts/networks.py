@@ -15,20 +15,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from functools import partial
+from itertools import product, takewhile
 
 from harness.base.grouping import group_by
-from harness.base.text_file import Problems
-from harness.model.choices import MarkScope
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
-from harness.model.transcript import AlignedWord, Edit, Transcripts
-from harness.transcripts import snor
+from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
 from harness.transcripts.readings import Piece, Readings, first, is_single, resolved_readings
-from harness.transcripts.words import WordRules
 
 NOWHERE = Place("<text>", 1)
 NOTHING = "@"
@@ -291,13 +288,46 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
     other text.
     """
     if not (is_single(reference) and is_single(hypothesis)):
-        of, hypothesis_network = chain(reference), chain(hypothesis)
-        if len(of.arcs) * len(hypothesis_network.arcs) <= MAX_READ:
-            return align_networks(of, hypothesis_network)
+        if _total_words(reference) * _total_words(hypothesis) <= MAX_READ:
+            return _aligned_window(reference, hypothesis)
         reference = resolved_readings(reference, first(hypothesis))
         hypothesis = resolved_readings(hypothesis, first(reference))
     of_words, said_words = first(reference), first(hypothesis)
     return side_by_side(of_words, said_words, align(of_words, said_words))
+
+
+def _total_words(pieces: Readings) -> int:
+    """Words of a text, all readings counted, and nothing as one."""
+    return sum(1 if isinstance(piece, str) else sum(len(reading) or 1 for reading in piece) for piece in pieces)
+
+
+def _aligned_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
+    """As align_networks, which reads only the window between the words that both have at their beginning and end.
+
+    A common end is correct word by word, since a step onto equal words is never dearer than another. So is a common
+    beginning, unless the window begins with a word of one side only: then ties decide which of the words before it.
+    Costs beside those of nothing, which are rounded, are whole numbers.
+    """
+    if any(() in piece for piece in (*reference, *hypothesis) if not isinstance(piece, str)):
+        return align_networks(chain(reference), chain(hypothesis))
+    end = _common_words(reversed(reference), reversed(hypothesis))
+    window, heard = reference[: len(reference) - end], hypothesis[: len(hypothesis) - end]
+    start = _common_words(window, heard)
+    steps = align_networks(chain(window[start:]), chain(heard[start:]))
+    if start and steps and steps[0].edit in (Edit.DELETION, Edit.INSERTION):
+        start, steps = 0, align_networks(chain(window), chain(heard))
+    before, behind = reference[:start], reference[len(reference) - end :]
+    return (*_correct(before), *steps, *_correct(behind))
+
+
+def _common_words(pieces: Iterable[Piece], others: Iterable[Piece]) -> int:
+    """Words that both begin with, before the first choice."""
+    pairs = zip(pieces, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: isinstance(pair[0], str) and pair[0] == pair[1], pairs))
+
+
+def _correct(words: Readings) -> Iterator[AlignedWord]:
+    return (AlignedWord(Edit.CORRECT, word, word) for word in words if isinstance(word, str))
 
 
 @frozen
@@ -350,17 +380,26 @@ def _least(costs: Sequence[float], numbers: tuple[int, ...]) -> float:
     return costs[numbers[0]] if len(numbers) == 1 else min([costs[number] for number in numbers])
 
 
+Costs = MutableSequence[float]
+
+
 class NetworkAlignment:
     """The table of costs of two networks: a row for each word of the reference, a column for each of the hypothesis."""
+
+    whole_substitutions = True
+    """Whether substitutions cost whole numbers, if neither word is nothing."""
 
     def __init__(self, of: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
         self._of, self.said, self._same = of, hypothesis, same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
         self._loose = same is not None or any(word.fragment for word in (*of.words, *hypothesis.words))
-        self._rows: list[array[float]] = []
+        self._rows: list[Costs] = []
         # The least of each row at each node of the hypothesis.
-        self._at_nodes: list[array[float]] = []
+        self._at_nodes: list[Costs] = []
+        # Sums of whole numbers need no rounding.
+        whole = self.whole_substitutions and all(word.absent.is_integer() for word in (*of.words, *hypothesis.words))
+        self._stored: Callable[[Iterable[float]], Costs] = list if whole else partial(array, "f")
         self._absent = [word.absent for word in hypothesis.words]
         self._in_line = len(hypothesis.entering) == len(hypothesis.words) and all(
             len(numbers) == 1 for numbers in hypothesis.entering
@@ -382,8 +421,8 @@ class NetworkAlignment:
             else:
                 if node not in merged:
                     merged[node] = (
-                        array("f", map(min, *(self._rows[row] for row in entering))),
-                        array("f", map(min, *(self._at_nodes[row] for row in entering))),
+                        self._stored(map(min, *(self._rows[row] for row in entering))),
+                        self._stored(map(min, *(self._at_nodes[row] for row in entering))),
                     )
                 above, at_nodes = merged[node]
             if word not in paired:
@@ -394,7 +433,7 @@ class NetworkAlignment:
         self, first: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
     ) -> None:
         """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
-        row = array("f", (first,))
+        row = self._stored((first,))
         columns = zip(self.said.nodes, above, paired, self._absent, strict=True)
         next(columns)
         if self._in_line:
@@ -410,12 +449,12 @@ class NetworkAlignment:
             self._at_nodes.append(row)
             return
         entering = self.said.entering
-        at_nodes = array("f", (first,))
+        at_nodes = self._stored((first,))
         reached = 0
         for node, up, pair, missing in columns:
-            if node > reached:
-                at_nodes.extend([_least(row, numbers) for numbers in entering[reached + 1 : node + 1]])
-                reached = node
+            while node > reached:
+                reached += 1
+                at_nodes.append(_least(row, entering[reached]))
             cost = diagonal[node] + pair
             up += absent
             if up < cost:
@@ -503,96 +542,4 @@ class NetworkAlignment:
 
 
 TextNetworks = Mapping[int, tuple[AlignedWord, ...]]
-_FRAGMENT = re.compile(r"(?:^|\s)-\S|\S-(?:\s|$)")
-
-
-def aligned_networks(
-    references: Transcripts,
-    hypotheses: Transcripts,
-    shown: tuple[Sequence[str], Sequence[str]],
-    wording: WordRules,
-    *,
-    optional_words: bool,
-    fragments: bool,
-) -> TextNetworks:
-    """By their row, the pairs that only networks can align, aligned; InputError with a place where one is not closed.
-
-    shown: the normalised texts, which count where no marks are read.
-    """
-    read = wording.reads_marks
-    of = _TextSide(references, shown[0], wording, read[0], MarkScope.NONE)
-    hypothesis_side = _TextSide(hypotheses, shown[1], wording, read[1], MarkScope.REFERENCE)
-    rows: set[int] = set()
-    for side in (of, hypothesis_side):
-        rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
-        rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
-    same = _same_sound if wording.has_homophones else None
-    aligned_by_row = _read_apart(of, hypothesis_side, rows) if wording.has_readings else {}
-    if not rows:
-        return aligned_by_row
-    problems = Problems(references.file)
-    for row in sorted(rows):
-        try:
-            aligned_by_row[row] = align_networks(
-                of.network(row), hypothesis_side.network(row), same, optional_words=optional_words, fragments=fragments
-            )
-        except InputError as error:
-            problems.take(error)
-    problems.refuse()
-    return aligned_by_row
-
-
-@frozen
-class _TextSide:
-    """The texts of one file. marked: whether marks are read in them. unread: how none would be."""
-
-    transcripts: Transcripts
-    normalised: Sequence[str]
-    wording: WordRules
-    marked: bool
-    unread: MarkScope
-
-    def readings(self, row: int) -> Readings:
-        """Of a text in which no marks are read."""
-        if self.wording.has_readings:
-            return self.wording.readings(self.transcripts.texts[row])
-        return tuple(self.normalised[row].split())
-
-    @property
-    def texts(self) -> Sequence[str]:
-        return self.transcripts.texts if self.marked else self.normalised
-
-    def network(self, row: int) -> WordNetwork:
-        place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
-        if not self.marked:
-            pieces = self.readings(row)
-            return chain(self.wording.split(pieces) if self.wording.has_readings else pieces, place)
-        try:
-            return parse(text, lambda words: self.wording.split(self.wording.readings(words)), place)
-        except InputError as error:
-            remedy = f"{error.remedy}; or read no marks here: --marks {self.unread.value}"
-            raise InputError(error.what, place=error.place, remedy=remedy) from error
-
-
-def _read_apart(of: _TextSide, hypothesis: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
-    """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
-    from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
-
-    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, (words, heard) in enumerate(zip(of.normalised, hypothesis.normalised, strict=True)):
-        if words != heard and words and heard and row not in marked:
-            pieces = comparable(of.readings(row), hypothesis.readings(row))
-            if not all(map(is_single, pieces)):
-                aligned_by_row[row] = align_readings(*map(of.wording.split, pieces))
-    return aligned_by_row
-
-
-def _rows(texts: Sequence[str], has_mark: Callable[[str], bool]) -> set[int]:
-    """Rows that a mark is found in; all of them are looked at as one text first, since most files have none."""
-    if not has_mark("\n".join(texts)):
-        return set()
-    return {row for row, text in enumerate(texts) if has_mark(text)}
-
-
-def _same_sound(word: str, other: str) -> bool:
-    return snor.homophone(word) == snor.homophone(other)
+"""The words of some rows side by side."""

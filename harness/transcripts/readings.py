@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence, Set
 from itertools import chain
+from typing import cast
 
 from harness.model.transcript import Rewriting
 
@@ -87,12 +88,14 @@ def choice(readings: Iterable[str]) -> Readings:
 
 def first(pieces: Readings) -> Words:
     """The words that stand for a text where one reading is shown."""
+    if is_single(pieces):
+        return cast("Words", pieces)
     return tuple(chain.from_iterable(options(piece)[0] for piece in pieces))
 
 
 def is_single(pieces: Readings) -> bool:
     """Whether there is only one reading."""
-    return all(isinstance(piece, str) for piece in pieces)
+    return tuple not in map(type, pieces)
 
 
 def without(pieces: Readings, start: Readings) -> Readings | None:
@@ -196,8 +199,7 @@ def _solid(piece: Piece) -> str:
 
 
 def _joined(pieces: Readings, others: Readings, apart: Set[str]) -> Readings:
-    known = {piece for piece in pieces if isinstance(piece, str)}
-    whole = {word for word in map(_solid, others) if len(word) > 3 and word.isalpha()} - known
+    whole = {word for word in set(map(_solid, others)).difference(pieces) if len(word) > 3 and word.isalpha()}
     if not whole:
         return pieces
     out: list[Piece] = []

@@ -6,18 +6,30 @@ hundreds of thousands of utterances are cheap; words and paths of an utterance a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from harness.model.choices import TextUnit
-from harness.model.errors import Place
+from harness.base.text_file import Problems
+from harness.model.choices import MarkScope, TextUnit
+from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
+from harness.transcripts import snor
 from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
-from harness.transcripts.networks import TextNetworks, aligned_networks
+from harness.transcripts.networks import (
+    TextNetworks,
+    WordNetwork,
+    align_networks,
+    align_readings,
+    chain,
+    is_plain,
+    parse,
+)
+from harness.transcripts.readings import Readings, is_single
 from harness.transcripts.words import WordRules, with_homophones
 
 Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
@@ -254,11 +266,14 @@ def score(
     aligned: what aligns the words of all rows instead of sclite's alignment.
     """
     of, outputs, absent, surplus = paired(references, hypotheses, drop=drop_missing)
-    shown = wording.texts(of), wording.texts(outputs)
+    pieces = wording.all_readings(of), wording.all_readings(outputs)
+    shown = wording.texts(of, pieces[0]), wording.texts(outputs, pieces[1])
     if aligned is not None:
         networks = aligned(of, outputs, shown)
     else:
-        networks = aligned_networks(of, outputs, shown, wording, optional_words=optional_words, fragments=fragments)
+        networks = _aligned_networks(
+            of, outputs, shown, pieces, wording, optional_words=optional_words, fragments=fragments
+        )
     compared = (with_homophones(shown[0]), with_homophones(shown[1])) if wording.has_homophones else shown
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
@@ -316,3 +331,98 @@ def _sides(word: AlignedWord) -> tuple[str, str]:
 
 def _split(text: str) -> list[str]:
     return text.split(" ") if text else []
+
+
+_FRAGMENT = re.compile(r"(?:^|\s)-\S|\S-(?:\s|$)")
+
+
+def _aligned_networks(
+    references: Transcripts,
+    hypotheses: Transcripts,
+    shown: tuple[Sequence[str], Sequence[str]],
+    pieces: tuple[Sequence[Readings] | None, Sequence[Readings] | None],
+    wording: WordRules,
+    *,
+    optional_words: bool,
+    fragments: bool,
+) -> TextNetworks:
+    """By their row, the pairs that only networks can align, aligned; InputError with a place where one is not closed.
+
+    shown: the normalised texts, which count where no marks are read. pieces: their readings if they have several.
+    """
+    read = wording.reads_marks
+    of = _TextSide(references, shown[0], pieces[0], wording, read[0], MarkScope.NONE)
+    hypothesis_side = _TextSide(hypotheses, shown[1], pieces[1], wording, read[1], MarkScope.REFERENCE)
+    rows: set[int] = set()
+    for side in (of, hypothesis_side):
+        rows |= _marked_rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
+        rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
+    same = _same_sound if wording.has_homophones else None
+    aligned_by_row = _read_apart(of, hypothesis_side, rows) if wording.has_readings else {}
+    if not rows:
+        return aligned_by_row
+    problems = Problems(references.file)
+    for row in sorted(rows):
+        try:
+            aligned_by_row[row] = align_networks(
+                of.network(row), hypothesis_side.network(row), same, optional_words=optional_words, fragments=fragments
+            )
+        except InputError as error:
+            problems.take(error)
+    problems.refuse()
+    return aligned_by_row
+
+
+@frozen
+class _TextSide:
+    """The texts of one file. marked: whether marks are read in them. unread: how none would be."""
+
+    transcripts: Transcripts
+    normalised: Sequence[str]
+    pieces: Sequence[Readings] | None
+    wording: WordRules
+    marked: bool
+    unread: MarkScope
+
+    def readings(self, row: int) -> Readings:
+        """Of a text in which no marks are read."""
+        return tuple(self.normalised[row].split()) if self.pieces is None else self.pieces[row]
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return self.transcripts.texts if self.marked else self.normalised
+
+    def network(self, row: int) -> WordNetwork:
+        place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
+        if not self.marked:
+            pieces = self.readings(row)
+            return chain(self.wording.split(pieces) if self.wording.has_readings else pieces, place)
+        try:
+            return parse(text, lambda words: self.wording.split(self.wording.readings(words)), place)
+        except InputError as error:
+            remedy = f"{error.remedy}; or read no marks here: --marks {self.unread.value}"
+            raise InputError(error.what, place=error.place, remedy=remedy) from error
+
+
+def _read_apart(of: _TextSide, hypothesis: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
+    """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
+    from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
+
+    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
+    for row, (words, heard) in enumerate(zip(of.normalised, hypothesis.normalised, strict=True)):
+        if words != heard and words and heard and row not in marked:
+            pieces = comparable(of.readings(row), hypothesis.readings(row))
+            if not all(map(is_single, pieces)):
+                aligned_by_row[row] = align_readings(*map(of.wording.split, pieces))
+    return aligned_by_row
+
+
+def _marked_rows(texts: Sequence[str], has_mark: Callable[[str], bool]) -> set[int]:
+    """Rows that a mark is found in; all of them are looked at as one text first, since most files have none."""
+    if not has_mark("\n".join(texts)):
+        return set()
+    return {row for row, text in enumerate(texts) if has_mark(text)}
+
+
+def _same_sound(word: str, other: str) -> bool:
+    return snor.homophone(word) == snor.homophone(other)

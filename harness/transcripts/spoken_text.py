@@ -1,79 +1,51 @@
 """English texts as a person may say them: every usual reading of numerals, times, money, units and abbreviations.
 
-Spellings, abbreviations, units and contractions: see spoken_en.toml. A reading is in lower case; the first is shown.
+Spellings, abbreviations, units and contractions: see english_words.py. A reading is in lower case; the first is shown.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
+from functools import lru_cache
 
 from harness.model.frozen import frozen
 from harness.transcripts import numerals
+from harness.transcripts.english_words import (
+    ABBREVIATIONS,
+    AFTER_HAS,
+    AFTER_IS,
+    AFTER_NUMBERS,
+    CALENDAR,
+    CODES,
+    CONTRACTIONS,
+    CURRENCIES,
+    ENDINGS,
+    FILLERS,
+    IN_ADDRESSES,
+    MODIFIERS,
+    MONTHS,
+    NUMBER_WORDS,
+    PHRASES,
+    SCALES,
+    SIGNS,
+    UNITS,
+    WEEKDAYS,
+    spelled,
+)
 from harness.transcripts.readings import Piece, Readings, choice
 
-_FILE = tomllib.loads(resources.files(__package__).joinpath("spoken_en.toml").read_text("utf-8"))
-SCALES = ("hundred", "thousand", "million", "billion", "trillion")
-NUMBER_WORDS = frozenset((
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty"),
-    *("fifty", "sixty", "seventy", "eighty", "ninety", *SCALES),
-))  # fmt: skip
-MONTHS: Mapping[str, str] = {**_FILE["months"], **{name: name for name in _FILE["months"].values()}}
-_CALENDAR = [*dict.fromkeys(_FILE["months"].values())]
-FILLERS = frozenset(_FILE["fillers"])
-AFTER_NUMBERS = frozenset(_FILE["after_numbers"])
-ABBREVIATIONS: Mapping[str, list[str]] = _FILE["abbreviations"]
-AFTER_IS = frozenset(_FILE["after_is"].split())
-AFTER_HAS = frozenset(_FILE["after_has"].split())
-MODIFIERS = frozenset(_FILE["modifiers"].split())
-UNITS: Mapping[str, list[str]] = _FILE["units"]
-CURRENCIES: Mapping[str, list[str]] = _FILE["currencies"]
-CODES: Mapping[str, str] = _FILE["codes"]
-WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
-ENDINGS: Mapping[str, list[str]] = _FILE["endings"]
-PHRASES: Mapping[tuple[str, ...], str] = {tuple(words.split()): reading for words, reading in _FILE["phrases"].items()}
-
 _PHRASE_STARTS = frozenset(words[0] for words in PHRASES)
-
-
-def _contractions() -> dict[str, list[str]]:
-    expanded: dict[str, list[str]] = dict(_FILE["contractions"])
-    # Many write none of the apostrophes.
-    for word in ("do", "does", "did", "is", "was", "were", "are", "could", "would", "should", "have", "has", "had"):
-        expanded[f"{word}nt"] = [f"{word} not"]
-    for word in ("i", "you", "we", "they", "could", "would", "should"):
-        expanded[f"{word}ve"] = [f"{word} have"]
-    return expanded | {"youre": ["you are"], "theyre": ["they are"], "youll": ["you will"], "theyll": ["they will"]}
-
-
-def _spellings() -> dict[str, str]:
-    spellings = {other: spelling for spelling, others in _FILE["spellings"].items() for other in others}
-    ends = ("", "s", "ed", "ing", "able", "ful", "ite", "ites", "less", "hood", "hoods", "al", "er", "ers", "y")
-    spellings |= {f"{stem}our{end}": f"{stem}or{end}" for stem in _FILE["our"].split() for end in ends}
-    doubled = ("ed", "ing", "er", "ers", "or", "ors")
-    return spellings | {f"{stem}l{end}": f"{stem}{end}" for stem in _FILE["doubled_l"].split() for end in doubled}
-
-
-CONTRACTIONS: Mapping[str, list[str]] = _contractions()
-_SPELLINGS = _spellings()
-_ISE = re.compile(
-    r"(?<=[a-z]{3})is(?=(?:e|ed|es|ing|er|ers|ation|ations|able)$)|(?<=[a-z]{2})ys(?=(?:e|ed|es|ing|er|ers)$)"
-)
-_ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].split())})is")
-
-
-def spelled(word: str) -> str:
-    """A word in the one spelling that stands for all of its own."""
-    if (spelling := _SPELLINGS.get(word)) is not None:
-        return spelling
-    if len(word) < 6 or ("is" not in word and "ys" not in word) or _ALWAYS_ISE.match(word):
-        return word
-    return _ISE.sub(lambda match: f"{match[0][0]}z", word)
-
+# What may make another reading of a word before it that otherwise says the same wherever it stands.
+_JOINING = frozenset(("-", *(words[1] for words in PHRASES)))
+# Words that say something else beside some others. So do single letters, and words with 's.
+_BESIDE_OTHERS = frozenset((
+    *("oh", "double", "triple", "noon", "midnight", "no", "sq"), *MONTHS, *WEEKDAYS, *UNITS,
+))  # fmt: skip
+_BEHIND_NUMBERS = frozenset(("and", "in"))  # others there
+_WORD_LETTERS = frozenset("ai")  # in "plan A. I think" no initials
+_SILENT_SIGNS = frozenset(",;?!()")
 
 _TOP = "com|org|net|edu|gov|io|co|uk|de|fr|es|eu|us|ca|au|tv|app|dev|info|biz|ai|fm|me|ly"
 # Repetitions are bounded, so that no text takes longer than its length asks for.
@@ -102,67 +74,67 @@ _AT = frozenset(("at", "by", "until", "till", "before", "after", "from", "around
 _HALF_DAY = re.compile(r"[ap] ?(?:\. )?m\b")
 _MEASURED = frozenset(("long", "wide", "tall", "high", "deep", "thick"))
 _RAISED = {"2": ("square", "squared"), "3": ("cubic", "cubed")}
-_IN_ADDRESSES = {
-    "@": ["at"],
-    ".": ["dot", "point"],
-    "/": ["slash"],
-    "_": ["underscore"],
-    "-": ["dash", "hyphen", "minus", ""],
-    "+": ["plus"],
-    ":": [""],
-    "www": ["www", "w w w"],
-}
-_SIGNS = {
-    "¢": ["cents", "cent"],
-    "%": ["percent"],
-    "‰": ["per mille", "permille", "per mil", "per thousand"],
-    "&": ["and"],
-    "@": ["at"],
-    "+": ["plus"],
-    "=": ["equals", "is"],
-    "÷": ["divided by", "over"],
-}
 _FINGERS = dict(zip("IVX", (1, 5, 10), strict=True))
 
 
 @frozen
-class _Token:
-    """kind: the group of _TOKEN. spaced: whether space stands before it."""
+class Token:
+    """kind: the group of _TOKEN. spaced: whether space stands before it.
+
+    alone: what it says wherever it stands, but before one of _JOINING; None if other neighbours decide it.
+    """
 
     kind: str
     text: str
     raw: str
     spaced: bool
+    alone: Readings | None = None
 
 
-def english_readings(text: str, follows: str = "") -> Readings:
-    """The pieces of a text that is clean (see spoken_words) and still in its case; follows: what stands behind it."""
-    tokens = list(_tokens(text))
-    return _English([*tokens, *_tokens(follows)] if follows else tokens, len(tokens)).pieces()
+def english_readings(text: str) -> Readings:
+    """The pieces of a text that is clean (see spoken_words) and still in its case."""
+    return token_readings(english_tokens(text))
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def token_readings(tokens: Iterable[Token]) -> Readings:
+    """The pieces of a text, by its tokens."""
+    return _English([*tokens, _END]).pieces()
+
+
+def english_tokens(text: str) -> Iterator[Token]:
+    """Those of a text that is clean."""
     end = 0
     for match in _TOKEN.finditer(text):
-        yield _Token(match.lastgroup or "", match[0].lower(), match[0], match.start() > end or not end)
+        kind = match.lastgroup or ""
+        yield Token(kind, match[0].lower(), match[0], match.start() > end or not end, _alone(kind, match[0]))
         end = match.end()
 
 
-_END = _Token("end", "", "", True)
+@lru_cache(maxsize=1 << 15)
+def _alone(kind: str, raw: str) -> Readings | None:
+    text = raw.lower()
+    if kind == "sign":
+        return () if text in _SILENT_SIGNS else None
+    if kind != "word" or len(text) == 1 or text in _BESIDE_OTHERS or text.endswith("'s"):
+        return None
+    pieces = token_readings([Token(kind, text, raw, spaced=True)])
+    return pieces if pieces or text in FILLERS else None  # o'clock ends a number, though nothing is said
+
+
+_END = Token("end", "", "", spaced=True)
 
 
 @dataclass(slots=True)
 class _English:
-    """Reads tokens from left to right, up to the one at `end`. numeric: whether what was said last is a number."""
+    """Reads tokens from left to right, up to _END. numeric: whether what was said last is a number."""
 
-    tokens: list[_Token]
-    end: int
+    tokens: Sequence[Token]
     at: int = 0
     numeric: bool = False
     out: list[Piece] = field(default_factory=list)
 
     def pieces(self) -> Readings:
-        says: dict[str, Callable[[_Token], None]] = {
+        says: dict[str, Callable[[Token], None]] = {
             "web": self._web,
             "date": self._date,
             "time": self._time,
@@ -175,60 +147,68 @@ class _English:
             "word": self._word,
             "sign": self._sign,
         }
-        while self.at < self.end:
-            token = self.tokens[self.at]
+        tokens = self.tokens
+        while (token := tokens[self.at]) is not _END:
             self.at += 1
-            says[token.kind](token)
+            if (
+                token.alone is None
+                or tokens[self.at].text in _JOINING
+                or (self.numeric and token.text in _BEHIND_NUMBERS)
+            ):
+                says[token.kind](token)
+            elif token.alone:
+                self.out += token.alone
+                self.numeric = token.text in NUMBER_WORDS
         return tuple(self.out)
 
-    def _peek(self, ahead: int = 0) -> _Token:
+    def _peek(self, ahead: int = 0) -> Token:
         return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
 
-    def _previous(self, back: int = 2) -> _Token:
+    def _previous(self, back: int = 2) -> Token:
         """The token before the one that is being said."""
         return self.tokens[self.at - back] if self.at >= back else _END
 
     def _say(self, readings: Iterable[str], *, numeric: bool = False) -> None:
-        self.out += choice(" ".join(map(spelled, reading.split())) for reading in readings)
+        self.out += _choice(tuple(readings))
         self.numeric = numeric
 
     # Numerals
 
-    def _date(self, token: _Token) -> None:
+    def _date(self, token: Token) -> None:
         """Month and day in the order that their numbers leave possible; 12.5.2024 is always in May."""
         first, second, year = re.split("[/.]", token.text)
         heads, tails = ([*numerals.whole(half), *numerals.whole(half.lstrip("0") or "0")] for half in (first, second))
         readings = [f"{head} {sign}{tail}" for sign in ("", "slash ", "point ") for head in heads for tail in tails]
         day, month = (first, second) if "." in token.text or int(first) > 12 else (second, first)
         if (int(day) > 12 or "." in token.text) and 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
-            readings = [*numerals.dates(_CALENDAR[int(month) - 1], int(day)), *readings]
+            readings = [*numerals.dates(CALENDAR[int(month) - 1], int(day)), *readings]
         self._say(readings)
         self._say([*(numerals.whole(f"20{year}") if len(year) == 2 else []), *numerals.whole(year)], numeric=True)
 
-    def _time(self, token: _Token) -> None:
+    def _time(self, token: Token) -> None:
         hour, minute = map(int, token.text.split(":"))
         if hour > 24:
             self._say([f"{head} {two}" for head in numerals.whole(str(hour)) for two in numerals.whole(f"{minute:02}")])
         else:
             self._say(numerals.times(hour, minute), numeric=True)
 
-    def _decade(self, token: _Token) -> None:
+    def _decade(self, token: Token) -> None:
         digits = re.sub(r"\D", "", token.text)
         readings = numerals.decades(digits)
         if "'" not in token.text and len(digits) == 2:
             readings = [*readings, *(f"{reading} seconds" for reading in numerals.whole(digits)[:1])]
         self._say(readings)
 
-    def _ordinal(self, token: _Token) -> None:
+    def _ordinal(self, token: Token) -> None:
         number = int(token.text[:-2].replace(",", ""))
         if not self._before_month(number, numerals.ordinals(number)):
             self._say(numerals.ordinals(number))
 
-    def _height(self, token: _Token) -> None:
+    def _height(self, token: Token) -> None:
         feet, inches = (numerals.cardinal(int(digits)) for digits in re.findall(r"\d+", token.text))
         self._say(f"{feet} {foot} {inches}{unit}" for foot in ("foot", "feet") for unit in ("", " inches", " inch"))
 
-    def _fraction(self, token: _Token) -> None:
+    def _fraction(self, token: Token) -> None:
         top, bottom = re.split("[/⁄]", token.text)
         readings = numerals.fractions(int(top), int(bottom))
         whole = self.numeric and self._previous().kind == "number" and int(top) < int(bottom)
@@ -242,7 +222,7 @@ class _English:
             readings = [*apart, *readings]
         self._say(readings, numeric=True)
 
-    def _number(self, token: _Token) -> None:
+    def _number(self, token: Token) -> None:
         value = self._joined_thousands(token)
         scale = self._peek()
         if scale.kind == "sign" and scale.text in CURRENCIES and not self._amount_follows(1):
@@ -264,7 +244,7 @@ class _English:
             readings = [*readings, *numerals.times(int(clock[1]), int(clock[2]))]
         self._say(readings, numeric=True)
 
-    def _joined_thousands(self, token: _Token) -> str:
+    def _joined_thousands(self, token: Token) -> str:
         """10 000 is one number."""
         value = token.text
         while value.isdigit() and len(value) <= 12 and self._peek().raw == "000" and self._peek().spaced:
@@ -287,7 +267,7 @@ class _English:
         self._say([*(f"{reading} {month}" for reading in readings[:1]), *numerals.dates(month, day)], numeric=True)
         return True
 
-    def _month(self, token: _Token) -> bool:
+    def _month(self, token: Token) -> bool:
         """January 5."""
         month, dot = MONTHS.get(token.text), self._peek().text == "."
         day = self._peek(dot)
@@ -331,7 +311,10 @@ class _English:
 
     # Words
 
-    def _word(self, token: _Token) -> None:
+    def _word(self, token: Token) -> None:
+        if token.text in _WORD_LETTERS and self._stands_alone():
+            self._say([token.text])
+            return
         if self._phrase(token) or self._letters(token) or self._hyphenated(token) or self._month(token):
             return
         text = token.text
@@ -348,7 +331,18 @@ class _English:
             readings.append(" ".join(text))
         self._say(readings, numeric=text in NUMBER_WORDS)
 
-    def _phrase(self, token: _Token) -> bool:
+    def _stands_alone(self) -> bool:
+        """Whether a letter stands between words that leave it what it is."""
+        follows = self._peek()
+        return (
+            follows.kind == "word"
+            and follows.alone is not None
+            and follows.text not in SCALES
+            and not self.numeric
+            and self._previous().text not in _BEFORE_ROMAN
+        )
+
+    def _phrase(self, token: Token) -> bool:
         """Words that count as one."""
         if token.text not in _PHRASE_STARTS:
             return False
@@ -365,7 +359,7 @@ class _English:
                 return True
         return False
 
-    def _letters(self, token: _Token) -> bool:
+    def _letters(self, token: Token) -> bool:
         """Letters one by one, as t v, T.V. or A/C, are a word too."""
         if len(token.text) != 1 or (self.numeric and self._peek().text == "/"):
             return False
@@ -374,7 +368,8 @@ class _English:
             step = self._peek(ahead)
             if step.kind == "sign" and step.text in "./" and not step.spaced:
                 follows = self._peek(ahead + 1)
-                if follows.kind == "word" and len(follows.text) == 1 and (not follows.spaced or step.text == "."):
+                initial = step.text == "." and not _WORD_LETTERS.issuperset((*letters, follows.text))
+                if follows.kind == "word" and len(follows.text) == 1 and (initial or not follows.spaced):
                     letters.append(follows.text)
                     ahead += 2
                     continue
@@ -389,7 +384,7 @@ class _English:
         self._say(["".join(letters), " ".join(letters)])
         return True
 
-    def _hyphenated(self, token: _Token) -> bool:
+    def _hyphenated(self, token: Token) -> bool:
         """Check-in is check in or checkin."""
         words, ahead = [token.text], 0
         while self._peek(ahead).text == "-" and not self._peek(ahead).spaced:
@@ -405,7 +400,7 @@ class _English:
         self._say([" ".join(words), "".join(words)])
         return True
 
-    def _beside_numbers(self, token: _Token) -> bool:
+    def _beside_numbers(self, token: Token) -> bool:
         """Words that say something else beside a number: oh, double, x, and."""
         text, follows = token.text, self._peek()
         into = follows.kind in ("number", "decimal", "fraction") or follows.text in NUMBER_WORDS
@@ -428,7 +423,7 @@ class _English:
             return True
         return False
 
-    def _noon(self, token: _Token) -> bool:
+    def _noon(self, token: Token) -> bool:
         """Noon is twelve p m, and midnight twelve a m."""
         half = {"noon": "p", "midnight": "a"}.get(token.text)
         if half is None:
@@ -438,7 +433,7 @@ class _English:
         self._say(names if twelve else [token.text, *(f"twelve {name}" for name in names)])
         return True
 
-    def _owner(self, token: _Token) -> bool:
+    def _owner(self, token: Token) -> bool:
         """Mario's is Mario is where no noun can follow, and has only before been, got and the like."""
         owner = token.text.removesuffix("'s")
         if owner in (token.text, ""):
@@ -461,7 +456,7 @@ class _English:
         token = self._peek(ahead)
         return token.kind == "number" or token.text in NUMBER_WORDS
 
-    def _abbreviation(self, token: _Token) -> list[str]:
+    def _abbreviation(self, token: Token) -> list[str]:
         text, follows = token.text, self._peek()
         dotted = follows.text == "." and not follows.spaced
         unit = self._peek(dotted).text
@@ -500,11 +495,11 @@ class _English:
 
     # Signs
 
-    def _sign(self, token: _Token) -> None:
+    def _sign(self, token: Token) -> None:
         text, follows = token.text, self._peek()
         number_follows = follows.kind in ("number", "decimal", "fraction", "time")
-        if text in _SIGNS:
-            self._say(_SIGNS[text])
+        if text in SIGNS:
+            self._say(SIGNS[text])
         elif text in CURRENCIES:
             self._currency(text)
         elif text == "°":
@@ -552,7 +547,7 @@ class _English:
         self.at += 1
         self._say([f"{degrees} {name}".strip() for name in names for degrees in ("degrees", "degree", "")])
 
-    def _dash(self, token: _Token, number_follows: bool) -> None:
+    def _dash(self, token: Token, number_follows: bool) -> None:
         follows = self._peek()
         if not number_follows:
             if self.numeric and self._previous().kind == "number" and token.spaced:
@@ -567,18 +562,23 @@ class _English:
         elif not follows.spaced:
             self._say(["minus", "negative"])
 
-    def _slash(self, token: _Token) -> None:
+    def _slash(self, token: Token) -> None:
         if self.at > 1 and not token.spaced and not self._peek().spaced and self._peek() is not _END:
             self._say(["", "or", "slash", "per", "and"])
         elif self.numeric:
             self._say(["divided by", "over", "slash"])
 
-    def _web(self, token: _Token) -> None:
+    def _web(self, token: Token) -> None:
         for part in re.findall(r"[^\W_\d]+|\d+|[^\w\s]|_", re.sub("^https?://", "", token.text)):
             if part.isdigit():
                 self._say(numerals.whole(part))
             else:
-                self._say(_IN_ADDRESSES.get(part, [part]))
+                self._say(IN_ADDRESSES.get(part, [part]))
+
+
+@lru_cache(maxsize=1 << 15)
+def _choice(readings: tuple[str, ...]) -> Readings:
+    return choice(" ".join(map(spelled, reading.split())) for reading in readings)
 
 
 def _plain_word(text: str) -> list[str]:

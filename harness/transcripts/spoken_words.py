@@ -17,8 +17,9 @@ from itertools import pairwise
 
 from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH
+from harness.transcripts.english_words import NUMBER_WORDS
 from harness.transcripts.readings import Piece, Readings, choice, narrowed, plain, spaced_alike, split_numbers
-from harness.transcripts.spoken_text import NUMBER_WORDS, PHRASES, english_readings
+from harness.transcripts.spoken_text import Token, english_readings, english_tokens, token_readings
 
 Clock = Callable[[int, int], list[str]]
 _SIGNS = "€$£¥%‰°#"
@@ -363,14 +364,13 @@ _INITIALS = re.compile(r"(?<!\w)([^\W\d_]\.) (?=[^\W\d_]\.)")  # z. B. is z.B.
 # Signs that would become letters: nº 5 and 21 ºC.
 _NUMBER_SIGN = re.compile(r"№|\b[nN]\.?\s?[º°](?=\s?\d)")
 _DEGREES = re.compile(r"º(?=\s?[CF]\b)")
-_OWNED = tuple(f"{sign}{letter}" for sign in "'’‘`′" for letter in "sS")
+# Signs that may belong together with what stands behind a space: 21 º C, n º 5, 5' 10.
+_ACROSS_SPACES = re.compile(r"[º°]|\d['’‘`′]\s")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _OTHER = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄‰]")
 # Words that are never half of another one: blue tooth is bluetooth, but now here is not nowhere.
 _NEVER_HALF = frozenset((*NUMBER_WORDS, "a", "i", "an", "the", "now"))
-# Chunks between spaces that say something else beside others.
-_TRIGGERS = NUMBER_WORDS | {"oh", "double", "triple", *(words[-1] for words in PHRASES)}
 
 
 def primary(language: str) -> str:
@@ -402,34 +402,15 @@ def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
 def _english(text: str) -> Readings:
     if text.isupper():
         text = text.lower()  # then case says nothing of Roman numerals and letters
-    pieces: list[Piece] = []
-    chunks = text.split()
-    for at, chunk in enumerate(chunks):
-        follows = " ".join(chunks[at + 1 : at + 4]) if chunk.endswith(_OWNED) else ""
-        chunk_pieces = _chunk(chunk, follows) if follows.isascii() else None
-        if chunk_pieces is None:
-            return english_readings(_without_accents(_clean(text)))
-        pieces += chunk_pieces
-    return tuple(pieces)
+    if _ACROSS_SPACES.search(text):
+        return english_readings(_without_accents(_clean(text)))
+    return token_readings([token for chunk in text.split() for token in _chunk_tokens(chunk)])
 
 
 @lru_cache(maxsize=1 << 15)
-def _chunk(chunk: str, follows: str) -> Readings | None:
-    """What a chunk between spaces says wherever it stands; None where that depends on its neighbours.
-
-    follows: the next three chunks behind a chunk with 's, which they decide. Speech has few different words, so that
-    most chunks are looked up.
-    """
-    clean = _without_accents(_clean(chunk))
-    words = re.findall(r"[^\W_]+", clean.lower())
-    if (
-        "º" in chunk
-        or any(word in _TRIGGERS or (len(word) == 1 and word not in "ai") or not word.isalpha() for word in words)
-        or re.search(r"[^\w\s'\".,;:!?()-]", clean)
-        or not words
-    ):
-        return None
-    return english_readings(clean, _clean(follows))
+def _chunk_tokens(chunk: str) -> tuple[Token, ...]:
+    """The tokens of a chunk between spaces. Speech has few different words, so that most chunks are looked up."""
+    return tuple(english_tokens(_without_accents(_clean(chunk))))
 
 
 def _clean(text: str) -> str:

@@ -181,9 +181,15 @@ class WordRules:
             )
         )
 
-    def texts(self, transcripts: Transcripts) -> Sequence[str]:
-        """The texts, one for one, as units with single spaces between."""
-        texts = self._texts(transcripts)
+    def all_readings(self, transcripts: Transcripts) -> Sequence[Readings] | None:
+        """Of the texts, one for one; None if each has only one."""
+        return [self.readings(text) for text in transcripts.texts] if self.has_readings else None
+
+    def texts(self, transcripts: Transcripts, pieces: Sequence[Readings] | None = None) -> Sequence[str]:
+        """The texts, one for one, as units with single spaces between. pieces: all_readings, if they are known."""
+        # A named list may fit another reading than the first, which is shown.
+        known = pieces is not None and self.rewriting is None
+        texts = [" ".join(first(each)) for each in pieces or ()] if known else self._texts(transcripts)
         return texts if self.unit is TextUnit.WORD else [" ".join(units(text, self.unit)) for text in texts]
 
     def _texts(self, transcripts: Transcripts) -> Sequence[str]:

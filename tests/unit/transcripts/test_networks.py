@@ -15,13 +15,20 @@ from harness.transcripts.networks import (
     MAX_WORDS,
     WordNetwork,
     align_networks,
+    align_readings,
     chain,
     is_plain,
     parse,
 )
+from harness.transcripts.readings import Readings, is_single
 from tests.unit.transcripts.network_texts import pairs
 
 PRICES = {Edit.CORRECT: 0, Edit.SUBSTITUTION: 4, Edit.DELETION: 3, Edit.INSERTION: 3}
+PIECES = st.lists(
+    st.sampled_from("aabbc")
+    | st.lists(st.lists(st.sampled_from("abc"), max_size=3).map(tuple), min_size=2, max_size=3).map(tuple),
+    max_size=8,
+).map(tuple)
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "ab", "-", "(see", "/"]), max_size=12)
 
 
@@ -316,3 +323,14 @@ def test_a_chain_may_not_have_too_many_words() -> None:
     assert len(chain(("a",) * MAX_WORDS).arcs) == MAX_WORDS
     with pytest.raises(InputError, match=r"b.trn:3: more than"):
         chain(("a",) * (MAX_WORDS + 1), Place("b.trn", 3))
+
+
+@given(PIECES, PIECES, PIECES, PIECES)
+@example(("a", "b"), ("b",), (), ("c",))
+@example(("a",), ("a", (("b",), ("c",))), (("c",),), ("a",))
+def test_only_the_window_between_common_words_is_read(
+    before: Readings, window: Readings, heard: Readings, behind: Readings
+) -> None:
+    of, hypothesis = before + window + behind, before + heard + behind
+    if not (is_single(of) and is_single(hypothesis)):
+        assert align_readings(of, hypothesis) == align_networks(chain(of), chain(hypothesis))

@@ -159,6 +159,21 @@ def test_words_that_are_looked_up_are_read_as_in_their_text(texts: list[str]) ->
         assert spoken_words.spoken_readings(text) == english_readings(clean)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("plan A. I think", "plan a i think"),
+        ("plan A. I think of 5", "plan a i think of five"),
+        ("J. R. Smith", "jr smith"),
+        ("two o'clock m", "two m"),
+        ("five and in in.", "five and in in"),
+        ("ten mm", "ten millimeters"),
+    ],
+)
+def test_a_word_is_looked_up_only_where_its_neighbours_leave_it(text: str, words: str) -> None:
+    assert " ".join(normalise(text, Normalisation.SPOKEN)) == words
+
+
 def test_every_sign_of_unicode_is_a_mark_or_a_letter() -> None:
     """Of letters without case, which are nearly all of them and alike, every 16th."""
     signs = [

@@ -1,0 +1,85 @@
+"""What `spoken` knows of English: spellings, abbreviations, units, contractions and signs. See spoken_en.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+
+_FILE = tomllib.loads(resources.files(__package__).joinpath("spoken_en.toml").read_text("utf-8"))
+SCALES = ("hundred", "thousand", "million", "billion", "trillion")
+NUMBER_WORDS = frozenset((
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty"),
+    *("fifty", "sixty", "seventy", "eighty", "ninety", *SCALES),
+))  # fmt: skip
+MONTHS: Mapping[str, str] = {**_FILE["months"], **{name: name for name in _FILE["months"].values()}}
+CALENDAR = [*dict.fromkeys(_FILE["months"].values())]
+FILLERS = frozenset(_FILE["fillers"])
+AFTER_NUMBERS = frozenset(_FILE["after_numbers"])
+ABBREVIATIONS: Mapping[str, list[str]] = _FILE["abbreviations"]
+AFTER_IS = frozenset(_FILE["after_is"].split())
+AFTER_HAS = frozenset(_FILE["after_has"].split())
+MODIFIERS = frozenset(_FILE["modifiers"].split())
+UNITS: Mapping[str, list[str]] = _FILE["units"]
+CURRENCIES: Mapping[str, list[str]] = _FILE["currencies"]
+CODES: Mapping[str, str] = _FILE["codes"]
+WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
+ENDINGS: Mapping[str, list[str]] = _FILE["endings"]
+PHRASES: Mapping[tuple[str, ...], str] = {tuple(words.split()): reading for words, reading in _FILE["phrases"].items()}
+IN_ADDRESSES = {
+    "@": ["at"],
+    ".": ["dot", "point"],
+    "/": ["slash"],
+    "_": ["underscore"],
+    "-": ["dash", "hyphen", "minus", ""],
+    "+": ["plus"],
+    ":": [""],
+    "www": ["www", "w w w"],
+}
+SIGNS = {
+    "¢": ["cents", "cent"],
+    "%": ["percent"],
+    "‰": ["per mille", "permille", "per mil", "per thousand"],
+    "&": ["and"],
+    "@": ["at"],
+    "+": ["plus"],
+    "=": ["equals", "is"],
+    "÷": ["divided by", "over"],
+}
+
+
+def _contractions() -> dict[str, list[str]]:
+    expanded: dict[str, list[str]] = dict(_FILE["contractions"])
+    # Many write none of the apostrophes.
+    for word in ("do", "does", "did", "is", "was", "were", "are", "could", "would", "should", "have", "has", "had"):
+        expanded[f"{word}nt"] = [f"{word} not"]
+    for word in ("i", "you", "we", "they", "could", "would", "should"):
+        expanded[f"{word}ve"] = [f"{word} have"]
+    return expanded | {"youre": ["you are"], "theyre": ["they are"], "youll": ["you will"], "theyll": ["they will"]}
+
+
+def _spellings() -> dict[str, str]:
+    spellings = {other: spelling for spelling, others in _FILE["spellings"].items() for other in others}
+    ends = ("", "s", "ed", "ing", "able", "ful", "ite", "ites", "less", "hood", "hoods", "al", "er", "ers", "y")
+    spellings |= {f"{stem}our{end}": f"{stem}or{end}" for stem in _FILE["our"].split() for end in ends}
+    doubled = ("ed", "ing", "er", "ers", "or", "ors")
+    return spellings | {f"{stem}l{end}": f"{stem}{end}" for stem in _FILE["doubled_l"].split() for end in doubled}
+
+
+CONTRACTIONS: Mapping[str, list[str]] = _contractions()
+_SPELLINGS = _spellings()
+_ISE = re.compile(
+    r"(?<=[a-z]{3})is(?=(?:e|ed|es|ing|er|ers|ation|ations|able)$)|(?<=[a-z]{2})ys(?=(?:e|ed|es|ing|er|ers)$)"
+)
+_ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].split())})is")
+
+
+def spelled(word: str) -> str:
+    """A word in the one spelling that stands for all of its own."""
+    if (spelling := _SPELLINGS.get(word)) is not None:
+        return spelling
+    if len(word) < 6 or ("is" not in word and "ys" not in word) or _ALWAYS_ISE.match(word):
+        return word
+    return _ISE.sub(lambda match: f"{match[0][0]}z", word)
