@@ -86,9 +86,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in set(left_out)]
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """Modules and items stay until the end: the collector need not walk through all of them again and again."""
+    gc.disable()
+    result = yield
     gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.fixture

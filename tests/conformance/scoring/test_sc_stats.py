@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from scipy.stats import binomtest, norm
+import scipy
 
 from harness.transcripts.groups import SystemComparison, compare
 from harness.transcripts.paired_tests import PairedBy
@@ -67,11 +67,11 @@ def test_segments_counts_and_signs_are_those_of_sc_stats(rates: tuple[float, flo
     segments = tests[PairedBy.SEGMENTS]
     units, z = numbers(r"# segs: (\d+)\).*Z Stat: (\S+)\)", printed["mapsswe"])
     assert segments.units == units
-    assert segments.p == pytest.approx(2 * norm.sf(abs(z)), rel=5e-3)
+    assert segments.p == pytest.approx(2 * scipy.stats.norm.sf(abs(z)), rel=5e-3)
     cells = numbers(r"corr +(\d+) +(\d+)\s+incorr +(\d+) +(\d+)", printed["mcn"])
     counts = pair.recognised
     assert [counts.both, counts.only_first, counts.only_second, counts.neither] == cells
     more, less = numbers(r"N\(\+\) = +(\d+).*N\(-\) = +(\d+)", printed["sign"])
     signs = tests[PairedBy.SIGNS]
     assert sorted((signs.first_better, signs.second_better)) == sorted((more, less))
-    assert signs.p == pytest.approx(binomtest(int(more), int(more + less)).pvalue)
+    assert signs.p == pytest.approx(scipy.stats.binomtest(int(more), int(more + less)).pvalue)

@@ -48,12 +48,15 @@ def reported(cases: Sequence[Case], selection: Selection | None = None) -> Categ
     return report_of(rated(*cases), selection or Selection(compare=("kitchen", HOSTILE)), ("s1",))
 
 
+SORTS = 8
+
+
 @cache
 def every_sort() -> list[CategoryReport]:
     """The usual, one rater, nothing judged, nothing answered, all disputed, nothing to pair, nothing at all."""
     other = Selection(compare=("kitchen", "radio"), on=W)
     radio = Case("r", {"ann": C}, device="radio")
-    return [
+    sorts = [
         reported(two_devices()),
         reported(two_devices(), Selection(raters=("ann",), round_id=HOSTILE, on=W, compare=("kitchen", HOSTILE))),
         reported([Case("a", {"ann": C}), Case("b", {"ann": C}, query="a")], Selection()),
@@ -63,3 +66,5 @@ def every_sort() -> list[CategoryReport]:
         reported([Case("a", {"ann": C}), radio], other),
         reported([], Selection()),
     ]
+    assert len(sorts) == SORTS
+    return sorts

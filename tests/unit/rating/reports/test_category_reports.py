@@ -16,14 +16,14 @@ from harness.rating.reports.categories import CategoryReport, Selection
 from harness.rating.reports.category_page import page, write_html
 from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, report_lines, stages
 from tests.unit.rating.figures.rated_rows import Case
-from tests.unit.rating.reports.reports import HOSTILE, A, C, W, every_sort, reported, two_devices
+from tests.unit.rating.reports.reports import HOSTILE, SORTS, A, C, W, every_sort, reported, two_devices
 
 
 def lines(report: CategoryReport, width: int = 80) -> list[str]:
     return list(report_lines(report, width))
 
 
-@pytest.mark.parametrize("at", range(len(every_sort())))
+@pytest.mark.parametrize("at", range(SORTS))
 @pytest.mark.parametrize("width", [80, 120])
 def test_lines_are_harmless_and_fit(at: int, width: int) -> None:
     for line in lines(every_sort()[at], width):
@@ -127,7 +127,7 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-@pytest.mark.parametrize("at", range(len(every_sort())))
+@pytest.mark.parametrize("at", range(SORTS))
 def test_pages_of_every_sort_need_nothing_else(at: int) -> None:
     text = page(every_sort()[at])
     document = Page(text)
