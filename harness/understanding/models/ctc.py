@@ -1,24 +1,39 @@
-"""Connectionist temporal classification: the loss of label sequences without alignment, and its gradient.
+"""Connectionist temporal classification (CTC): the loss of labels without alignment, and a head that is trained by it.
 
-Source: Graves et al. 2006, "Connectionist temporal classification". Plain numpy, in log space.
+Source: Graves et al. 2006, "Connectionist temporal classification". Plain numpy, the loss in log space.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.floating]
+from harness.model.errors import InputError
+from harness.model.frozen import frozen
+
+Array: TypeAlias = npt.NDArray[Any]
+"""Of floating-point numbers."""
+Ints: TypeAlias = npt.NDArray[np.int_]
 BLANK = 0
 """The label of a frame that says nothing, or that nothing changes."""
 NEVER = -1e30
 """Log of the probability 0: finite, so that differences of two of them are numbers."""
+WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "intents", "intents_bias")
+"""Mean and standard deviation of features, which are not trained, and the three layers."""
+BATCH = 16
+DROPOUT = 0.1
+"""Share of hidden units that a step of training leaves out."""
+WARM_UP = 50
+LONGEST_STEP = 10.0
+"""Norm to which gradients are clipped."""
 
 
 def ctc_loss(
-    log_probabilities: Array, frames: Sequence[int], targets: Sequence[Sequence[int]]
+    log_probabilities: Array, frames: Ints, targets: Sequence[Sequence[int]]
 ) -> tuple[npt.NDArray[np.float64], Array]:
     """Loss in nats of each utterance, shape (n,), and its gradient by the scores in front of the softmax.
 
@@ -28,12 +43,12 @@ def ctc_loss(
     A target that does not fit into its frames (see `fewest_frames`) has an infinite loss, and the gradient 0.
     """
     longest, labels = log_probabilities.shape[1:]
-    ends, sizes = np.asarray(frames), np.array([2 * len(target) + 1 for target in targets])
+    sizes = np.array([2 * len(target) + 1 for target in targets])
     states = np.full((len(sizes), int(sizes.max())), BLANK)  # a blank before, between and behind the labels
     for row, target in enumerate(targets):
         states[row, 1 : sizes[row] : 2] = target
     # Each utterance back to front: what is padding stays in its place.
-    rows, back_frames, back_states = np.arange(len(sizes))[:, None], _reversed(ends, longest), _reversed(sizes)
+    rows, back_frames, back_states = np.arange(len(sizes))[:, None], _reversed(frames, longest), _reversed(sizes)
     emitted = np.take_along_axis(log_probabilities, states[:, None, :], axis=2).astype(np.float64)
     emitted[np.broadcast_to((np.arange(states.shape[1]) >= sizes[:, None])[:, None], emitted.shape)] = NEVER
     there = _path_sums(emitted, states)
@@ -41,14 +56,14 @@ def ctc_loss(
     back = back[rows[..., None], back_frames[..., None], back_states[:, None]]
     total = np.logaddexp.reduce(back[:, 0, :2], axis=1)
     fits = total > NEVER / 2
-    inside = ((np.arange(longest) < ends[:, None]) & fits[:, None])[..., None]
+    inside = ((np.arange(longest) < frames[:, None]) & fits[:, None])[..., None]
     shares = np.exp(np.where(inside, there + back - emitted - total[:, None, None], NEVER))
     expected = shares @ (states[..., None] == np.arange(labels)).astype(np.float64)
     gradient = np.where(inside, np.exp(log_probabilities) - expected, 0)
     return np.where(fits, -total, np.inf), gradient.astype(log_probabilities.dtype)
 
 
-def _path_sums(emitted: Array, states: npt.NDArray[np.int_]) -> Array:
+def _path_sums(emitted: Array, states: Ints) -> Array:
     """Log of the sum over all paths from the first frame to each state of each frame. Shape (n, frames, states)."""
     sums = np.full_like(emitted, NEVER)
     sums[:, 0, :2] = emitted[:, 0, :2]
@@ -63,7 +78,7 @@ def _path_sums(emitted: Array, states: npt.NDArray[np.int_]) -> Array:
     return sums
 
 
-def _reversed(sizes: npt.NDArray[np.int_], longest: int | None = None) -> npt.NDArray[np.int_]:
+def _reversed(sizes: Ints, longest: int | None = None) -> Ints:
     """Places that reverse the first elements of each row, and leave the others. Shape (n, longest)."""
     places = np.arange(int(sizes.max()) if longest is None else longest)
     return np.where(places < sizes[:, None], sizes[:, None] - 1 - places, places)
@@ -71,7 +86,7 @@ def _reversed(sizes: npt.NDArray[np.int_], longest: int | None = None) -> npt.ND
 
 def fewest_frames(target: Sequence[int]) -> int:
     """The frames that a target needs: one a label, and one for the blank between two equal labels."""
-    return len(target) + sum(first == second for first, second in zip(target, target[1:], strict=False))
+    return len(target) + sum(first == second for first, second in pairwise(target))
 
 
 def best_path(log_probabilities: Array) -> list[int]:
@@ -83,4 +98,159 @@ def best_path(log_probabilities: Array) -> list[int]:
 def log_softmax(scores: Array) -> Array:
     """Over the last axis."""
     shifted = scores - scores.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    result: Array = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return result
+
+
+@frozen
+class Example:
+    """What the head learns from. features: shape (frames, width). target: labels without blanks, None if unknown.
+
+    intents: shape (intents,), 0 or 1; None if unknown.
+    """
+
+    features: Array
+    target: Sequence[int] | None
+    intents: Array | None
+
+
+class CtcHead:
+    """One hidden layer over frames of an encoder: from it the labels of each frame, and the intents of the utterance.
+
+    The intents are decided on the mean and the maximum of each hidden unit. weights: by the names in WEIGHTS. A hidden
+    unit sees an odd number of neighbouring frames, which follows from the shape of its weights. ValueError for weights
+    that do not fit each other.
+    """
+
+    def __init__(self, weights: Mapping[str, Array]) -> None:
+        self.weights = dict(weights)
+        width, (inputs, hidden) = len(self.weights["mean"]), self.weights["hidden"].shape
+        self._context = inputs // max(1, width)
+        labels, intents = self.weights["labels_bias"].shape, self.weights["intents_bias"].shape
+        shapes = ((width,), (width,), (self._context * width, hidden), (hidden,),
+                  (hidden, *labels), labels, (2 * hidden, *intents), intents)  # fmt: skip
+        if tuple(self.weights[name].shape for name in WEIGHTS) != shapes or self._context % 2 == 0:
+            raise ValueError("its arrays do not fit each other")
+
+    @classmethod
+    def random(
+        cls, features: Sequence[Array], *, context: int, hidden: int, labels: int, intents: int,
+        random: np.random.Generator,
+    ) -> Self:  # fmt: skip
+        """An untrained head that normalises features like these. context: frames that a hidden unit sees, odd."""
+        frames = np.concatenate(features).astype(np.float32)
+        mean, width = frames.mean(axis=0), frames.shape[1]
+
+        def layer(inputs: int, outputs: int, scale: float) -> Array:
+            return np.asarray(random.normal(size=(inputs, outputs)) * scale / np.sqrt(inputs), np.float32)
+
+        layers = layer(context * width, hidden, 1.4), layer(hidden, labels, 0.7), layer(2 * hidden, intents, 0.4)
+        biases = (np.zeros(size, np.float32) for size in (hidden, labels, intents))
+        trained = [array for pair in zip(layers, biases, strict=True) for array in pair]
+        return cls(dict(zip(WEIGHTS, (mean, frames.std(axis=0) + np.float32(1e-3), *trained), strict=True)))
+
+    def predict(self, features: Array) -> tuple[Array, Array]:
+        """Log-probabilities, shape (frames, labels), and probabilities of intents, shape (intents,)."""
+        inputs, frames = self._inputs([features])
+        hidden = np.maximum(inputs @ self.weights["hidden"] + self.weights["hidden_bias"], 0)
+        scores = hidden @ self.weights["labels"] + self.weights["labels_bias"]
+        return log_softmax(scores), self._intents(_pooled(hidden, frames))[0]
+
+    def gradients(self, examples: Sequence[Example], dropped: Array | float = 1.0) -> tuple[float, dict[str, Array]]:
+        """The loss, summed over examples, and its gradient by each trained weight, divided by the examples.
+
+        dropped: factors of the hidden units of all frames, 0 for those that are left out.
+        The loss adds that of CTC and the cross entropy of the intents, as far as the example has them.
+        """
+        inputs, frames = self._inputs([example.features for example in examples])
+        before = inputs @ self.weights["hidden"] + self.weights["hidden_bias"]
+        hidden = np.maximum(before, 0) * dropped
+        inside = np.arange(frames.max()) < frames[:, None]
+        scores = np.zeros((*inside.shape, self.weights["labels"].shape[1]), hidden.dtype)
+        scores[inside] = hidden @ self.weights["labels"] + self.weights["labels_bias"]
+        losses, by_scores = ctc_loss(log_softmax(scores), frames, [example.target or () for example in examples])
+        has_words = np.array([example.target is not None for example in examples]) & np.isfinite(losses)
+        by_labels = (by_scores * has_words[:, None, None])[inside] / len(examples)
+
+        pooled = _pooled(hidden, frames)
+        probabilities = self._intents(pooled)
+        gold = np.stack([row if example.intents is None else example.intents
+                         for row, example in zip(probabilities, examples, strict=True)])  # fmt: skip
+        by_intents = ((probabilities - gold) / len(examples)).astype(hidden.dtype)
+        known = np.array([example.intents is not None for example in examples])[:, None]
+        surprise = -np.log(np.clip(np.where(gold > 0.5, probabilities, 1 - probabilities), 1e-12, None)) * known
+
+        units = hidden.shape[1]
+        by_mean, by_most = np.split(by_intents @ self.weights["intents"].T, [units], axis=1)
+        utterance = np.repeat(np.arange(len(examples)), frames)
+        is_most = hidden == pooled[utterance, units:]
+        by_hidden = by_labels @ self.weights["labels"].T + (by_mean / frames[:, None])[utterance]
+        by_before = (by_hidden + by_most[utterance] * is_most) * dropped * (before > 0)
+        by_weights = (inputs.T @ by_before, by_before.sum(axis=0), hidden.T @ by_labels, by_labels.sum(axis=0),
+                      pooled.T @ by_intents, by_intents.sum(axis=0))  # fmt: skip
+        loss = float(losses[has_words].sum() + surprise.sum())
+        return loss, dict(zip(WEIGHTS[2:], by_weights, strict=True))
+
+    def _inputs(self, features: Sequence[Array]) -> tuple[Array, Ints]:
+        """Normalised frames of all utterances, each with its neighbours, and the number of frames of each."""
+        reach, inputs = self._context // 2, []
+        for frames in features:
+            normal = (frames - self.weights["mean"]) / self.weights["scale"]
+            padded = np.pad(normal, ((reach, reach), (0, 0)))
+            inputs.append(np.hstack([padded[start : start + len(frames)] for start in range(self._context)]))
+        return np.concatenate(inputs), np.array([len(frames) for frames in features])
+
+    def _intents(self, pooled: Array) -> Array:
+        odds = pooled @ self.weights["intents"] + self.weights["intents_bias"]
+        probabilities: Array = 1 / (1 + np.exp(-np.clip(odds, -60, 60)))
+        return probabilities
+
+
+def _pooled(hidden: Array, frames: Ints) -> Array:
+    """Mean and maximum of each unit over the frames of each utterance. Shape (utterances, 2 · units)."""
+    starts = np.cumsum(frames) - frames
+    means = np.add.reduceat(hidden, starts) / frames[:, None].astype(hidden.dtype)
+    return np.hstack([means, np.maximum.reduceat(hidden, starts)])
+
+
+def learn(
+    head: CtcHead, examples: Sequence[Example], progress: Callable[[int, float], None], *, epochs: int,
+    rate: float, random: np.random.Generator,
+) -> None:  # fmt: skip
+    """Trains a head with Adam. The learning rate rises to `rate` over WARM_UP steps, and falls to 0 at the end.
+
+    progress: takes the number of an epoch, from 1, and its loss per example. InputError if the loss is not finite.
+    """
+    steps = epochs * -(-len(examples) // BATCH)
+    first = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
+    second = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
+    step = 0
+    for epoch in range(1, epochs + 1):
+        total = 0.0
+        for rows in _batches([len(example.features) for example in examples], random):
+            batch, step = [examples[row] for row in rows], step + 1
+            shape = sum(len(example.features) for example in batch), len(head.weights["hidden_bias"])
+            kept = (random.random(shape, dtype=np.float32) >= DROPOUT) / np.float32(1 - DROPOUT)
+            loss, gradients = head.gradients(batch, kept)
+            total += loss
+            norm = np.sqrt(sum(float(np.square(gradient).sum()) for gradient in gradients.values()))
+            speed = rate * min(1, step / WARM_UP) * (1 - (step - 1) / steps)
+            for name, gradient in gradients.items():
+                clipped = gradient * np.float32(min(1, LONGEST_STEP / max(norm, 1e-12)))
+                first[name] += np.float32(0.1) * (clipped - first[name])
+                second[name] += np.float32(0.001) * (np.square(clipped) - second[name])
+                mean, square = first[name] / (1 - 0.9**step), second[name] / (1 - 0.999**step)
+                head.weights[name] = head.weights[name] - np.float32(speed) * mean / (np.sqrt(square) + 1e-8)
+        if not np.isfinite(total):
+            raise InputError("training diverged", remedy="Set a smaller learning-rate")
+        progress(epoch, total / len(examples))
+
+
+def _batches(lengths: Sequence[int], random: np.random.Generator) -> Iterator[list[int]]:
+    """Rows of utterances of similar length, in random order."""
+    order = random.permutation(len(lengths)).tolist()
+    batches = []
+    for start in range(0, len(order), BATCH * 8):
+        near = sorted(order[start : start + BATCH * 8], key=lambda row: lengths[row])
+        batches += [near[first : first + BATCH] for first in range(0, len(near), BATCH)]
+    return (batches[place] for place in random.permutation(len(batches)))

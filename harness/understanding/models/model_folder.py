@@ -101,6 +101,17 @@ def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFa
 
 def load_model(folder: Path) -> LoadedUnderstander:
     """The model of a folder. InputError with the name of a damaged, foreign or newer file, PluginError."""
+    name, facts = read_model(folder)
+    place = Place(str(folder / MODEL_FILE))
+    if name in names(Group.AUDIO_UNDERSTANDERS):
+        remedy = f"Name it as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
+        raise InputError("this model understands sound, not texts", place=place, remedy=remedy)
+    understander: Understander = load(Group.UNDERSTANDERS, name, place=place).load(folder)
+    return LoadedUnderstander(name, understander, facts)
+
+
+def read_model(folder: Path) -> tuple[str, ModelFacts]:
+    """The understander's name and how it was trained, after the files were checked. InputError as in `load_model`."""
     path = folder / MODEL_FILE
     description = _read(path)
     if description.get("kind") != KIND:
@@ -112,12 +123,8 @@ def load_model(folder: Path) -> LoadedUnderstander:
     name, facts = description.get("understander"), _facts(description, path)
     if not isinstance(name, str):
         raise _damaged(path, "it does not name its understander")
-    if name in names(Group.AUDIO_UNDERSTANDERS):
-        remedy = f"Name it as a system: harness understand predict --audio LIST.csv -t {name}:{folder}"
-        raise InputError("this model understands sound, not texts", place=Place(str(path)), remedy=remedy)
     _demand_files(folder, description.get("files"), path)
-    understander: Understander = load(Group.UNDERSTANDERS, name, place=Place(str(path))).load(folder)
-    return LoadedUnderstander(name, understander, facts)
+    return name, facts
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,0 +1,347 @@
+"""The reference system `ctc`: sound in, intents, slots and words out. It is a small yardstick, trained in minutes.
+
+A recogniser's encoder, which stays as it is, turns sound into frames. On them, a head writes the words letter by
+letter, with a mark before and behind the value of each slot: `book a room in <city>nice</>`. Needs the extras
+`recogniser` and `understanding`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from harness.base.plugins import import_extra
+from harness.engines.faster_whisper import FasterWhisper, packaged_model
+from harness.engines.offline_loading import fingerprint
+from harness.engines.voice_activity import RATE_HZ, Pcm, trimmed
+from harness.model.errors import EngineError, InputError, Place
+from harness.model.frozen import frozen
+from harness.model.numbers import fixed
+from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
+from harness.model.stimulus import Samples
+from harness.model.understanding import Chunking, Slot, Utterance
+from harness.understanding.counts import TagChunk, chunks
+from harness.understanding.files.corpus_writing import tags_of
+from harness.understanding.models.ctc import WEIGHTS, Array, CtcHead, Example, best_path, fewest_frames, learn
+from harness.understanding.models.model_folder import damaged_model, read_model
+from harness.understanding.models.tfidf_classifier import DAMAGE
+from harness.understanding.models.votes import selected_labels, sets_of
+
+NAME = "ctc"
+NAMES_FILE = "ctc.json"
+LONGEST_SAMPLES = 28 * RATE_HZ
+"""Longest speech. Whisper takes 30 s, half a second of which is the silence around the sound."""
+PEAK = 0.5
+"""Sound is brought to this level, so that its loudness does not count."""
+UTTERANCES_PER_NOISE = 20
+"""For so many utterances, training has one sound of noise without words and intents."""
+NOISE_S = 2.0
+LOUD = 16384
+EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "times that training sees each utterance", low=1, high=500)
+HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
+CONTEXT = Setting("context", SettingKind.WHOLE, "1", "frames of 20 ms that a hidden unit sees; odd", low=1, high=31)
+RATE = Setting("learning-rate", SettingKind.NUMBER, "0.002", "highest learning rate", low=1e-6, high=1)
+
+
+class SoundEncoder(Protocol):
+    """Turns sound into frames. FasterWhisper is one."""
+
+    @property
+    def name(self) -> str: ...
+    def encode(self, samples: Samples) -> Samples:
+        """16 kHz → shape (frames, width), at least one frame."""
+
+
+@frozen
+class Alphabet:
+    """What the head can write. Labels: the blank, the characters, the mark behind a value, and a mark per concept."""
+
+    characters: tuple[str, ...]
+    concepts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, utterances: Sequence[Utterance]) -> Self:
+        """The characters and concepts of annotated utterances, sorted."""
+        concepts = {chunk.concept for utterance in utterances for chunk in _chunks(utterance)}
+        return cls(tuple(sorted({letter for it in utterances for letter in it.text})), tuple(sorted(concepts)))
+
+    @property
+    def end(self) -> int:
+        """The mark behind a value."""
+        return len(self.characters) + 1
+
+    @property
+    def labels(self) -> int:
+        return self.end + 1 + len(self.concepts)
+
+    def write(self, utterance: Utterance) -> list[int] | None:
+        """The labels of an utterance. None if its words are unknown, or have other characters or concepts."""
+        before = {chunk.start: chunk.concept for chunk in _chunks(utterance)}
+        behind = {chunk.end - 1 for chunk in _chunks(utterance)}
+        labels: list[int] = []
+        try:
+            for place, word in enumerate(utterance.words):
+                if place:
+                    labels.append(self.characters.index(" ") + 1)
+                if place in before:
+                    labels.append(self.end + 1 + self.concepts.index(before[place]))
+                labels += [self.characters.index(letter) + 1 for letter in word]
+                if place in behind:
+                    labels.append(self.end)
+        except ValueError:
+            return None
+        return labels or None
+
+    def read(self, labels: Sequence[int]) -> tuple[str, tuple[Slot, ...]]:
+        """The words and slots that labels write.
+
+        A value ends at its mark, before the next mark of a concept, or with the utterance. A mark behind no value is
+        ignored, and a slot without letters is left out.
+        """
+        text, values = "", list[tuple[str, str]]()
+        is_open = False
+        for label in labels:
+            if label < self.end:
+                letter = self.characters[label - 1]
+                text += letter
+                if is_open:
+                    concept, value = values[-1]
+                    values[-1] = concept, value + letter
+            else:
+                is_open = label > self.end
+                if is_open:
+                    values.append((self.concepts[label - self.end - 1], ""))
+        slots = ((concept, " ".join(value.split())) for concept, value in values)
+        return " ".join(text.split()), tuple(Slot(concept, value) for concept, value in slots if value)
+
+
+@frozen
+class TrainedCtc:
+    """All that training leaves. settings: (name, value), every one. may_be_empty: whether an intent may be missing.
+
+    ValueError for names that do not fit the head.
+    """
+
+    head: CtcHead
+    alphabet: Alphabet
+    intents: tuple[str, ...]
+    may_be_empty: bool
+    settings: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        sizes = len(self.head.weights["labels_bias"]), len(self.head.weights["intents_bias"])
+        if sizes != (self.alphabet.labels, len(self.intents)):
+            raise ValueError("its names do not fit its arrays")
+
+    def answer(self, frames: Array) -> tuple[str, tuple[Slot, ...], tuple[str, ...]]:
+        """Words, slots and intents of an encoder's frames."""
+        with _one_thread():
+            labels, probabilities = self.head.predict(frames)
+        given = selected_labels(probabilities[None], may_be_empty=self.may_be_empty)
+        return *self.alphabet.read(best_path(labels)), sets_of(given, self.intents)[0]
+
+    def names(self) -> str:
+        """All but the arrays, as JSON."""
+        written = {"characters": self.alphabet.characters, "concepts": self.alphabet.concepts, "intents": self.intents,
+                   "may_be_empty": self.may_be_empty, "settings": dict(self.settings)}  # fmt: skip
+        return json.dumps(written, indent=1) + "\n"
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """InputError, with the file, if it is missing or damaged."""
+        path = folder / NAMES_FILE
+        try:
+            names: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            characters, concepts, intents = (_texts(names[key]) for key in ("characters", "concepts", "intents"))
+            settings = tuple((str(name), str(value)) for name, value in names["settings"].items())
+            weights = {}
+            for name in WEIGHTS:
+                path = folder / f"{name}.npy"
+                weights[name] = _read_array(path)
+            path = folder / NAMES_FILE
+            alphabet, may_be_empty = Alphabet(characters, concepts), bool(names["may_be_empty"])
+            return cls(CtcHead(weights), alphabet, intents, may_be_empty, settings)
+        except (*DAMAGE, AttributeError, MemoryError) as error:
+            raise damaged_model(path, error) from error
+
+
+class CtcUnderstander:
+    """Plug-in `ctc` of `harness.audio_understanders`. model: the folder of a trained model.
+
+    It ignores held-out utterances: its learning rate ends at 0, and the last epoch is kept.
+    encoder: other than that of the packaged recogniser; it must be the one that the head was trained with.
+    """
+
+    kind: ClassVar[EngineKind] = EngineKind.FRAME
+    settings: ClassVar[tuple[Setting, ...]] = (EPOCHS, HIDDEN, CONTEXT, RATE)
+
+    def __init__(self, model: str, settings: Mapping[str, str], *, encoder: SoundEncoder | None = None) -> None:
+        if not model:
+            raise InputError("ctc needs a trained model", remedy="Name its folder, as in -t ctc:FOLDER")
+        if settings:
+            raise InputError(
+                f"a trained model of ctc has no setting {min(settings)!r}", remedy="Set it when you train a model"
+            )
+        name, _ = read_model(Path(model))
+        if name != NAME:
+            raise InputError(
+                f"this is a model of {name}, not of ctc", place=Place(model), remedy="Name a folder trained as ctc"
+            )
+        self._begin(TrainedCtc.load(Path(model)), encoder or _whisper())
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        """One entry that shows how a model is named; PluginError without the recogniser."""
+        packaged_model()
+        return (OfflineModel("FOLDER", (), "that of its training data", "the folder of a model trained as ctc"),)
+
+    def understand(self, samples: Pcm) -> Said | None:
+        """Intents, slots and words of a file; None without speech or without a word. The level does not count.
+
+        start, end: of the speech, with up to 0.3 s before and 0.2 s behind it. EngineError for more than 28 s of it.
+        """
+        speech = trimmed(samples)
+        if speech is None:
+            return None
+        cut, start = speech
+        if len(cut) > LONGEST_SAMPLES:
+            problem = f"the speech takes {fixed(len(cut) / RATE_HZ, 1)} s, longer than the 28 s of the system ctc"
+            raise EngineError(problem, remedy="Cut the file into utterances")
+        text, slots, intents = self._trained.answer(self._encoder.encode(_levelled(cut)))
+        return Said(text, start, start + len(cut), intents=intents, slots=slots) if text else None
+
+    def close(self) -> None:
+        """Nothing outlives a file."""
+
+    @classmethod
+    def fit(
+        cls,
+        train: Sequence[Utterance],
+        held_out: Sequence[Utterance],
+        sound_of: Callable[[str], Pcm],
+        settings: Mapping[str, str],
+        *,
+        seed: int,
+        tell: Callable[[str], None],
+        encoder: SoundEncoder | None = None,
+    ) -> Self:
+        """Trains from scratch, as `LearnsFromSound` says. Takes 40 kB of memory per second of sound.
+
+        ValueError without utterances. InputError if no utterance has words that fit into its sound, or training
+        diverges.
+        """
+        if not train:
+            raise ValueError("there are no training utterances")
+        used = {setting.name: settings.get(setting.name, setting.default) for setting in cls.settings}
+        context, epochs, random = int(used[CONTEXT.name]), int(used[EPOCHS.name]), np.random.default_rng(seed)
+        if context % 2 == 0:
+            raise InputError(f"context cannot be {context}: it must be odd", remedy=f"Set context={context + 1}")
+        encoder, alphabet = encoder or _whisper(), Alphabet.of(train)
+        intents = tuple(sorted({label for utterance in train for label in utterance.intents or ()}))
+        tell(f"encoding {len(train):,} sounds")
+        examples = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
+        without = sum(example.target is None for example in examples)
+        if without == len(examples):
+            raise InputError(
+                "no training utterance has words that fit into its sound",
+                remedy="Check that each sound belongs to its utterance",
+            )
+        tell(f"{len(alphabet.characters)} characters, {len(alphabet.concepts)} concepts, {len(intents)} intents; "
+             f"{without:,} utterances without words that fit into their sound")  # fmt: skip
+        for _ in range(-(-len(train) // UTTERANCES_PER_NOISE)):
+            noise = random.integers(-LOUD, LOUD, round(NOISE_S * RATE_HZ), dtype=np.int16)
+            frames = encoder.encode(_levelled(noise)).astype(np.float16)
+            examples.append(Example(frames, (), np.zeros(len(intents), np.float32)))
+        head = CtcHead.random(
+            [example.features for example in examples], context=context, hidden=int(used[HIDDEN.name]),
+            labels=alphabet.labels, intents=len(intents), random=random,
+        )  # fmt: skip
+        may_be_empty = not all(utterance.intents for utterance in train if utterance.intents is not None)
+        trained = TrainedCtc(head, alphabet, intents, may_be_empty, tuple(sorted(used.items())))
+
+        def progress(epoch: int, loss: float) -> None:
+            tell(f"epoch {epoch} of {epochs}: loss {fixed(loss, 3)}")
+
+        with _one_thread():
+            learn(head, examples, progress, epochs=epochs, rate=float(used[RATE.name]), random=random)
+        made = cls.__new__(cls)
+        made._begin(trained, encoder)
+        return made
+
+    def save(self, folder: Path) -> None:
+        """Writes the names as JSON, and each array as .npy."""
+        for name in WEIGHTS:
+            np.save(folder / f"{name}.npy", self._trained.head.weights[name], allow_pickle=False)
+        (folder / NAMES_FILE).write_text(self._trained.names(), encoding="utf-8")
+
+    def _begin(self, trained: TrainedCtc, encoder: SoundEncoder) -> None:
+        self._trained, self._encoder = trained, encoder
+        digest = hashlib.sha256(trained.names().encode())
+        for name in WEIGHTS:
+            digest.update(trained.head.weights[name].tobytes())
+        version = f"ctc on {encoder.name}"
+        self.facts = EngineFacts(
+            EngineKind.FRAME, version, RATE_HZ, (), fingerprint(CtcUnderstander, version, digest.hexdigest(), {}),
+            settings=trained.settings,
+        )  # fmt: skip
+
+
+def _example(
+    utterance: Utterance, sound_of: Callable[[str], Pcm], encoder: SoundEncoder, alphabet: Alphabet,
+    intents: tuple[str, ...],
+) -> Example:  # fmt: skip
+    """What is learned from an utterance. Its words are left out if its speech is too short for them."""
+    samples = sound_of(utterance.id)
+    cut, _ = trimmed(samples) or (samples, 0)
+    frames = encoder.encode(_levelled(cut[:LONGEST_SAMPLES])).astype(np.float16)
+    target = alphabet.write(utterance)
+    if target is not None and fewest_frames(target) > len(frames):
+        target = None
+    if utterance.intents is None:
+        return Example(frames, target, None)
+    return Example(frames, target, np.array([label in utterance.intents for label in intents], np.float32))
+
+
+def _chunks(utterance: Utterance) -> tuple[TagChunk, ...]:
+    return chunks(tags_of(utterance) or (), Chunking.CONLLEVAL)
+
+
+def _levelled(samples: Pcm) -> Samples:
+    """Sound of −1 to 1 with its peak at PEAK."""
+    sound = samples.astype(np.float32)
+    return sound * np.float32(PEAK / max(1.0, float(np.abs(sound).max(initial=0))))
+
+
+def _whisper() -> FasterWhisper:
+    # Otherwise the vocabulary's library and the arithmetic each start a thread per core.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    return FasterWhisper()
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Sums of one thread have the same order in every run."""
+    limits: AbstractContextManager[Any] = import_extra(
+        "threadpoolctl", "the system ctc", "understanding"
+    ).threadpool_limits(1)
+    return limits
+
+
+def _texts(written: Any) -> tuple[str, ...]:
+    if not isinstance(written, list) or not all(isinstance(text, str) for text in written):
+        raise ValueError("a name is not a text")
+    return tuple(written)
+
+
+def _read_array(path: Path) -> Array:
+    with path.open("rb") as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+    if array.dtype != np.float32 or not np.isfinite(array).all():
+        raise ValueError("a weight is not a number of 32 bits")
+    return array
