@@ -27,7 +27,6 @@ WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "i
 BATCH = 16
 DROPOUT = 0.1
 """Share of hidden units that a step of training leaves out."""
-WARM_UP = 50
 LONGEST_STEP = 10.0
 """Norm to which gradients are clipped."""
 
@@ -217,7 +216,7 @@ def learn(
     head: CtcHead, examples: Sequence[Example], progress: Callable[[int, float], None], *, epochs: int,
     rate: float, random: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Trains a head with Adam. The learning rate rises to `rate` over WARM_UP steps, and falls to 0 at the end.
+    """Trains a head with Adam. The learning rate rises in the first tenth of the steps, and falls to 0 at the end.
 
     progress: takes the number of an epoch, from 1, and its loss per example. InputError if the loss is not finite.
     """
@@ -234,7 +233,7 @@ def learn(
             loss, gradients = head.gradients(batch, kept)
             total += loss
             norm = np.sqrt(sum(float(np.square(gradient).sum()) for gradient in gradients.values()))
-            speed = rate * min(1, step / WARM_UP) * (1 - (step - 1) / steps)
+            speed = rate * min(1, 10 * step / steps) * (1 - (step - 1) / steps)
             for name, gradient in gradients.items():
                 clipped = gradient * np.float32(min(1, LONGEST_STEP / max(norm, 1e-12)))
                 first[name] += np.float32(0.1) * (clipped - first[name])

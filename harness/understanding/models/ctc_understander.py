@@ -20,7 +20,7 @@ import numpy as np
 from harness.base.plugins import import_extra
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
 from harness.engines.offline_loading import fingerprint
-from harness.engines.voice_activity import RATE_HZ, Pcm, trimmed
+from harness.engines.voice_activity import RATE_HZ, Pcm
 from harness.model.errors import EngineError, InputError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed
@@ -38,6 +38,9 @@ NAME = "ctc"
 NAMES_FILE = "ctc.json"
 LONGEST_SAMPLES = 28 * RATE_HZ
 """Longest speech. Whisper takes 30 s, half a second of which is the silence around the sound."""
+BLOCK = RATE_HZ // 50
+QUIET_DBFS = -66.0
+RANGE_DB = 40.0
 PEAK = 0.5
 """Sound is brought to this level, so that its loudness does not count."""
 UTTERANCES_PER_NOISE = 20
@@ -46,7 +49,7 @@ NOISE_S = 2.0
 LOUD = 16384
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "times that training sees each utterance", low=1, high=500)
 HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
-CONTEXT = Setting("context", SettingKind.WHOLE, "1", "frames of 20 ms that a hidden unit sees; odd", low=1, high=31)
+CONTEXT = Setting("context", SettingKind.WHOLE, "1", "frames of 40 ms that a hidden unit sees; odd", low=1, high=31)
 RATE = Setting("learning-rate", SettingKind.NUMBER, "0.002", "highest learning rate", low=1e-6, high=1)
 
 
@@ -56,7 +59,7 @@ class SoundEncoder(Protocol):
     @property
     def name(self) -> str: ...
     def encode(self, samples: Samples) -> Samples:
-        """16 kHz → shape (frames, width), at least one frame."""
+        """Samples at 16 kHz → shape (frames, width), at least two frames, of 20 ms each."""
 
 
 @frozen
@@ -203,19 +206,18 @@ class CtcUnderstander:
         return (OfflineModel("FOLDER", (), "that of its training data", "the folder of a model trained as ctc"),)
 
     def understand(self, samples: Pcm) -> Said | None:
-        """Intents, slots and words of a file; None without speech or without a word. The level does not count.
+        """Intents, slots and words of a file; None without sound or without a word. The level does not count.
 
-        start, end: of the speech, with up to 0.3 s before and 0.2 s behind it. EngineError for more than 28 s of it.
+        start, end: without the quiet parts around the sound. EngineError for more than 28 s.
         """
-        speech = trimmed(samples)
-        if speech is None:
-            return None
-        cut, start = speech
-        if len(cut) > LONGEST_SAMPLES:
-            problem = f"the speech takes {fixed(len(cut) / RATE_HZ, 1)} s, longer than the 28 s of the system ctc"
+        start, end = _loud_span(samples)
+        if end - start > LONGEST_SAMPLES:
+            problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than the 28 s of the system ctc"
             raise EngineError(problem, remedy="Cut the file into utterances")
-        text, slots, intents = self._trained.answer(self._encoder.encode(_levelled(cut)))
-        return Said(text, start, start + len(cut), intents=intents, slots=slots) if text else None
+        if start == end:
+            return None
+        text, slots, intents = self._trained.answer(_frames(samples[start:end], self._encoder))
+        return Said(text, start, end, intents=intents, slots=slots) if text else None
 
     def close(self) -> None:
         """Nothing outlives a file."""
@@ -232,7 +234,7 @@ class CtcUnderstander:
         tell: Callable[[str], None],
         encoder: SoundEncoder | None = None,
     ) -> Self:
-        """Trains from scratch, as `LearnsFromSound` says. Takes 40 kB of memory per second of sound.
+        """Trains from scratch, as `LearnsFromSound` says. Takes 20 kB of memory per second of sound.
 
         ValueError without utterances. InputError if no utterance has words that fit into its sound, or training
         diverges.
@@ -257,8 +259,7 @@ class CtcUnderstander:
              f"{without:,} utterances without words that fit into their sound")  # fmt: skip
         for _ in range(-(-len(train) // UTTERANCES_PER_NOISE)):
             noise = random.integers(-LOUD, LOUD, round(NOISE_S * RATE_HZ), dtype=np.int16)
-            frames = encoder.encode(_levelled(noise)).astype(np.float16)
-            examples.append(Example(frames, (), np.zeros(len(intents), np.float32)))
+            examples.append(Example(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))
         head = CtcHead.random(
             [example.features for example in examples], context=context, hidden=int(used[HIDDEN.name]),
             labels=alphabet.labels, intents=len(intents), random=random,
@@ -297,10 +298,10 @@ def _example(
     utterance: Utterance, sound_of: Callable[[str], Pcm], encoder: SoundEncoder, alphabet: Alphabet,
     intents: tuple[str, ...],
 ) -> Example:  # fmt: skip
-    """What is learned from an utterance. Its words are left out if its speech is too short for them."""
+    """What is learned from an utterance. Its words are left out if its sound is too short for them."""
     samples = sound_of(utterance.id)
-    cut, _ = trimmed(samples) or (samples, 0)
-    frames = encoder.encode(_levelled(cut[:LONGEST_SAMPLES])).astype(np.float16)
+    start, end = _loud_span(samples)
+    frames = _frames(samples[start : min(end, start + LONGEST_SAMPLES)], encoder)
     target = alphabet.write(utterance)
     if target is not None and fewest_frames(target) > len(frames):
         target = None
@@ -313,10 +314,25 @@ def _chunks(utterance: Utterance) -> tuple[TagChunk, ...]:
     return chunks(tags_of(utterance) or (), Chunking.CONLLEVAL)
 
 
-def _levelled(samples: Pcm) -> Samples:
-    """Sound of −1 to 1 with its peak at PEAK."""
+def _loud_span(samples: Pcm) -> tuple[int, int]:
+    """From 0.1 s before the first to 0.1 s after the last loud 20 ms; (0, 0) if none is louder than QUIET_DBFS.
+
+    Loud is what lies within RANGE_DB of the loudest. A detector of speech would take longer than the encoder.
+    """
+    blocks = samples[: len(samples) // BLOCK * BLOCK].reshape(-1, BLOCK).astype(np.float64)
+    power = blocks.var(axis=1) / 32768**2
+    loud = np.flatnonzero(power > max(10 ** (QUIET_DBFS / 10), power.max(initial=0) * 10 ** (-RANGE_DB / 10)))
+    if not len(loud):
+        return 0, 0
+    return max(0, int(loud[0]) - 5) * BLOCK, min(len(blocks), int(loud[-1]) + 6) * BLOCK
+
+
+def _frames(samples: Pcm, encoder: SoundEncoder) -> Array:
+    """The encoder's frames of sound whose peak was brought to PEAK, in pairs: one for each 40 ms, in half precision."""
     sound = samples.astype(np.float32)
-    return sound * np.float32(PEAK / max(1.0, float(np.abs(sound).max(initial=0))))
+    frames = encoder.encode(sound * np.float32(PEAK / max(1.0, float(np.abs(sound).max(initial=0)))))
+    pairs = frames[: len(frames) // 2 * 2].reshape(-1, 2, frames.shape[1])
+    return pairs.mean(axis=1).astype(np.float16)
 
 
 def _whisper() -> FasterWhisper:
