@@ -102,7 +102,7 @@ def log_softmax(scores: Array) -> Array:
 
 
 @frozen
-class Example:
+class CtcExample:
     """What the head learns from. features: shape (frames, width). target: labels without blanks, None if unknown.
 
     intents: shape (intents,), 0 or 1; None if unknown.
@@ -155,7 +155,7 @@ class CtcHead:
         scores = hidden @ self.weights["labels"] + self.weights["labels_bias"]
         return log_softmax(scores), self._intents(_pooled(hidden, frames))[0]
 
-    def gradients(self, examples: Sequence[Example], dropped: Array | float = 1.0) -> tuple[float, dict[str, Array]]:
+    def gradients(self, examples: Sequence[CtcExample], dropped: Array | float = 1.0) -> tuple[float, dict[str, Array]]:
         """The loss, summed over examples, and its gradient by each trained weight, divided by the examples.
 
         dropped: factors of the hidden units of all frames, 0 for those that are left out.
@@ -213,7 +213,7 @@ def _pooled(hidden: Array, frames: Ints) -> Array:
 
 
 def learn(
-    head: CtcHead, examples: Sequence[Example], progress: Callable[[int, float], None], *, epochs: int,
+    head: CtcHead, examples: Sequence[CtcExample], progress: Callable[[int, float], None], *, epochs: int,
     rate: float, random: np.random.Generator,
 ) -> None:  # fmt: skip
     """Trains a head with Adam. The learning rate rises in the first tenth of the steps, and falls to 0 at the end.

@@ -29,7 +29,7 @@ from harness.model.stimulus import Samples
 from harness.model.understanding import Chunking, Slot, Utterance
 from harness.understanding.counts import TagChunk, chunks
 from harness.understanding.files.corpus_writing import tags_of
-from harness.understanding.models.ctc import WEIGHTS, Array, CtcHead, Example, best_path, fewest_frames, learn
+from harness.understanding.models.ctc import WEIGHTS, Array, CtcExample, CtcHead, best_path, fewest_frames, learn
 from harness.understanding.models.model_folder import damaged_model, read_model
 from harness.understanding.models.tfidf_classifier import DAMAGE
 from harness.understanding.models.votes import selected_labels, sets_of
@@ -44,9 +44,7 @@ RANGE_DB = 40.0
 PEAK = 0.5
 """Sound is brought to this level, so that its loudness does not count."""
 UTTERANCES_PER_NOISE = 20
-"""For so many utterances, training has one sound of noise without words and intents."""
-NOISE_S = 2.0
-LOUD = 16384
+"""For so many utterances, training has two seconds of noise without words and intents."""
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "times that training sees each utterance", low=1, high=500)
 HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
 CONTEXT = Setting("context", SettingKind.WHOLE, "1", "frames of 40 ms that a hidden unit sees; odd", low=1, high=31)
@@ -85,21 +83,18 @@ class Alphabet:
         return self.end + 1 + len(self.concepts)
 
     def write(self, utterance: Utterance) -> list[int] | None:
-        """The labels of an utterance. None if its words are unknown, or have other characters or concepts."""
+        """The labels of an utterance. None if its words are unknown. ValueError for other characters or concepts."""
         before = {chunk.start: chunk.concept for chunk in _chunks(utterance)}
         behind = {chunk.end - 1 for chunk in _chunks(utterance)}
         labels: list[int] = []
-        try:
-            for place, word in enumerate(utterance.words):
-                if place:
-                    labels.append(self.characters.index(" ") + 1)
-                if place in before:
-                    labels.append(self.end + 1 + self.concepts.index(before[place]))
-                labels += [self.characters.index(letter) + 1 for letter in word]
-                if place in behind:
-                    labels.append(self.end)
-        except ValueError:
-            return None
+        for place, word in enumerate(utterance.words):
+            if place:
+                labels.append(self.characters.index(" ") + 1)
+            if place in before:
+                labels.append(self.end + 1 + self.concepts.index(before[place]))
+            labels += [self.characters.index(letter) + 1 for letter in word]
+            if place in behind:
+                labels.append(self.end)
         return labels or None
 
     def read(self, labels: Sequence[int]) -> tuple[str, tuple[Slot, ...]]:
@@ -127,7 +122,9 @@ class Alphabet:
 
 @frozen
 class TrainedCtc:
-    """All that training leaves. settings: (name, value), every one. may_be_empty: whether an intent may be missing.
+    """All that training leaves. encoder: the name of the one that made its frames. settings: (name, value), every one.
+
+    may_be_empty: whether an utterance may have no intent.
 
     ValueError for names that do not fit the head.
     """
@@ -136,6 +133,7 @@ class TrainedCtc:
     alphabet: Alphabet
     intents: tuple[str, ...]
     may_be_empty: bool
+    encoder: str
     settings: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
@@ -153,7 +151,7 @@ class TrainedCtc:
     def names(self) -> str:
         """All but the arrays, as JSON."""
         written = {"characters": self.alphabet.characters, "concepts": self.alphabet.concepts, "intents": self.intents,
-                   "may_be_empty": self.may_be_empty, "settings": dict(self.settings)}  # fmt: skip
+                   "may_be_empty": self.may_be_empty, "encoder": self.encoder, "settings": dict(self.settings)}  # fmt: skip
         return json.dumps(written, indent=1) + "\n"
 
     @classmethod
@@ -170,7 +168,7 @@ class TrainedCtc:
                 weights[name] = _read_array(path)
             path = folder / NAMES_FILE
             alphabet, may_be_empty = Alphabet(characters, concepts), bool(names["may_be_empty"])
-            return cls(CtcHead(weights), alphabet, intents, may_be_empty, settings)
+            return cls(CtcHead(weights), alphabet, intents, may_be_empty, str(names["encoder"]), settings)
         except (*DAMAGE, AttributeError, MemoryError) as error:
             raise damaged_model(path, error) from error
 
@@ -197,7 +195,13 @@ class CtcUnderstander:
             raise InputError(
                 f"this is a model of {name}, not of ctc", place=Place(model), remedy="Name a folder trained as ctc"
             )
-        self._begin(TrainedCtc.load(Path(model)), encoder or _whisper())
+        trained, encoder = TrainedCtc.load(Path(model)), encoder or _whisper()
+        if trained.encoder != encoder.name:
+            raise InputError(
+                f"the model was trained on {trained.encoder}, and here is {encoder.name}",
+                place=Place(model), remedy="Train again, or install the other version",
+            )  # fmt: skip
+        self._begin(trained, encoder)
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -258,14 +262,14 @@ class CtcUnderstander:
         tell(f"{len(alphabet.characters)} characters, {len(alphabet.concepts)} concepts, {len(intents)} intents; "
              f"{without:,} utterances without words that fit into their sound")  # fmt: skip
         for _ in range(-(-len(train) // UTTERANCES_PER_NOISE)):
-            noise = random.integers(-LOUD, LOUD, round(NOISE_S * RATE_HZ), dtype=np.int16)
-            examples.append(Example(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))
+            noise = random.integers(-9999, 9999, 2 * RATE_HZ, dtype=np.int16)
+            examples.append(CtcExample(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))
         head = CtcHead.random(
             [example.features for example in examples], context=context, hidden=int(used[HIDDEN.name]),
             labels=alphabet.labels, intents=len(intents), random=random,
         )  # fmt: skip
         may_be_empty = not all(utterance.intents for utterance in train if utterance.intents is not None)
-        trained = TrainedCtc(head, alphabet, intents, may_be_empty, tuple(sorted(used.items())))
+        trained = TrainedCtc(head, alphabet, intents, may_be_empty, encoder.name, tuple(sorted(used.items())))
 
         def progress(epoch: int, loss: float) -> None:
             tell(f"epoch {epoch} of {epochs}: loss {fixed(loss, 3)}")
@@ -297,7 +301,7 @@ class CtcUnderstander:
 def _example(
     utterance: Utterance, sound_of: Callable[[str], Pcm], encoder: SoundEncoder, alphabet: Alphabet,
     intents: tuple[str, ...],
-) -> Example:  # fmt: skip
+) -> CtcExample:  # fmt: skip
     """What is learned from an utterance. Its words are left out if its sound is too short for them."""
     samples = sound_of(utterance.id)
     start, end = _loud_span(samples)
@@ -306,8 +310,8 @@ def _example(
     if target is not None and fewest_frames(target) > len(frames):
         target = None
     if utterance.intents is None:
-        return Example(frames, target, None)
-    return Example(frames, target, np.array([label in utterance.intents for label in intents], np.float32))
+        return CtcExample(frames, target, None)
+    return CtcExample(frames, target, np.array([label in utterance.intents for label in intents], np.float32))
 
 
 def _chunks(utterance: Utterance) -> tuple[TagChunk, ...]:

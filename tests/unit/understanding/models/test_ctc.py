@@ -15,8 +15,8 @@ from harness.understanding.models.ctc import (
     BLANK,
     WEIGHTS,
     Array,
+    CtcExample,
     CtcHead,
-    Example,
     best_path,
     ctc_loss,
     fewest_frames,
@@ -85,16 +85,16 @@ def test_best_path_merges_equal_neighbours_only() -> None:
     assert best_path(np.eye(LABELS)[list(path)]) == [2, 2, 1] == without_blanks(path)
 
 
-def small_head(context: int = 3) -> tuple[CtcHead, list[Example]]:
+def small_head(context: int = 3) -> tuple[CtcHead, list[CtcExample]]:
     """In double precision, and examples of which one has no words and one no intents."""
     random = np.random.default_rng(3)
     features = [random.normal(size=(frames, 3)) for frames in (7, 4, 5)]
     head = CtcHead.random(features, context=context, hidden=5, labels=4, intents=2, random=random)
     head.weights = {name: array.astype(np.float64) for name, array in head.weights.items()}
     examples = [
-        Example(features[0], [1, 2], np.array([1.0, 0.0])),
-        Example(features[1], None, np.array([0.0, 1.0])),
-        Example(features[2], [3, 3], None),
+        CtcExample(features[0], [1, 2], np.array([1.0, 0.0])),
+        CtcExample(features[1], None, np.array([0.0, 1.0])),
+        CtcExample(features[2], [3, 3], None),
     ]
     return head, examples
 
@@ -139,7 +139,7 @@ def test_a_head_learns_labels_and_intents() -> None:
         target = random.integers(1, 4, random.integers(1, 5)).tolist()
         frames = np.repeat([of for label in target for of in (label, BLANK)], 2)
         features = np.eye(4)[frames] + random.normal(0, 0.2, (len(frames), 4))
-        examples.append(Example(features.astype(np.float32), target, np.array([float(2 in target)])))
+        examples.append(CtcExample(features.astype(np.float32), target, np.array([float(2 in target)])))
     losses: list[float] = []
     head = CtcHead.random([it.features for it in examples], context=1, hidden=16, labels=4, intents=1, random=random)
     learn(head, examples[20:], lambda _, loss: losses.append(loss), epochs=20, rate=0.02, random=random)

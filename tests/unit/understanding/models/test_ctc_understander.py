@@ -180,6 +180,13 @@ def test_what_is_not_a_model_of_ctc_is_refused(tmp_path: Path) -> None:
         CtcUnderstander(str(tmp_path), {"epochs": "3"})
 
 
+def test_a_model_for_another_encoder_is_refused(tmp_path: Path) -> None:
+    other = Bands()
+    other.name = "other bands"
+    with pytest.raises(InputError, match=r"trained on bands, and here is other bands. Train again"):
+        CtcUnderstander(str(saved(tmp_path / "model")), {}, encoder=other)
+
+
 def test_any_sound_has_an_answer() -> None:
     random = np.random.default_rng(2)
     noise = random.normal(0, 3000, 3 * RATE_HZ).astype(np.int16)
@@ -227,7 +234,8 @@ def test_marks_stand_before_and_behind_the_words_of_a_value() -> None:
     labels = ALPHABET.write(utterance)
     assert labels == [2, 1, 6, 3, 1, 2, 3, 4, 1, 5, 3, 4]
     assert ALPHABET.read(labels) == ("a b ab b", (Slot("time", "b ab"), Slot("city", "b")))
-    assert ALPHABET.write(Utterance("2", ("c",))) is None
+    with pytest.raises(ValueError, match="not in tuple"):
+        ALPHABET.write(Utterance("2", ("c",)))
     assert ALPHABET.write(Utterance("3")) is None
 
 
