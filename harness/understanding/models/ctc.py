@@ -27,6 +27,8 @@ WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "i
 BATCH = 16
 DROPOUT = 0.1
 """Share of hidden units that a step of training leaves out."""
+SPACING = 3
+"""Distance of the frames that a hidden unit sees."""
 LONGEST_STEP = 10.0
 """Norm to which gradients are clipped."""
 
@@ -117,8 +119,8 @@ class CtcHead:
     """One hidden layer over frames of an encoder: from it the labels of each frame, and the intents of the utterance.
 
     The intents are decided on the mean and the maximum of each hidden unit. weights: by the names in WEIGHTS. A hidden
-    unit sees an odd number of neighbouring frames, which follows from the shape of its weights. ValueError for weights
-    that do not fit each other.
+    unit sees an odd number of frames, each SPACING from the next. Their number follows from the shape of its weights.
+    ValueError for weights that do not fit each other.
     """
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
@@ -191,12 +193,13 @@ class CtcHead:
         return loss, dict(zip(WEIGHTS[2:], by_weights, strict=True))
 
     def _inputs(self, features: Sequence[Array]) -> tuple[Array, Ints]:
-        """Normalised frames of all utterances, each with its neighbours, and the number of frames of each."""
-        reach, inputs = self._context // 2, []
+        """Normalised frames of all utterances, each with its context, and the number of frames of each."""
+        reach, inputs = self._context // 2 * SPACING, []
         for frames in features:
             normal = (frames - self.weights["mean"]) / self.weights["scale"]
             padded = np.pad(normal, ((reach, reach), (0, 0)))
-            inputs.append(np.hstack([padded[start : start + len(frames)] for start in range(self._context)]))
+            starts = range(0, 2 * reach + 1, SPACING)
+            inputs.append(np.hstack([padded[start : start + len(frames)] for start in starts]))
         return np.concatenate(inputs), np.array([len(frames) for frames in features])
 
     def _intents(self, pooled: Array) -> Array:

@@ -46,8 +46,10 @@ PEAK = 0.5
 UTTERANCES_PER_NOISE = 20
 """For so many utterances, training has two seconds of noise without words and intents."""
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "times that training sees each utterance", low=1, high=500)
-HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
-CONTEXT = Setting("context", SettingKind.WHOLE, "1", "frames of 40 ms that a hidden unit sees; odd", low=1, high=31)
+HIDDEN = Setting("hidden", SettingKind.WHOLE, "160", "units of the hidden layer", low=1, high=4096)
+CONTEXT = Setting(
+    "context", SettingKind.WHOLE, "5", "frames that a hidden unit sees, 120 ms apart; odd", low=1, high=31
+)
 RATE = Setting("learning-rate", SettingKind.NUMBER, "0.002", "highest learning rate", low=1e-6, high=1)
 
 
@@ -151,7 +153,8 @@ class TrainedCtc:
     def names(self) -> str:
         """All but the arrays, as JSON."""
         written = {"characters": self.alphabet.characters, "concepts": self.alphabet.concepts, "intents": self.intents,
-                   "may_be_empty": self.may_be_empty, "encoder": self.encoder, "settings": dict(self.settings)}  # fmt: skip
+                   "may_be_empty": self.may_be_empty, "encoder": self.encoder,
+                   "settings": dict(self.settings)}  # fmt: skip
         return json.dumps(written, indent=1) + "\n"
 
     @classmethod

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from harness.model.errors import InputError
 from harness.understanding.models.ctc import (
     BLANK,
+    SPACING,
     WEIGHTS,
     Array,
     CtcExample,
@@ -121,7 +122,8 @@ def test_neighbours_count_as_far_as_the_context_reaches() -> None:
         changed[3] += 1
         after, _ = head.predict(changed)
         differs = np.flatnonzero((before != after).any(axis=1))
-        assert differs.tolist() == list(range(3 - reach, 4 + reach))
+        places = (3 + SPACING * step for step in range(-reach, reach + 1))
+        assert differs.tolist() == [place for place in places if 0 <= place < len(changed)]
 
 
 def test_arrays_that_do_not_fit_each_other_are_refused() -> None:
