@@ -119,7 +119,8 @@ class FasterWhisper:
         take 14 times as long for 3 s of sound.
         """
         features = self._model.feature_extractor(_surrounded(samples), padding=0)
-        return np.asarray(self._model.encode(features), np.float32)[0]
+        frames: Samples = np.asarray(self._model.encode(features), np.float32)[0]
+        return frames
 
 
 def _surrounded(samples: Samples) -> Samples:

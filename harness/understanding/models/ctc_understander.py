@@ -338,8 +338,8 @@ def _frames(samples: Pcm, encoder: SoundEncoder) -> Array:
     """The encoder's frames of sound whose peak was brought to PEAK, in pairs: one for each 40 ms, in half precision."""
     sound = samples.astype(np.float32)
     frames = encoder.encode(sound * np.float32(PEAK / max(1.0, float(np.abs(sound).max(initial=0)))))
-    pairs = frames[: len(frames) // 2 * 2].reshape(-1, 2, frames.shape[1])
-    return pairs.mean(axis=1).astype(np.float16)
+    pairs = frames[: len(frames) // 2 * 2].reshape(-1, 2, frames.shape[1]).mean(axis=1)
+    return np.asarray(pairs, np.float16)
 
 
 def _whisper() -> FasterWhisper:
