@@ -1,8 +1,8 @@
 """The reference system `ctc`: sound in, intents, slots and words out. It is a small yardstick, trained in minutes.
 
 A recogniser's encoder, which stays as it is, turns sound into frames. On them, a head writes the words letter by
-letter, with a mark before and behind the value of each slot: `book a room in <city>nice</>`. Needs the extras
-`recogniser` and `understanding`.
+letter. A mark stands before and behind the value of each slot, instead of a blank: `book a room in<city>nice</>`. Needs
+the extras `recogniser` and `understanding`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harness.model.stimulus import Samples
 from harness.model.understanding import Chunking, Slot, Utterance
 from harness.understanding.counts import TagChunk, chunks
 from harness.understanding.files.corpus_writing import tags_of
-from harness.understanding.models.ctc import WEIGHTS, Array, CtcExample, CtcHead, best_path, fewest_frames, learn
+from harness.understanding.models.ctc import STEPS, WEIGHTS, Array, CtcExample, CtcHead, best_path, fewest_frames, learn
 from harness.understanding.models.model_folder import damaged_model, read_model
 from harness.understanding.models.tfidf_classifier import DAMAGE
 from harness.understanding.models.votes import selected_labels, sets_of
@@ -90,7 +90,7 @@ class Alphabet:
         behind = {chunk.end - 1 for chunk in _chunks(utterance)}
         labels: list[int] = []
         for place, word in enumerate(utterance.words):
-            if place:
+            if place and place not in before and place - 1 not in behind:
                 labels.append(self.characters.index(" ") + 1)
             if place in before:
                 labels.append(self.end + 1 + self.concepts.index(before[place]))
@@ -115,6 +115,7 @@ class Alphabet:
                     concept, value = values[-1]
                     values[-1] = concept, value + letter
             else:
+                text += " "
                 is_open = label > self.end
                 if is_open:
                     values.append((self.concepts[label - self.end - 1], ""))
@@ -139,8 +140,7 @@ class TrainedCtc:
     settings: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
-        sizes = len(self.head.weights["labels_bias"]), len(self.head.weights["intents_bias"])
-        if sizes != (self.alphabet.labels, len(self.intents)):
+        if (self.head.labels, self.head.intents) != (self.alphabet.labels, len(self.intents)):
             raise ValueError("its names do not fit its arrays")
 
     def answer(self, frames: Array) -> tuple[str, tuple[Slot, ...], tuple[str, ...]]:
@@ -310,7 +310,7 @@ def _example(
     start, end = _loud_span(samples)
     frames = _frames(samples[start : min(end, start + LONGEST_SAMPLES)], encoder)
     target = alphabet.write(utterance)
-    if target is not None and fewest_frames(target) > len(frames):
+    if target is not None and fewest_frames(target) > STEPS * len(frames):
         target = None
     if utterance.intents is None:
         return CtcExample(frames, target, None)
