@@ -27,7 +27,7 @@ WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "i
 BATCH = 16
 DROPOUT = 0.1
 """Share of hidden units that a step of training leaves out."""
-STEPS = 1
+STEPS = 2
 """Labels that a frame of the head can write: a letter may be shorter than a frame."""
 SPACING = 3
 """Distance of the frames that a hidden unit sees."""
