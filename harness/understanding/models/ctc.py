@@ -27,8 +27,6 @@ WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "i
 BATCH = 16
 DROPOUT = 0.1
 """Share of hidden units that a step of training leaves out."""
-STEPS = 2
-"""Labels that a frame of the head can write: a letter may be shorter than a frame."""
 SPACING = 3
 """Distance of the frames that a hidden unit sees."""
 LONGEST_STEP = 10.0
@@ -130,7 +128,7 @@ class CtcHead:
         width, (inputs, hidden) = len(self.weights["mean"]), self.weights["hidden"].shape
         self._context = inputs // max(1, width)
         labels, intents = self.weights["labels_bias"].shape, self.weights["intents_bias"].shape
-        self.labels, self.intents = labels[0] // STEPS, intents[0]
+        self.labels, self.intents = labels[0], intents[0]
         shapes = ((width,), (width,), (self._context * width, hidden), (hidden,),
                   (hidden, *labels), labels, (2 * hidden, *intents), intents)  # fmt: skip
         if tuple(self.weights[name].shape for name in WEIGHTS) != shapes or self._context % 2 == 0:
@@ -148,21 +146,17 @@ class CtcHead:
         def layer(inputs: int, outputs: int, scale: float) -> Array:
             return np.asarray(random.normal(size=(inputs, outputs)) * scale / np.sqrt(inputs), np.float32)
 
-        layers = (
-            layer(context * width, hidden, 1.4),
-            layer(hidden, STEPS * labels, 0.7),
-            layer(2 * hidden, intents, 0.4),
-        )
-        biases = (np.zeros(size, np.float32) for size in (hidden, STEPS * labels, intents))
+        layers = (layer(context * width, hidden, 1.4), layer(hidden, labels, 0.7), layer(2 * hidden, intents, 0.4))
+        biases = (np.zeros(size, np.float32) for size in (hidden, labels, intents))
         trained = [array for pair in zip(layers, biases, strict=True) for array in pair]
         return cls(dict(zip(WEIGHTS, (mean, frames.std(axis=0) + np.float32(1e-3), *trained), strict=True)))
 
     def predict(self, features: Array) -> tuple[Array, Array]:
-        """Log-probabilities, shape (STEPS · frames, labels), and probabilities of intents, shape (intents,)."""
+        """Log-probabilities, shape (frames, labels), and probabilities of intents, shape (intents,)."""
         inputs, frames = self._inputs([features])
         hidden = np.maximum(inputs @ self.weights["hidden"] + self.weights["hidden_bias"], 0)
         scores = hidden @ self.weights["labels"] + self.weights["labels_bias"]
-        return log_softmax(scores.reshape(-1, self.labels)), self._intents(_pooled(hidden, frames))[0]
+        return log_softmax(scores), self._intents(_pooled(hidden, frames))[0]
 
     def gradients(self, examples: Sequence[CtcExample], dropped: Array | float = 1.0) -> tuple[float, dict[str, Array]]:
         """The loss, summed over examples, and its gradient by each trained weight, divided by the examples.
@@ -173,14 +167,13 @@ class CtcHead:
         inputs, frames = self._inputs([example.features for example in examples])
         before = inputs @ self.weights["hidden"] + self.weights["hidden_bias"]
         hidden = np.maximum(before, 0) * dropped
-        inside = np.arange(STEPS * frames.max()) < STEPS * frames[:, None]
+        inside = np.arange(frames.max()) < frames[:, None]
         scores = np.zeros((*inside.shape, self.labels), hidden.dtype)
-        written = hidden @ self.weights["labels"] + self.weights["labels_bias"]
-        scores[inside] = written.reshape(-1, self.labels)
+        scores[inside] = hidden @ self.weights["labels"] + self.weights["labels_bias"]
         targets = [example.target or () for example in examples]
-        losses, by_scores = ctc_loss(log_softmax(scores), STEPS * frames, targets)
+        losses, by_scores = ctc_loss(log_softmax(scores), frames, targets)
         has_words = np.array([example.target is not None for example in examples]) & np.isfinite(losses)
-        by_labels = (by_scores * has_words[:, None, None])[inside].reshape(written.shape) / len(examples)
+        by_labels = (by_scores * has_words[:, None, None])[inside] / len(examples)
 
         pooled = _pooled(hidden, frames)
         probabilities = self._intents(pooled)

@@ -29,7 +29,7 @@ from harness.model.stimulus import Samples
 from harness.model.understanding import Chunking, Slot, Utterance
 from harness.understanding.counts import TagChunk, chunks
 from harness.understanding.files.corpus_writing import tags_of
-from harness.understanding.models.ctc import STEPS, WEIGHTS, Array, CtcExample, CtcHead, best_path, fewest_frames, learn
+from harness.understanding.models.ctc import WEIGHTS, Array, CtcExample, CtcHead, best_path, fewest_frames, learn
 from harness.understanding.models.model_folder import damaged_model, read_model
 from harness.understanding.models.tfidf_classifier import DAMAGE
 from harness.understanding.models.votes import selected_labels, sets_of
@@ -310,7 +310,7 @@ def _example(
     start, end = _loud_span(samples)
     frames = _frames(samples[start : min(end, start + LONGEST_SAMPLES)], encoder)
     target = alphabet.write(utterance)
-    if target is not None and fewest_frames(target) > STEPS * len(frames):
+    if target is not None and fewest_frames(target) > len(frames):
         target = None
     if utterance.intents is None:
         return CtcExample(frames, target, None)
