@@ -127,10 +127,9 @@ class CtcHead:
         self.weights = dict(weights)
         width, (inputs, hidden) = len(self.weights["mean"]), self.weights["hidden"].shape
         self._context = inputs // max(1, width)
-        labels, intents = self.weights["labels_bias"].shape, self.weights["intents_bias"].shape
-        self.labels, self.intents = labels[0], intents[0]
+        (self.labels,), (self.intents,) = self.weights["labels_bias"].shape, self.weights["intents_bias"].shape
         shapes = ((width,), (width,), (self._context * width, hidden), (hidden,),
-                  (hidden, *labels), labels, (2 * hidden, *intents), intents)  # fmt: skip
+                  (hidden, self.labels), (self.labels,), (2 * hidden, self.intents), (self.intents,))  # fmt: skip
         if tuple(self.weights[name].shape for name in WEIGHTS) != shapes or self._context % 2 == 0:
             raise ValueError("its arrays do not fit each other")
 
