@@ -431,16 +431,14 @@ def resume(
     from harness.session.engine.launch import find, start_engine
     from harness.session.engine.prepare import demand_host_parts
     from harness.session.log.database import restore_rescued_log
-    from harness.session.log.reader import LogReader
-    from harness.session.resumption import Resumption
+    from harness.session.resumption import standing_of
 
     _demand_alone(site, asked)
     with until_watched(asked.report, Path(session).name):
         folder = session_folder(session)
         if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
-        with LogReader(folder) as reader:
-            standing = Resumption.of(reader.entries())
+        standing = standing_of(folder)
         if standing.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
         complete = standing.ended is EndReason.COMPLETED and not standing.pending()

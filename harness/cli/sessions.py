@@ -45,12 +45,12 @@ def figures_of(folder: Path, *, silent: bool = False) -> tuple[Progress, WakeFig
     # Here, since the help of a verb needs no rows.
     from harness.model.record import SessionStarted
     from harness.session.figures.progress import SessionFigures
-    from harness.session.log.reader import LogReader, later_rows
+    from harness.session.log.reader import LogReader, gc_paused, later_rows
     from harness.wake.wake import WakeFigures
 
     figures = SessionFigures()
     wake: WakeFigures | None = None
-    with LogReader(folder) as reader, nullcontext() if silent else drawn_progress():
+    with LogReader(folder) as reader, gc_paused(), nullcontext() if silent else drawn_progress():
         for entry in reader.entries():
             figures.add(entry)
             if isinstance(entry.record, SessionStarted) and entry.record.listens:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,27 +30,11 @@ from harness.model.scenario import Scenario
 from harness.model.trial import Outcome
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, gc_paused
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 from harness.wake.wake import WakeFigures
 
 FAULTS_KEPT = 20
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """No search for cycles of objects: where millions are made and kept, it takes a quarter of the time.
-
-    What was made stays out of later searches too; it goes when nothing refers to it.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.freeze()
-            gc.enable()
 
 
 @frozen

@@ -31,7 +31,7 @@ from harness.model.trial import Trial
 from harness.rating.reports import agreement
 from harness.rating.reports.categories import name_of
 from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
-from harness.report.session import WholeSession, gc_paused, limits_of, verdict_of
+from harness.report.session import WholeSession, limits_of, verdict_of
 from harness.report.session_cases import (
     KIND_OF,
     MOST_LISTED,
@@ -49,7 +49,7 @@ from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, normalisation_of, total, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import TrialProgress, by_group, heard_in
-from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
+from harness.session.log.reader import LogReader, gc_paused, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
 from harness.session.wording import OUTCOME_WORDS
 from harness.statistics import text

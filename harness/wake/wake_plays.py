@@ -329,7 +329,8 @@ class Play:
         """Whether a report of each event lies in the play: the best time may lie just beyond what it reaches."""
         from_s, to_s = self.span
         for event in events:
-            yield any(from_s <= self.place(report) <= to_s for report in (event, *event.reports))
+            inside = from_s <= self.place(event) <= to_s
+            yield inside or any(from_s <= self.place(report) <= to_s for report in event.reports)
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:

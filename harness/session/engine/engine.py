@@ -55,7 +55,7 @@ from harness.session.engine.notify import NOTIFY_BY, Notifier, SessionSnapshot
 from harness.session.figures.live import LiveFigures
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
-from harness.session.log.reader import later_rows, read_clip
+from harness.session.log.reader import gc_paused, later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import WakeUp
 from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
@@ -189,9 +189,12 @@ class Engine:
                 )
             )
             self._log = log
-            history = list(log.entries())
-            for entry in history:
-                self._take_in(entry)
+            standing, runs = Resumption(), 0
+            with gc_paused():
+                for entry in log.entries():
+                    self._take_in(entry)
+                    standing.add(entry)
+                    runs = max(runs, entry.run)
             place = this_process(self._folder.path)
             server = FeedServer(
                 Path(place.socket), self._folder.path, self._welcome, self._command, self._wake_conductor
@@ -203,7 +206,7 @@ class Engine:
             try:
                 signal.signal(signal.SIGTERM, self._on_stop_signal)  # before a client can connect
                 publish(place)
-                goodbye = self._run_session(log, history)
+                goodbye = self._run_session(log, standing, 1 + runs)
             except HarnessError as error:
                 sys.stderr.write(f"{error}\n")
                 with contextlib.suppress(LogError):
@@ -222,7 +225,8 @@ class Engine:
                 server.close(goodbye)
             return goodbye.exit_code
 
-    def _run_session(self, log: SqliteLog, history: list[Entry]) -> Goodbye:
+    def _run_session(self, log: SqliteLog, standing: Resumption, run: int) -> Goodbye:
+        """standing: the state after the earlier rows. run: the number of this run."""
         bench = self._resolved.bench
         started = self._figures.session().session
         if started is None:
@@ -267,7 +271,7 @@ class Engine:
                 # At another speed, simulated devices stand still with the engine.
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
-            standing = Resumption.of(history)
+            # A person speaks in a trial that is left, and nobody is there.
             left = {trial_id for trial_id, _ in standing.pending()}
             if bench.operator is OperatorPresence.ABSENT and any(
                 trial.talker and trial.id in left for trial in started.trials
@@ -277,7 +281,6 @@ class Engine:
                 )
             conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
-            run = 1 + max((entry.run for entry in history), default=0)
             row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
             standing.start_clock(row, log.append(row).at_s)
             unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]

@@ -284,6 +284,9 @@ class SessionFigures:
         self._seq = 0
         self._head = Progress()
         self._running: str | None = None
+        self._last_response: tuple[str, int, int] | None = None
+        self._last_frame: tuple[str, int, int] | None = None
+        self._overruns = 0
         self._played = SessionTrials(words_heard)
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
@@ -351,9 +354,9 @@ class SessionFigures:
             case AttemptStarted(trial_id=trial_id) if changed:
                 self._running = trial_id  # a resumed run may continue within a trial
             case AttemptFinished(understood=UnderstandingResult()) as row if changed:
-                self._head = replace(self._head, last_frame=(row.trial_id, row.take, row.attempt))
+                self._last_frame = row.trial_id, row.take, row.attempt
             case ResponseFrozen() as row if changed:
-                self._head = replace(self._head, last_response=(row.trial_id, row.take, row.attempt))
+                self._last_response = row.trial_id, row.take, row.attempt
             case _:
                 pass  # Other rows change no result, or only those of trials.
 
@@ -361,7 +364,7 @@ class SessionFigures:
         self._self_wakes.observe(seen)
         match seen:
             case Overrun(count=count):
-                self._head = replace(self._head, overruns=self._head.overruns + count)
+                self._overruns += count
             case HostStalled(lasted_s=lasted_s):
                 head, longest_s = self._head, max(self._head.longest_stall_s, lasted_s)
                 self._head = replace(head, stalls=head.stalls + 1, longest_stall_s=longest_s)
@@ -393,6 +396,9 @@ class SessionFigures:
             self._head,
             seq=self._seq,
             running=self._running,
+            last_response=self._last_response,
+            last_frame=self._last_frame,
+            overruns=self._overruns,
             trials=self._played.trials,
             unplaced=self._played.unplaced,
             totals=replace(self._totals, effects=self._right_of(effects)),

@@ -32,14 +32,14 @@ class SelfWakes:
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
         self._device_of: dict[str, str] = {}
-        self._latest: deque[Wake] = deque(maxlen=_KEPT)
+        self._latest: deque[tuple[float, str]] = deque(maxlen=_KEPT)
         self._answers: Counter[str] = Counter()
         self._woke: Counter[tuple[str, str]] = Counter()
         self._reporting: dict[str, None] = {}
 
     def observe(self, seen: Observation) -> None:
         if isinstance(seen, Wake) and not seen.inferred:
-            self._latest.append(seen)
+            self._latest.append((seen.at.at_s, seen.source))
             self._reporting[self._device_of.get(seen.source, seen.source)] = None
 
     def take(self, row: Record) -> None:
@@ -49,7 +49,8 @@ class SelfWakes:
         elif isinstance(row, ResponseFrozen) and row.trial_id in self._trials:
             speaker = self._trials[row.trial_id].device
             self._answers[speaker] += 1
-            woken = {wake.source for wake in self._latest if row.starts.at_s <= wake.at.at_s <= row.ends.at_s}
+            from_s, to_s = row.starts.at_s, row.ends.at_s
+            woken = {source for at_s, source in self._latest if from_s <= at_s <= to_s}
             for device in {self._device_of.get(source, source) for source in woken}:
                 self._woke[device, speaker] += 1
 

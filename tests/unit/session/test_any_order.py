@@ -199,7 +199,7 @@ def test_the_wait_goes_by_the_monotonic_clock_and_begins_anew_after_a_boot(boot_
 
 
 def test_started_take_is_resumed_first_and_reruns_last() -> None:
-    standing = Resumption(takes=[("a", 1), ("b", 1), ("a", 2)], begun={("b", 1)})
+    standing = Resumption(takes=dict.fromkeys([("a", 1), ("b", 1), ("a", 2)]), begun={("b", 1)})
     assert standing.pending() == (("b", 1), ("a", 1), ("a", 2))
     assert standing.next_take("a") == 3
     assert standing.in_play("b")
