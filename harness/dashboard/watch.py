@@ -47,6 +47,9 @@ def read_declared(folder: Path) -> Declared:
 Then = Callable[[Answered], None]
 NOTICE_S = 8.0
 SLOW_S = 5.0
+CATCHING_UP_S = 0.15
+"""Time for rows at each redraw while many are to come; a key then waits no longer than for a redraw."""
+MANY_ROWS = 10_000
 
 
 @frozen
@@ -102,6 +105,7 @@ class Watch:
         self._now = now
         self._figures, self._wake = SessionFigures(), WakeFigures()
         self._wake_stands, self._compared = False, 0
+        self._count_after_s = 0.0
         self._view = View(Progress())
         self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
         self._speed = 1.0
@@ -120,7 +124,7 @@ class Watch:
 
     def drain(self, at_most_s: float = 0.06) -> bool:
         """Takes messages for a bounded time, so that a burst does not block the keys. True if there were any."""
-        until = time.perf_counter() + at_most_s
+        until = time.perf_counter() + (CATCHING_UP_S if self._catching_up else at_most_s)
         some = False
         while time.perf_counter() < until:
             try:
@@ -212,17 +216,32 @@ class Watch:
     def over(self) -> bool:
         return self._view.over
 
-    def view(self) -> View:
-        now, state = self._now(), self._view.state
+    @property
+    def _catching_up(self) -> bool:
+        """Whether rows from before the connection are still to come."""
+        welcome = self._view.welcome
+        return welcome is not None and self.last_seq < welcome.last_seq and not self.over
+
+    def _count(self) -> None:
+        """Works out the results. While catching up, only a fifth of the time goes there: each trial makes it longer."""
+        began_s = time.perf_counter()
+        if self._catching_up and began_s < self._count_after_s:
+            return
         if not self._wake_stands:
             self._view, self._wake_stands = replace(self._view, wake=self._wake.snapshot()), True
             if self._view.wake.counted != self._compared:
                 self._compared = self._view.wake.counted
                 self._view = replace(self._view, comparisons=comparisons(self._wake))
+        self._view = replace(self._view, progress=self._figures.snapshot())
+        ended_s = time.perf_counter()
+        self._count_after_s = ended_s + 4 * (ended_s - began_s)
+
+    def view(self) -> View:
+        now, state = self._now(), self._view.state
+        self._count()
         until_s = None if state is None else state.until_s
         return replace(
             self._view,
-            progress=self._figures.snapshot(),
             session_s=now * self._speed,
             # The session's clock starts with the host's and may run faster.
             remaining_s=None if until_s is None else max(0.0, until_s / self._speed - now),
@@ -235,6 +254,9 @@ class Watch:
             if now - pending.since_s > SLOW_S:
                 waited = fixed(now - pending.since_s, 0, "s")
                 return Notice(f"{pending.label}: no answer from the engine for {waited}", None)
+        welcome = self._view.welcome
+        if welcome is not None and self._catching_up and welcome.last_seq - self.last_seq > MANY_ROWS:
+            return Notice(f"Reading the session: row {self.last_seq:,} of {welcome.last_seq:,}", None)
         if self._notice is None:
             return None
         notice, since = self._notice
