@@ -1,78 +1,141 @@
-"""Cost of a report about a long session, in processor time, memory and size, beside reading its rows raw and counted.
+"""Cost of what reads a whole session, in processor time and memory, beside reading its rows raw, as JSON.
 
-python benchmarks/bench_report.py [TRIALS] [EVENTS]      100,000 and 1,000,000: some ten minutes, most of them to write
+python benchmarks/bench_report.py [TRIALS…]      1,000, 10,000 and 100,000: half an hour
+
+Half of the trials are queries, half are wake trials of two devices; there are ten unmatched events for each trial.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
 from sizes import sized
 
+from harness.base.chain import FIRST, seal_end
+from harness.base.row_store import SESSION, insert, open_for_writing
 from harness.model.bench import Bench
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, Scenario, TrialKind
 from harness.session.engine.assemble import ResolvedSession, write_resolved
+from tests.unit.session.figures.rows import clip_of, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
-from tests.written_sessions import written
 
-SEGMENTS = sized(1000, 10)
-READ = """
-import sys
-from pathlib import Path
-from harness.report.session import read_session
-read_session(Path(sys.argv[1]))
-"""
+SEGMENTS = sized(100, 10)
+DAMAGED = 3
+"""Exit status of `show --check`: the sessions have no clips."""
+EVENTS = 10
+"""Unmatched events for each trial."""
 RAW = """
 import json, sqlite3, sys
 for (body,) in sqlite3.connect(sys.argv[1] + "/log.sqlite").execute("SELECT body FROM entries ORDER BY seq"):
     json.loads(body)
 """
-REPORT = "from harness.cli import main; main()"
+HARNESS = "from harness.cli import main; main()"
+RESUME = """
+import sys
+from pathlib import Path
+from harness.session.engine import engine
+from harness.session.figures.live import LiveFigures
+from harness.session.log.reader import LogReader, gc_paused, read_scenario
+from harness.session.resumption import Resumption, standing_of
+folder = Path(sys.argv[1])
+standing_of(folder).pending()
+figures, standing = LiveFigures(read_scenario(folder)), Resumption()
+with LogReader(folder) as reader, gc_paused():
+    for entry in reader.entries():
+        figures.add(entry)
+        standing.add(entry)
+standing.pending()
+figures.session()
+"""
+DASHBOARD = """
+import sys
+from pathlib import Path
+from harness.dashboard import app
+from harness.dashboard.watch import Watch
+from harness.model.feed import Logged, StateChanged, StateWord, Welcome
+from harness.session.log.reader import LogReader
+watch = Watch()
+with LogReader(Path(sys.argv[1])) as reader:
+    last = reader.last_seq()
+    watch.receive(Welcome("s", sys.argv[1], 1, last, StateChanged(StateWord.PREPARING, 0.0), "0", False))
+    rows = reader.entries()
+    while watch.last_seq < last:
+        for _, entry in zip(range(500), rows):
+            watch.receive(Logged(entry))
+        while watch.drain():
+            watch.view()
+"""
 
 
-def main(trials: int, events: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        session = made(Path(folder) / "session", trials, events)
-        page = Path(folder) / "report.html"
-        raw_s, raw_mb = timed(RAW, str(session))
-        read_s, read_mb = timed(READ, str(session))
-        took_s, mb = timed(REPORT, "report", str(session), "--html", str(page))
-        print(f"{trials:,} trials, {events:,} unmatched events")
-        print(f"  rows read raw, as JSON      {raw_s:6.1f} s  {raw_mb:6.0f} MB")
-        print(f"  rows read, figures counted  {read_s:6.1f} s  {read_mb:6.0f} MB  {read_s / raw_s:.2f} of raw")
-        print(f"  report                      {took_s:6.1f} s  {mb:6.0f} MB  {took_s / raw_s:.2f} of raw")
-        print(f"  page                        {page.stat().st_size / 1e6:6.1f} MB")
+def main(sizes: list[int]) -> None:
+    for trials in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            session, page = f"{folder}/session", f"{folder}/report.html"
+            # A child is said to have used at least as much memory as this process.
+            writing = multiprocessing.get_context("spawn").Process(target=write, args=(Path(session), trials))
+            writing.start()
+            writing.join()
+            if writing.exitcode:
+                raise SystemExit("the session could not be written")
+            print(f"{trials:,} trials, {trials * EVENTS:,} unmatched events")
+            raw_s, raw_mb = timed(RAW, session)
+            print(f"  {'rows read raw, as JSON':26} {raw_s:6.1f} s  {raw_mb:6.0f} MB")
+            for name, code, *arguments in (
+                ("show", HARNESS, "report", "show", session),
+                ("show --check", HARNESS, "report", "show", session, "--check"),
+                ("export --json", HARNESS, "report", "export", session, "--json"),
+                ("report", HARNESS, "report", session, "--html", page),
+                ("resume: command and engine", RESUME, session),
+                ("dashboard: rows and results", DASHBOARD, session),
+            ):
+                took_s, mb = timed(code, *arguments)
+                print(f"  {name:26} {took_s:6.1f} s  {mb:6.0f} MB  {took_s / raw_s:5.2f} of raw", flush=True)
+            print(f"  {'page':26} {Path(page).stat().st_size / 1e6:6.1f} MB")
 
 
-def made(folder: Path, trials: int, events: int) -> Path:
+def write(folder: Path, trials: int) -> None:
     """Two devices, four voices and two levels; every twentieth wake trial is missed."""
     devices = ("a", "b")
-    wakes = [
-        wake_trial(
+    plan = [
+        planned(number, trial_id=f"query-{number}", device="a")
+        if number % 2
+        else wake_trial(
             number, devices=devices, conditions=(("voice", f"v{number % 4}"), ("level_dbfs", f"-{20 + number % 2}"))
         )
         for number in range(trials)
     ]
     ambient = [wake_trial(trials + number, TrialKind.AMBIENT, devices) for number in range(SEGMENTS)]
     rows = WakeRows()
-    rows.plan(*wakes, *ambient)
-    for number, trial in enumerate(wakes):
-        rows.play(trial, [("a", 1.8), ("b", 1.9)] if number % 20 else [])
-    each = events // SEGMENTS
+    rows.plan(*plan, *ambient)
+    for number, trial in enumerate(plan):
+        if number % 2:
+            rows.trial(trial.id, attempts=1 + (number % 5 == 0), clip=clip_of(f"{number}.flac"), heard=trial.reference)
+        else:
+            rows.play(trial, [("a", 1.8), ("b", 1.9)] if number % 20 else [])
+    each = trials * EVENTS // SEGMENTS
     for trial in ambient:
         rows.play(trial, [("a", 0.5 + 59 * index / each) for index in range(each)])
     rows.add(SessionFinished(EndReason.COMPLETED))
-    written(folder, rows)
+    folder.mkdir()
+    with closing(open_for_writing(folder / "log.sqlite")) as connection:
+        connection.execute("BEGIN")
+        link = FIRST
+        for entry in rows.entries:
+            row = (entry.seq, entry.run, entry.at_s, entry.wall_s, entry.record.kind, SESSION.text(entry.record))
+            link = insert(connection, row, link)
+        connection.execute("COMMIT")
+        seal_end(connection, folder / "log.sqlite")
     scenario = Scenario("long", "Long", "/s.yaml", "a", (), (), limits=Limits(max_false_reject_share=0.1))
     write_resolved(folder, ResolvedSession(scenario, Bench("lab", "", "", "b", ())))
-    return folder
 
 
 def timed(code: str, *arguments: str) -> tuple[float, float]:
@@ -80,11 +143,10 @@ def timed(code: str, *arguments: str) -> tuple[float, float]:
     child = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
+    if child.returncode not in (0, DAMAGED):
         raise SystemExit(f"ended with {child.returncode}: {code.strip()}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
 
 
 if __name__ == "__main__":
-    numbers = [int(one) for one in sys.argv[1:]]
-    main(*(numbers or sized([100_000, 1_000_000], [100, 100])))
+    main([int(argument) for argument in sys.argv[1:]] or sized([1000, 10_000, 100_000], [100]))

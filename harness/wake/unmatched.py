@@ -96,7 +96,10 @@ class UnmatchedEvents:
 
     def _with_review(self, event: UnmatchedWake) -> UnmatchedWake:
         word, by = self._reviews.get(event.seq, (None, ""))
-        return replace(event, word=word or event.rule, reviewed_by=by if word else "", clip=self._clips.get(event.seq))
+        word, by, clip = word or event.rule, by if word else "", self._clips.get(event.seq)
+        if (event.word, event.reviewed_by, event.clip) == (word, by, clip):  # nearly always, and `replace` is slow
+            return event
+        return replace(event, word=word, reviewed_by=by, clip=clip)
 
     def _add(self, seq: int, sign: int) -> None:
         event = self._events[seq]

@@ -213,11 +213,11 @@ class DeviceFigures:
 
     def _gather(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
-        if play.started is None or not any(play.reaches(self._strays)):
+        if play.started is None or not any(inside for _, inside in play.placed(self._strays)):
             return
         strays = self._strays.copy()
         self._strays.clear()
-        for event, inside in zip(strays, play.reaches(strays), strict=True):
+        for event, (_, inside) in zip(strays, play.placed(strays), strict=True):
             if inside:
                 if not event.apart:  # `_place` counts it again
                     self._counted -= 1
@@ -230,7 +230,7 @@ class DeviceFigures:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
         play.events.sort(key=play.place)
         events = play.events.copy()
-        for event, inside in zip(events, play.reaches(events), strict=True):
+        for event, (_, inside) in zip(events, play.placed(events), strict=True):
             # Placing one event may settle the play before, which then takes further ones by itself.
             if not inside and play.has(event.seq):
                 self._counted -= 1
@@ -425,8 +425,11 @@ class DeviceFigures:
                 from_s = min(from_s, window.start_s)
         before = (last_s for other in reversed(line[:first]) if (last_s := other.last_s) is not None)
         plays = line[first:]
-        broken = [other for other in self._recent if other.state is PlayState.OUTSIDE and not other.whole]
-        broken = [other for other in broken if other.on_audio_line is play.on_audio_line]
+        broken = [
+            other
+            for other in self._recent
+            if not other.whole and other.state is PlayState.OUTSIDE and other.on_audio_line is play.on_audio_line
+        ]
         loose = [(other.place(event), event) for other in broken for event in other.events]
         loose += [(play.place(event), event) for event in self._strays if not event.apart and _places(play, event)]
         fates = assign(plays, loose, next(before, -math.inf))

@@ -325,12 +325,18 @@ class Play:
         """Whether a report counts no sample of the play: it lies at the end of what was heard before."""
         return report.audio_s is not None and self.audio_start_s is not None and report.audio_s <= self.audio_start_s
 
-    def reaches(self, events: Iterable[HeardWake]) -> Iterator[bool]:
-        """Whether a report of each event lies in the play: the best time may lie just beyond what it reaches."""
+    def placed(self, events: Iterable[HeardWake]) -> Iterator[tuple[float, bool]]:
+        """The place of each event, and whether one of its reports lies in the play.
+
+        The best time may lie just beyond the play.
+        """
         from_s, to_s = self.span
         for event in events:
-            inside = from_s <= self.place(event) <= to_s
-            yield inside or any(from_s <= self.place(report) <= to_s for report in event.reports)
+            place_s = self.place(event)
+            inside = from_s <= place_s <= to_s
+            if event.reports and not inside:
+                inside = any(from_s <= self.place(report) <= to_s for report in event.reports)
+            yield place_s, inside
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:
@@ -372,9 +378,9 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         key=lambda pair: pair[0].start_s,
     )
     line = [
-        (play.place(event) - origin_s, event, play if inside else None)
+        (place_s - origin_s, event, play if inside else None)
         for play in plays
-        for event, inside in zip(play.events, play.reaches(play.events), strict=True)
+        for event, (place_s, inside) in zip(play.events, play.placed(play.events), strict=True)
         if event not in fates[play].expected
     ]
     line += [(place_s - origin_s, event, None) for place_s, event in loose]
