@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,18 +37,23 @@ from harness.model.record import (
     EngineStarted,
     Entry,
     Observed,
+    RerunAsked,
+    SessionFinished,
     TrialFinished,
+    TrialStarted,
 )
 from harness.model.scenario import CloseDialogue, Evidence, RepeatUntil, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.query_trial import TrialMachine
-from harness.session.resumption import Resumption
+from harness.session.resumption import Resumption, standing_of
 from harness.session.take import Action, FreezeResponse, SayClosing, code
 from tests.known import known
+from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.session.house import House, assert_whole, house
 from tests.unit.session.material import TIMING, trial
+from tests.written_sessions import written
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
 
@@ -203,3 +210,14 @@ def test_started_take_is_resumed_first_and_reruns_last() -> None:
     assert standing.pending() == (("b", 1), ("a", 1), ("a", 2))
     assert standing.next_take("a") == 3
     assert standing.in_play("b")
+
+
+def test_rows_of_takes_alone_say_what_is_left(tmp_path: Path) -> None:
+    rows = Rows.of(planned(1), planned(2))
+    rows.trial("time-1")
+    rows.add(TrialStarted("time-2", 1))
+    rows.add(RerunAsked("time-1", 2, "ann"))
+    rows.add(SessionFinished(EndReason.STOPPED))
+    standing, whole = standing_of(written(tmp_path / "session", rows)), Resumption.of(rows.entries)
+    assert standing.pending() == whole.pending() == (("time-2", 1), ("time-1", 2))
+    assert (standing.begun, standing.finished, standing.ended) == (whole.begun, whole.finished, EndReason.STOPPED)
