@@ -1,6 +1,6 @@
 """Cost of what reads a whole session, in processor time and memory, beside reading its rows raw, as JSON.
 
-python benchmarks/bench_report.py [TRIALS…]      1,000, 10,000 and 100,000: half an hour
+python benchmarks/bench_report.py [TRIALS…]      1,000, 10,000 and 100,000 (the last takes long)
 
 Half of the trials are queries, half are wake trials of two devices; there are ten unmatched events for each trial.
 """
