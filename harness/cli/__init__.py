@@ -88,10 +88,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "harness.cli.understanding.models:train",
             "Train an understander on a folder of annotated utterances.",
         ),
-        "predict": (
-            "harness.cli.understanding.models:predict",
-            "Turn texts or sounds into intents and slots.",
-        ),
+        "predict": ("harness.cli.understanding.models:predict", "Turn texts or sounds into intents and slots."),
         "bench": ("harness.cli.understanding.models:bench", "Train and score several understanders on a corpus."),
         "cascade": ("harness.cli.understanding.cascade", "Compare transcripts, cascades and systems from sound."),
     },

@@ -17,7 +17,6 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product, takewhile
 
 from harness.base.grouping import group_by
@@ -383,6 +382,10 @@ def _least(costs: Sequence[float], numbers: tuple[int, ...]) -> float:
 Costs = MutableSequence[float]
 
 
+def _single_precision(costs: Iterable[float]) -> Costs:
+    return array("f", costs)
+
+
 class NetworkAlignment:
     """The table of costs of two networks: a row for each word of the reference, a column for each of the hypothesis."""
 
@@ -399,7 +402,7 @@ class NetworkAlignment:
         self._at_nodes: list[Costs] = []
         # Sums of whole numbers need no rounding.
         whole = self.whole_substitutions and all(word.absent.is_integer() for word in (*of.words, *hypothesis.words))
-        self._stored: Callable[[Iterable[float]], Costs] = list if whole else partial(array, "f")
+        self._stored: Callable[[Iterable[float]], Costs] = list if whole else _single_precision
         self._absent = [word.absent for word in hypothesis.words]
         self._in_line = len(hypothesis.entering) == len(hypothesis.words) and all(
             len(numbers) == 1 for numbers in hypothesis.entering
