@@ -25,7 +25,7 @@ NEVER = -1e30
 WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "intents", "intents_bias")
 """Mean and standard deviation of features, which are not trained, and the three layers."""
 BATCH = 16
-DROPOUT = 0.1
+DROPOUT = 0.4
 """Share of hidden units that a step of training leaves out."""
 SPACING = 3
 """Distance of the frames that a hidden unit sees."""

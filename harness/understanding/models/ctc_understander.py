@@ -46,7 +46,7 @@ PEAK = 0.5
 UTTERANCES_PER_NOISE = 20
 """For so many utterances, training has two seconds of noise without words and intents."""
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "15", "times that training sees each utterance", low=1, high=500)
-HIDDEN = Setting("hidden", SettingKind.WHOLE, "160", "units of the hidden layer", low=1, high=4096)
+HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
 CONTEXT = Setting(
     "context", SettingKind.WHOLE, "5", "frames that a hidden unit sees, 120 ms apart; odd", low=1, high=31
 )

@@ -143,7 +143,7 @@ def test_a_head_learns_labels_and_intents() -> None:
         features = np.eye(4)[frames] + random.normal(0, 0.2, (len(frames), 4))
         examples.append(CtcExample(features.astype(np.float32), target, np.array([float(2 in target)])))
     losses: list[float] = []
-    head = CtcHead.random([it.features for it in examples], context=1, hidden=16, labels=4, intents=1, random=random)
+    head = CtcHead.random([it.features for it in examples], context=1, hidden=32, labels=4, intents=1, random=random)
     learn(head, examples[20:], lambda _, loss: losses.append(loss), epochs=60, rate=0.02, random=random)
     assert losses[-1] < losses[0] / 5
     for example in examples[:20]:

@@ -23,7 +23,7 @@ from harness.understanding.models.model_folder import MODEL_FILE, ModelFacts, sa
 from tests.conformance.offline.engine_rows import espeak
 from tests.unit.understanding.models.learned_from import silent
 
-QUICK = {"context": "5", "epochs": "40", "hidden": "48", "learning-rate": "0.02"}
+QUICK = {"context": "5", "epochs": "40", "hidden": "192", "learning-rate": "0.01"}
 LETTER_S = 0.12
 CITIES = ("nice", "lyon", "caen")
 
