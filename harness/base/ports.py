@@ -301,7 +301,7 @@ class LearnsFromSound(AudioUnderstander, Protocol):
         seed: int,
         tell: Callable[[str], None],
     ) -> Self:
-        """Learns from utterances with intents and tags; held_out (may be empty) only decides when to stop.
+        """Learns from utterances with intents and tags; held_out (may be empty) may decide when to stop.
 
         sound_of: the samples of an id, shape (n,), at 16 kHz. settings: only the given ones, with checked texts.
         The same machine, seed, settings and data give the same model, byte by byte.

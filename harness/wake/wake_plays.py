@@ -326,10 +326,7 @@ class Play:
         return report.audio_s is not None and self.audio_start_s is not None and report.audio_s <= self.audio_start_s
 
     def placed(self, events: Iterable[HeardWake]) -> Iterator[tuple[float, bool]]:
-        """The place of each event, and whether one of its reports lies in the play.
-
-        The best time may lie just beyond the play.
-        """
+        """The place of each event, and whether a report of it lies in the play; its best time may lie just beyond."""
         from_s, to_s = self.span
         for event in events:
             place_s = self.place(event)

@@ -149,8 +149,8 @@ def command(
     against gold. Only utterances with a transcript count; the others are listed. The words of both differ, so slots
     are compared as lists of concepts, and slot F1 is given for the reference only.
 
-    With several --heard, --pred-sound or --live, cascades, systems from sound and devices are compared on the
-    utterances that all of them answered, with the stage at which each loses them.
+    With several --heard, --pred-sound or --live, systems are compared on the utterances that all of them answered.
+    The report says at which stage each system loses an utterance.
 
     How-to: docs/how-to/score-understanding.md
 
@@ -198,7 +198,7 @@ def command(
 
 
 def _compare(sources: CascadeSources, asked: FrameOptions, wording: WordRules, targets: Targets) -> None:
-    """Compares the systems, and writes what was asked for."""
+    """Compares the systems, and writes the reports."""
     from harness.understanding.reports.systems import lines, page, systems_json
     from harness.understanding.systems import compare_systems
 

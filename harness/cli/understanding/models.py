@@ -62,7 +62,7 @@ def train(
     data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
     understander: str = option("Plug-in: crf, transformer; with --audio ctc.", default=DEFAULT, metavar="NAME"),
-    audio: Path | None = option(
+    audio: tuple[Path, ...] = repeatable(
         "Train a system from sound on these sounds: a CSV list with the columns id and audio.", metavar="LIST"
     ),
     settings: tuple[str, ...] = setting_option("Setting of the understander; repeatable."),
@@ -77,7 +77,8 @@ def train(
 ) -> None:
     """Train an understander on the split train of a folder.
 
-    If there is a split dev, it decides when training ends. The model's folder is written completely or not at all.
+    If there is a split dev, the model is scored on it, and crf and transformer end their training by it. The model's
+    folder is written completely or not at all.
     How-to: docs/how-to/train-understanders.md
 
     Exit status: 0 trained · 2 wrong usage or input · 3 the model cannot be written.
@@ -88,7 +89,7 @@ def train(
 
     demand_folder(out)
     given = _settings_of(settings)
-    if audio is None:
+    if not audio:
         make_understander(understander, given, seed)  # refuse wrong settings before reading any data
         splits = _splits_of(data, form)
         demand_place(out, force=force)
@@ -101,7 +102,10 @@ def train(
 
         name = "ctc" if understander == DEFAULT else understander
         audio_class(name, given)
-        splits, sounds = _splits_of(data, form), read_sound_list(audio)
+        splits, sounds = (
+            _splits_of(data, form),
+            {id_: path for listed in audio for id_, path in read_sound_list(listed).items()},
+        )
         demand_place(out, force=force)
         system, facts = train_from_sound(name, given, seed, (splits.train, splits.held_out), sounds, _tell)
         save_model(name, system, out, facts, force=force)

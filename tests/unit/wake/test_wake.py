@@ -98,9 +98,8 @@ def test_a_stall_whose_row_is_before_that_of_the_stimulus_widens_the_error_too()
     before.see(stall)
     before.play(trial, [("kitchen", 1.8)], error_s=0.01)
     assert known(before.figures.plays("kitchen")[0].started).at_s == begun_s
-    delays = [known(rows.figures.plays("kitchen")[0].reading.delay) for rows in (after, before)]
-    assert delays[0] == delays[1]
-    assert delays[1].error_s == pytest.approx(1.92)
+    first, second = (known(rows.figures.plays("kitchen")[0].reading.delay) for rows in (after, before))
+    assert (first, second.error_s) == (second, pytest.approx(1.92))
     assert before.device().delays.excluded == 1
 
 

@@ -246,3 +246,42 @@ def test_bench_goes_on_without_an_understander_that_is_not_installed(
     assert [line.split()[0] for line in done.stdout.splitlines()[1:4:2]] == ["understander", "crf"]
     with pytest.raises(PluginError, match="torch is not installed"):
         ran("bench", "--data", place / "data", "--understander", "crf,transformer")
+
+
+def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tmp_path: Path) -> None:
+    data, sounds = tmp_path / "data", tmp_path / "sounds"
+    sizes = ("--train", 8, "--dev", 2, "--test", 2)
+    assert ran("generate", place / "tea.yaml", *sizes, "--output", data).exit_code == 0
+    assert ran("speak", data, "--voices", "espeak:en-us", "--output", sounds).exit_code == 0
+    lists = ("--audio", sounds / "train.csv", "--audio", sounds / "dev.csv")
+    small = ("-s", "epochs=1", "-s", "hidden=4")
+    for name in ("one", "two"):
+        done = ran("train", "--data", data, *lists, "--understander", "ctc", *small, "--output", tmp_path / name)
+        assert done.exit_code == 0, done.output
+        assert "8 utterances" in done.stdout
+        assert "held-out (2): emr" in done.stdout
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir() if path.suffix in (".npy", ".json")}
+        for name in ("one", "two")
+    )
+    assert {name: content for name, content in one.items() if name != "model.json"} == {
+        name: content for name, content in two.items() if name != "model.json"
+    }
+    out = tmp_path / "frames.jsonl"
+    done = ran("predict", "--audio", sounds / "test.csv", "-t", f"ctc:{tmp_path / 'one'}", "--output", out)
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["test/1", "test/2"]
+    assert all(row["cost"]["sound_s"] > 0.3 for row in rows)
+    with pytest.raises(InputError, match="this model understands sound, not texts"):
+        ran("predict", "--model", tmp_path / "one", data)
+
+
+def test_a_system_from_sound_is_not_trained_without_sounds_of_its_utterances(place: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "sounds.csv"
+    (tmp_path / "a.wav").write_bytes(b"")
+    listed.write_text("id,audio\nother,a.wav\n")
+    with pytest.raises(InputError, match=r"no utterance for training has a sound in the list.*'train/1'"):
+        ran("train", "--data", place / "data", "--audio", listed, "--output", tmp_path / "model")
+    with pytest.raises(PluginError, match="no audio understander is called 'crv'"):
+        ran("train", "--data", place / "data", "--audio", listed, "--understander", "crv", "--output", tmp_path / "m")
