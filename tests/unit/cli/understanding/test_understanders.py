@@ -248,6 +248,7 @@ def test_bench_goes_on_without_an_understander_that_is_not_installed(
         ran("bench", "--data", place / "data", "--understander", "crf,transformer")
 
 
+@pytest.mark.speech
 def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tmp_path: Path) -> None:
     data, sounds = tmp_path / "data", tmp_path / "sounds"
     sizes = ("--train", 8, "--dev", 2, "--test", 2)
