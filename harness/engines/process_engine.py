@@ -200,7 +200,8 @@ class FileTalk:
             if self._mode is Mode.ONCE and self._lines == 1 and protocol.is_hello(text):
                 self._check_same_kind(protocol.hello_of(text))
                 return False
-            line = protocol.line_of(text, self._hello.rate_hz, self._sent)
+            of_frames = self._hello.kind is EngineKind.FRAME
+            line = protocol.line_of(text, self._hello.rate_hz, self._sent, frames=of_frames)
         except ProtocolFault as fault:
             raise self._fault(str(fault)) from None
         match line:
@@ -217,8 +218,6 @@ class FileTalk:
         return False
 
     def _keep_event(self, event: EngineEvent) -> None:
-        if event.intents is not None and self._hello.kind is not EngineKind.FRAME:
-            raise self._fault(f"sent a frame, and its hello says that it is of kind {self._hello.kind.value}")
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
             raise self._fault(f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}")
         if event.end is not None:

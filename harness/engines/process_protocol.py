@@ -4,7 +4,7 @@ Every line is a JSON object. A ProtocolFault states what is wrong with a line.
 
     engine ─► harness   once: a hello with protocol, name, version, kind, rate_hz and more
     harness ─► engine   per file: begin, samples (each line with 2·n bytes behind it, PCM16, little endian), end
-    engine ─► harness   per file: any number of phrase, text or scores, then done or error
+    engine ─► harness   per file: any number of phrase, text, intents or scores, then done or error
 
 An engine may send its results while it still receives sound, but none beyond the sound that it was sent.
 """
@@ -28,10 +28,12 @@ from harness.base.program_lines import (
     object_of,
     short,
 )
+from harness.base.text_file import fault_in
+from harness.model.errors import Place
 from harness.model.frozen import frozen
 from harness.model.numbers import moment
 from harness.model.offline import EngineKind
-from harness.model.understanding import Slot
+from harness.model.understanding import JOINT, Slot
 
 PROTOCOL = 1
 # An engine rounds a time to its own step, and may give a time just past the last sample.
@@ -143,8 +145,11 @@ def hello_of(text: str) -> EngineHello:
     )  # fmt: skip
 
 
-def line_of(text: str, rate_hz: int, sent: int) -> Line:
-    """Any other line. sent: samples of the file so far; no result may lie beyond them."""
+def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line:
+    """Any other line. sent: samples of the file so far; no result may lie beyond them.
+
+    frames: whether the engine is of kind frame. Other engines may have keys of that name, which are ignored.
+    """
     message = object_of(text)
     if "done" in message:
         if not isinstance(message["done"], int):
@@ -154,14 +159,17 @@ def line_of(text: str, rate_hz: int, sent: int) -> Line:
         return Refused(str(message["error"])[:_LONGEST_TEXT])
     if "scores" in message:
         return _scores(message, sent)
-    if "intents" in message or "slots" in message:
+    if frames and ("intents" in message or "slots" in message):
         intents, slots = _frame(message)
+        if not _is_text(message.get("text", "")):
+            raise ProtocolFault("sent a text with a character that is none")
         event = _event({"text": "", **message}, "text", rate_hz, sent)
         return replace(event, intents=intents, slots=slots)
     for key in ("phrase", "text"):
         if key in message:
             return _event(message, key, rate_hz, sent)
-    raise ProtocolFault(f"wrote a line without phrase, text, intents, scores, done or error: {short(text)}")
+    results = "intents" if frames else "phrase, text, scores"
+    raise ProtocolFault(f"wrote a line without {results}, done or error: {short(text)}")
 
 
 def is_hello(text: str) -> bool:
@@ -187,10 +195,10 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> Engine
 def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     """The intents, sorted and each once, and the slots in their order. Missing slots are none."""
     intents, slots = message.get("intents"), message.get("slots", [])
-    if not isinstance(intents, list) or not all(_is_name(intent) for intent in intents):
+    if not isinstance(intents, list) or not all(_is_name(intent) and JOINT not in intent for intent in intents):
         raise ProtocolFault(f"sent intents that are not a list of names: {short(json.dumps(intents))}")
     right = isinstance(slots, list) and all(isinstance(slot, dict) and _is_name(slot.get("concept")) for slot in slots)
-    if not right or not all(isinstance(slot.get("value", ""), str) for slot in slots):
+    if not right or not all(slot.get("value") is None or _is_text(slot["value"]) for slot in slots):
         raise ProtocolFault(
             f'sent slots that are not a list of {{"concept": "city", "value": "nice"}}: {short(json.dumps(slots))}'
         )
@@ -198,7 +206,12 @@ def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
 
 
 def _is_name(written: object) -> bool:
-    return isinstance(written, str) and bool(written.strip()) and len(written) <= LONGEST_NAME
+    return _is_text(written) and isinstance(written, str) and bool(written.strip()) and len(written) <= LONGEST_NAME
+
+
+def _is_text(written: object) -> bool:
+    """Whether it is a text that a file of predictions can hold."""
+    return isinstance(written, str) and fault_in(written, Place(""), "utf-8") is None
 
 
 def _position(message: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:

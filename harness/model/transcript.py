@@ -216,11 +216,15 @@ class ColumnGrouping:
 
 @frozen
 class Groupings:
-    """What a file says of utterances: ids are unique, and each grouping has a label for each of them."""
+    """What a file says of utterances: ids are unique, and each grouping has a label for each of them.
+
+    lines: of the ids; () if they are not known.
+    """
 
     file: str
     ids: tuple[str, ...]
     groupings: tuple[ColumnGrouping, ...]
+    lines: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if any(len(grouping.labels) != len(self.ids) for grouping in self.groupings):

@@ -32,7 +32,7 @@ from harness.model.offline import (
     ScoreTrack,
     SpotRule,
 )
-from harness.model.understanding import Slot
+from harness.model.understanding import JOINT, Slot
 from harness.offline.score_cache import ScoreCache
 from harness.sound.level import ConstantStretches, quiet_end_s
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
@@ -179,15 +179,18 @@ def checked(detection: _Found) -> _Found:
         problem = f"the engine reported an impossible detection: {span}, score {score}"
         raise EngineError(problem, remedy=_REMEDY)
     if isinstance(detection, Said) and not _is_frame(detection):
-        raise EngineError("the engine reported a frame that is not intents and slots of text", remedy=_REMEDY)
+        raise EngineError(
+            "the engine reported a frame that is not slots, and intents that are sorted, without # and each once",
+            remedy=_REMEDY,
+        )
     return replace(detection, start=start, end=end, score=score)
 
 
 def _is_frame(answer: Said) -> bool:
     """Whether intents are sorted texts, each once, and slots are slots; a recogniser of words has neither."""
     intents, slots = answer.intents or (), answer.slots or ()
-    texts = all(isinstance(intent, str) for intent in intents) and all(isinstance(slot, Slot) for slot in slots)
-    return texts and list(intents) == sorted(set(intents))
+    names = all(isinstance(intent, str) and intent.strip() and JOINT not in intent for intent in intents)
+    return names and all(isinstance(slot, Slot) for slot in slots) and list(intents) == sorted(set(intents))
 
 
 def in_order(spots: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:

@@ -5,6 +5,8 @@ Each sound is played as in an evaluation (`FilePlayer`), so that the same files 
 
 from __future__ import annotations
 
+import os
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -46,8 +48,9 @@ def read_sound_list(path: Path) -> dict[str, Path]:
         raise InputError(f"the header has no column {AUDIO}", place=Place(str(path), 1), remedy=plain_text(remedy, 300))
     sounds: dict[str, Path] = {}
     missing: list[InputError] = []
-    for line, (id_, name) in enumerate(zip(listed.ids, columns[AUDIO], strict=True), 2):
-        file = next((place for place in (Path(name), path.parent / name) if name and place.is_file()), None)
+    for id_, line, name in zip(listed.ids, listed.lines, columns[AUDIO], strict=True):
+        # Unlike that of Path, this isfile answers no for a name that is too long.
+        file = next((place for place in (Path(name), path.parent / name) if name and os.path.isfile(place)), None)
         if file is None:
             problem = f"there is no file {plain_text(name, 200)!r}" if name else "the row names no audio file"
             missing.append(
@@ -65,12 +68,12 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
     with closing(load_engine(task)) as engine:
         if engine.facts.kind is EngineKind.WAKE:
             raise InputError(
-                f"{task.name} is a wake engine, which understands no sentence",
+                f"{task.name} is a wake engine, which does not recognise sentences",
                 remedy="Name a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
             )
         player = FilePlayer(engine, Evaluation(task, resample))
         for number, (id_, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):
-            # Of this kind, a silent file is played too, and answered like any other.
+            # Files of this kind are played even if they are silent.
             file = ListedFile(ListKind.OOV, number, str(path), str(path.absolute()))
             program_s, began_s = _program_seconds(engine), time.perf_counter()
             outcome = player.play(file)
@@ -80,9 +83,10 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
 
 
 def _program_seconds(engine: OfflineEngine) -> float:
-    """Processor seconds of an engine that is a program, whose work is not in ours."""
+    """Processor seconds of programs that run for the engine, and of those that have ended."""
     pid = getattr(engine, "pid", None)
-    return 0.0 if pid is None else processor_seconds(pid)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime + (0.0 if pid is None else processor_seconds(pid))
 
 
 def _prediction(id_: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, elapsed_s: float) -> SoundPrediction:
@@ -90,7 +94,7 @@ def _prediction(id_: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, 
         return SoundPrediction(Utterance(id_), f"{outcome.rejected}: {outcome.detail or outcome.error}".rstrip(": "))
     answer = outcome.said
     words = () if answer is None else tuple(answer.text.split())
-    cost = SoundCost(round(cpu_s, 4), round(elapsed_s, 4), round(outcome.seconds, 4))
+    cost = SoundCost(round(cpu_s, 4), round(elapsed_s, 4), outcome.seconds)
     if kind is not EngineKind.FRAME:
         return SoundPrediction(Utterance(id_, words, cost=cost))
     intents, slots = (None, None) if answer is None else (answer.intents, answer.slots)

@@ -15,6 +15,7 @@ from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.understanding import Utterance
 from harness.sound.stimuli.renderer import Renderer
 from harness.understanding.files.corpus_formats import SPLIT
+from harness.understanding.files.corpus_writing import demand_split_name
 
 LEVEL_DBFS = -26.0
 RATE_HZ = 16_000
@@ -41,9 +42,13 @@ def speak(
     """Writes a new folder with a WAV file for each utterance and a list for each split, whole or not at all.
 
     voices: of each split; "" for every other one. The voice of an utterance depends on the seed and its id alone.
-    Lists have the columns id, audio and voice. Returns the number of sounds by split. LogError, VoiceError.
+    Lists have the columns id, audio and voice. Returns the number of sounds by split. InputError for a split that
+    cannot be a file's name, LogError, VoiceError.
     """
     import soundfile
+
+    for utterance in utterances:
+        demand_split_name(dict(utterance.groups).get(SPLIT, ""), utterance.place)
 
     renderer = Renderer(None)
     rows: list[tuple[str, tuple[str, str, str]]] = []

@@ -12,6 +12,7 @@ Source: the MEDIA paper, 5 and Table 8.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from operator import add
 import numpy as np
 
 from harness.base.grouping import group_by
+from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Corpus, SoundCost, Utterance
@@ -35,6 +37,7 @@ from harness.statistics.ratios import (
     middle,
     of_clusters,
 )
+from harness.statistics.significance import holm
 from harness.transcripts.groups import interval_of
 from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import WordRules, normalise
@@ -42,7 +45,7 @@ from harness.understanding.cascade import transcripts_of
 from harness.understanding.comparison import DRAWS, SHARES, FigureBasis, Metric, basis, columns
 from harness.understanding.counts import FrameCounts, Rule, items, total
 from harness.understanding.figures import ZERO, ZeroDivision
-from harness.understanding.scoring import ScoredFrame, is_annotated, score
+from harness.understanding.scoring import FrameScoring, ScoredFrame, is_annotated, score
 
 METRICS = (
     Metric.ACCURACY, Metric.EMR, Metric.F1MH, Metric.CER, Metric.VALUED_CER, Metric.SFA, Metric.VALUED_SFA,
@@ -69,21 +72,29 @@ class LostStage(StrEnum):
 
 
 @frozen
+class ModelCost:
+    """Processor and elapsed seconds for a text."""
+
+    cpu_s: float = 0.0
+    elapsed_s: float = 0.0
+
+
+@frozen
 class ComparedSystem:
     """frames: its predictions. heard: its words; None if it has none, or if they are gold's.
 
-    model_cpu_s: processor seconds of the model that read the words, which are not in the costs of utterances.
+    model: what the model that read the words took for each, on average; it is not in the costs of utterances.
     """
 
     name: str
     kind: SystemKind
     frames: Corpus
     heard: Corpus | None = None
-    model_cpu_s: float = 0.0
+    model: ModelCost = ModelCost()
 
     @property
     def ids(self) -> set[str]:
-        """Of the utterances that it answered."""
+        """The utterances that it answered."""
         corpora = (self.frames,) if self.heard is None else (self.frames, self.heard)
         return set.intersection(*({utterance.id for utterance in corpus.utterances} for corpus in corpora))
 
@@ -101,7 +112,8 @@ class MetricValue:
 class SystemResult:
     """lost: for each utterance, in the order of `ComparedSystems.ids`; None where the frame is right.
 
-    words, wer_interval: of its words against gold's. cost: of all utterances; None unless each has one.
+    lost is () if the system never gives intents, or slots, that gold has: then no frame is right or wrong as a whole.
+    words, wer_interval: of its words against gold's. cost: of the answered utterances; None unless each has one.
     """
 
     system: ComparedSystem
@@ -120,19 +132,24 @@ class SystemResult:
 
 @frozen
 class SystemDifference:
-    """The first system minus the second. over_talkers: intervals of the differences over talkers."""
+    """The first system minus the second. over_talkers: intervals of the differences over talkers.
+
+    p_holm: p of each metric, corrected for the number of pairs of systems.
+    """
 
     first: str
     second: str
     metrics: Mapping[Metric, MetricDifference]
     over_talkers: Mapping[Metric, Interval | None]
+    p_holm: Mapping[Metric, float | None]
 
 
 @frozen
 class ComparedSystems:
     """ids: of the utterances that every system answered, in the order of gold. unanswered: system → other ids.
 
-    talkers: how many there are, by the column `talker_column`; 0 if gold has no such column.
+    talkers: how many there are, by the column `talker_column`; 0 unless every utterance names one. nameless: how many
+    utterances do not. missing_is_empty: utterances without an answer have an empty one.
     """
 
     gold: Corpus
@@ -143,6 +160,8 @@ class ComparedSystems:
     unannotated: int
     talker_column: str
     talkers: int
+    nameless: int
+    missing_is_empty: bool
     results: tuple[SystemResult, ...]
     differences: tuple[SystemDifference, ...]
 
@@ -159,7 +178,7 @@ def compare_systems(
     labels: Sequence[str] | None = None,
     draws: int = DRAWS,
 ) -> ComparedSystems:
-    """Scores systems on the utterances that all of them answered. ValueError if there is none.
+    """Scores systems on the utterances that all of them answered. InputError if there is none.
 
     rule: its places do not count, since words differ. missing_is_empty: an utterance without an answer has an empty
     one, and is not left out.
@@ -168,19 +187,22 @@ def compare_systems(
     answered = [system.ids for system in systems]
     shared = [utterance for utterance in annotated if missing_is_empty or all(utterance.id in ids for ids in answered)]
     if not shared:
-        raise ValueError("no utterance of gold was answered by every system")
+        problem = "no utterance of gold was answered by every system"
+        raise InputError(problem, place=Place(gold.path), remedy="Use the ids of gold in every file")
     counted_gold = Corpus(gold.path, tuple(shared))
     bare = replace(rule, places=False)
-    frames = [score(counted_gold, system.frames, bare, ()).frames for system in systems]
-    counts = [[frame.counts for frame in of] for of in frames]
+    scorings = [score(counted_gold, system.frames, bare, ()) for system in systems]
+    counts = [[frame.counts for frame in scoring.frames] for scoring in scorings]
     labels_of_talkers = [dict(utterance.groups).get(talker_column, "") for utterance in shared]
     talkers = _places(labels_of_talkers)
     values = _values(counts, basis(counts, zero, labels), talkers, draws)
-    differences = tuple(
-        _difference(
-            systems[first].name, systems[second].name, (counts[first], counts[second]), talkers, zero, labels, draws
-        )
-        for first, second in combinations(range(len(systems)), 2)
+    differences = _corrected(
+        [
+            _difference(
+                systems[first].name, systems[second].name, (counts[first], counts[second]), talkers, zero, labels, draws
+            )
+            for first, second in combinations(range(len(systems)), 2)
+        ]
     )
     return ComparedSystems(
         counted_gold,
@@ -194,9 +216,11 @@ def compare_systems(
         len(gold.utterances) - len(annotated),
         talker_column,
         len(talkers),
+        labels_of_talkers.count(""),
+        missing_is_empty,
         tuple(
-            _result(system, counted_gold, of, metrics, rule, wording)
-            for system, of, metrics in zip(systems, frames, values, strict=True)
+            _result(system, counted_gold, scoring, metrics, rule, wording)
+            for system, scoring, metrics in zip(systems, scorings, values, strict=True)
         ),
         differences,
     )
@@ -229,8 +253,8 @@ def _hears_values(gold: Utterance, heard: Utterance, rule: Rule, wording: WordRu
 
 
 def _places(labels: Sequence[str]) -> list[list[int]]:
-    """The places of the utterances of each talker; [] if no utterance names one."""
-    return list(group_by((label, place) for place, label in enumerate(labels)).values()) if any(labels) else []
+    """The places of the utterances of each talker; [] unless every utterance names one."""
+    return list(group_by((label, place) for place, label in enumerate(labels)).values()) if all(labels) else []
 
 
 def _by_talker(
@@ -259,8 +283,16 @@ def _values(
             else:
                 interval = middle(drawn[metric][system]) if table.units >= FEWEST_RESAMPLED else None
             over_talkers = jackknife_interval(float(value), without_each[metric][system]) if talkers else None
-            values[system][metric] = MetricValue(float(value), interval, over_talkers)
+            values[system][metric] = MetricValue(float(value), interval, _possible(over_talkers, metric))
     return values
+
+
+def _possible(interval: Interval | None, metric: Metric) -> Interval | None:
+    """Without values that the metric cannot have."""
+    if interval is None:
+        return None
+    most = math.inf if metric in (Metric.CER, Metric.VALUED_CER) else 1.0
+    return max(0.0, interval[0]), min(most, interval[1])
 
 
 def _difference(
@@ -276,25 +308,38 @@ def _difference(
     every = columns(counts, on).differences(SHARES, draws=draws, seed=_SEED)
     metrics = {metric: every[metric] for metric in METRICS}
     if not talkers:
-        return SystemDifference(first, second, metrics, dict.fromkeys(METRICS))
+        return SystemDifference(first, second, metrics, dict.fromkeys(METRICS), {})
     without_each = _by_talker(counts, on, talkers).without_each()
     over_talkers = {
         metric: jackknife_interval(metrics[metric].difference, without_each[metric][0] - without_each[metric][1])
         for metric in METRICS
     }
-    return SystemDifference(first, second, metrics, over_talkers)
+    return SystemDifference(first, second, metrics, over_talkers, {})
+
+
+def _corrected(differences: Sequence[SystemDifference]) -> tuple[SystemDifference, ...]:
+    """With p of each metric corrected over all pairs."""
+    by_metric = {metric: holm([of.metrics[metric].p for of in differences]) for metric in METRICS}
+    return tuple(
+        replace(of, p_holm={metric: by_metric[metric][number] for metric in METRICS})
+        for number, of in enumerate(differences)
+    )
 
 
 def _result(
     system: ComparedSystem,
     gold: Corpus,
-    frames: Sequence[ScoredFrame],
+    scoring: FrameScoring,
     metrics: Mapping[Metric, MetricValue],
     rule: Rule,
     wording: WordRules,
 ) -> SystemResult:
     heard = None if system.heard is None else _of_gold(system.heard, gold)
+    frames = scoring.frames
     transcripts = (None,) * len(frames) if heard is None else heard.utterances
+    lacks_intents = not scoring.intents_told and any(of.intents is not None for of in gold.utterances)
+    lacks_slots = not scoring.slots_told and any(of.tags is not None or of.slots is not None for of in gold.utterances)
+    pairs = () if lacks_intents or lacks_slots else zip(frames, transcripts, strict=True)
     words = (
         None if heard is None else score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)
     )
@@ -302,7 +347,7 @@ def _result(
         system,
         total(frame.counts for frame in frames),
         metrics,
-        tuple(lost_stage(frame, of, rule, wording) for frame, of in zip(frames, transcripts, strict=True)),
+        tuple(lost_stage(frame, of, rule, wording) for frame, of in pairs),
         None if words is None else words.totals,
         None if words is None else interval_of(words),
         _cost(system, gold),
@@ -310,13 +355,14 @@ def _result(
 
 
 def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
-    """That of recognising the words, or of the whole system, and of the model."""
-    costs = [utterance.cost for utterance in _of_gold(system.heard or system.frames, gold).utterances]
+    """The cost of recognising the words, or of the whole system, with that of the model."""
+    answered = {utterance.id for utterance in gold.utterances} & system.ids
+    costs = [of.cost for of in (system.heard or system.frames).utterances if of.id in answered]
     of_sound = [cost for cost in costs if cost is not None]
     if not of_sound or len(of_sound) < len(costs):
         return None
-    cost = reduce(add, of_sound)
-    return replace(cost, cpu_s=cost.cpu_s + system.model_cpu_s, elapsed_s=cost.elapsed_s + system.model_cpu_s)
+    cost, model, number = reduce(add, of_sound), system.model, len(costs)
+    return replace(cost, cpu_s=cost.cpu_s + number * model.cpu_s, elapsed_s=cost.elapsed_s + number * model.elapsed_s)
 
 
 def _of_gold(corpus: Corpus, gold: Corpus) -> Corpus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, demand_limits, flag, option, repeatable, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
-from harness.cli.understanding.options import FrameOptions, Targets, frames_options, target_options
+from harness.cli.understanding.options import FrameOptions, Targets, frames_options, named_file, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import CountedAttempt, Grouping, MarkScope
 from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
+from harness.model.numbers import counted
 from harness.model.transcript import Normalisation
-from harness.model.understanding import Corpus, Utterance
+from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
+    from harness.model.scenario import RecognitionRule
     from harness.session.figures.trials import TranscribedTrial
     from harness.transcripts.words import WordRules
     from harness.understanding.cascade import HeardCorpus
@@ -208,20 +210,16 @@ def _compare(sources: CascadeSources, asked: FrameOptions, wording: WordRules, t
     if sources.talkers not in columns and sources.talkers != VOICE:
         remedy = nearest(sources.talkers, sorted(columns), listed="Groups")
         raise InputError(f"--talkers: gold has no group {plain_text(sources.talkers, 60)!r}", remedy=plain_text(remedy))
-    listed_only = all(utterance.tags is None for utterance in gold.utterances)
-    try:
-        compared = compare_systems(
-            gold,
-            systems,
-            asked.rule(ordered=not (sources.live and listed_only), places=False),
-            wording,
-            talker_column=sources.talkers,
-            missing_is_empty=sources.missing_is_silence,
-            zero=asked.zero,
-            labels=asked.declared,
-        )
-    except ValueError as error:
-        raise InputError(str(error), remedy="Use the ids of gold in every file") from error
+    compared = compare_systems(
+        gold,
+        systems,
+        asked.rule(ordered=not sources.live, places=False),  # slots of devices have no order
+        wording,
+        talker_column=sources.talkers,
+        missing_is_empty=sources.missing_is_silence,
+        zero=asked.zero,
+        labels=asked.declared,
+    )
     as_json = None if targets.json_target is None else systems_json(compared)
     html = None if targets.html_target is None else page(compared, notes).encode()
     targets.put(as_json, html, lines(compared, width(), notes=notes))
@@ -231,26 +229,32 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     """Gold, the systems in the order of their kinds, and notes."""
     from harness.cli.understanding.score import grouped
     from harness.understanding.cascade import joined
-    from harness.understanding.systems import ComparedSystem, SystemKind
+    from harness.understanding.scoring import is_annotated
+    from harness.understanding.systems import ComparedSystem, ModelCost, SystemKind
 
     gold = None if sources.gold is None else _gold(sources, stack, texts=sources.model is not None)
     if gold is not None:
         gold = grouped(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
-    devices: Corpus | None = None
+    live: _Live | None = None
+    notes: list[tuple[str, str]] = []
     if sources.live:
-        gold, devices = _live(sources.live, sources.attempt, gold)
+        live = _live(sources.live, sources.attempt, gold)
+        gold = live.gold
+        notes += live.notes
     assert gold is not None
     systems: list[ComparedSystem] = []
-    notes: list[tuple[str, str]] = []
     if sources.model is not None:
         from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
 
         model = load_model(sources.model)
         notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
 
-        def read(texts: Corpus) -> tuple[Corpus, float]:
-            began_s = time.process_time()
-            return understood(texts, model.understander.predict, str(sources.model)), time.process_time() - began_s
+        def read(texts: Corpus) -> tuple[Corpus, ModelCost]:
+            began_s, cpu_s = time.perf_counter(), time.process_time()
+            frames = understood(texts, model.understander.predict, str(sources.model))
+            number = max(1, len(texts.utterances))
+            cpu_s, elapsed_s = time.process_time() - cpu_s, time.perf_counter() - began_s
+            return frames, ModelCost(cpu_s / number, elapsed_s / number)
 
         from harness.understanding.cascade import understood
 
@@ -258,15 +262,20 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         for name, path in map(_named, sources.heard):
             heard = _of_trials(_read(path, stack), gold)
             given, how = _given(joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads)
-            frames, cpu_s = read(given)
-            systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cpu_s))
+            frames, cost = read(given)
+            systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cost))
             notes.append(("model reads", f"of {plain_text(name, 60)}: {how}"))
     for name, path in map(_named, sources.pred_sound):
         frames = _of_trials(_read(path, stack), gold)
         says_words = any(utterance.words for utterance in frames.utterances)
+        if not any(is_annotated(utterance) for utterance in frames.utterances):
+            remedy = "Give it as --heard, with --model, if a recogniser wrote it"
+            raise InputError("this has neither intents nor slots", place=Place(path), remedy=remedy)
         systems.append(ComparedSystem(name, SystemKind.SOUND, frames, frames if says_words else None))
-    if devices is not None:
-        systems.append(ComparedSystem("live", SystemKind.LIVE, devices))
+    if live is not None:
+        systems = [replace(system, frames=_normalised(system.frames, live.rules)) for system in systems]
+        systems.append(ComparedSystem("live", SystemKind.LIVE, live.devices))
+        gold = _normalised(gold, live.rules)
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
         remedy = "Name them: --heard one=FILE --heard other=FILE"
@@ -275,33 +284,74 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
 
 
 def _named(written: str) -> tuple[str, str]:
-    """A system's name, by default its file's, and the file. An existing file may have = in its name."""
-    name, sign, path = written.partition("=")
-    if not (sign and name and path) or Path(written).exists():
-        return Path(written).stem, written
-    return name, path
+    """A system's name, by default that of its file, and the file."""
+    name, path = named_file(written)
+    return name or Path(path).stem, path
 
 
-def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> tuple[Corpus, Corpus]:
+@frozen
+class _Live:
+    """Trials with gold, what devices reported, and the rules of the trials under which values are compared."""
+
+    gold: Corpus
+    devices: Corpus
+    rules: Mapping[str, RecognitionRule]
+    notes: tuple[tuple[str, str], ...]
+
+
+def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _Live:
     """Gold with an utterance for each trial, and what devices reported. gold: by the ids of queries, or None."""
     from harness.cli.sessions import progress_of, session_folder  # here, since they take long to import
     from harness.session.figures.frames_of_session import session_corpora
+    from harness.understanding.reports.score_text import listed
 
     folders = [session_folder(session) for session in named]
     corpora = session_corpora([progress_of(folder) for folder in folders], attempt)
     by_query = None if gold is None else {utterance.id: utterance for utterance in gold.utterances}
-    trials = []
+    trials, foreign = [], []
     for trial in corpora.gold.utterances:
-        meant = trial if by_query is None else by_query.get(dict(trial.groups)[QUERY])
-        if meant is not None:
-            own = {name for name, _ in meant.groups}
-            more = () if meant is trial else tuple(group for group in trial.groups if group[0] not in own)
-            trials.append(replace(meant, id=trial.id, groups=(*meant.groups, *more)))
+        query = dict(trial.groups)[QUERY]
+        meant = trial if by_query is None else by_query.get(query)
+        if meant is None:
+            foreign.append(trial.id)
+            continue
+        own = {name for name, _ in meant.groups}
+        more = () if meant is trial else tuple(group for group in trial.groups if group[0] not in own)
+        trials.append(replace(meant, id=trial.id, groups=(*meant.groups, *more)))
     names = " ".join(map(str, folders))
     if not trials:
         remedy = "Name a session with trials of kind understand, whose queries have the ids of gold"
         raise InputError(f"no trial of {names} has gold and a reported frame", remedy=remedy)
-    return Corpus(names if gold is None else gold.path, tuple(trials)), Corpus(names, corpora.predicted.utterances)
+    notes = [("attempt", f"{attempt} of each trial")]
+    if corpora.unknown:
+        notes.append(("unknown", f"{listed(corpora.unknown)}: no report of what was understood, not counted"))
+    if foreign:
+        notes.append(("no gold", f"{listed(foreign)}: not counted"))
+    queries = {dict(trial.groups)[QUERY] for trial in trials}
+    if len(queries) < len(trials):
+        repeated = f"{len(trials):,} trials of {counted(len(queries), 'query', 'queries')}"
+        notes.append(("repetitions", f"{repeated}; intervals over utterances do not allow for this"))
+    path = names if gold is None else gold.path
+    return _Live(Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), corpora.rules, tuple(notes))
+
+
+def _normalised(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
+    """With values as those of devices are compared: under the rule of their trial, and without order."""
+    from harness.understanding.files.corpus_writing import slots_of
+    from harness.understanding.reported_frames import normalised
+
+    utterances = []
+    for utterance in corpus.utterances:
+        slots = utterance.slots if utterance.slots is not None else slots_of(utterance)
+        if utterance.slots is None and utterance.tags is None:
+            utterances.append(utterance)
+            continue
+        values = tuple(
+            Slot(slot.concept, None if slot.value is None else normalised(slot.value, rules[utterance.id]))
+            for slot in slots
+        )
+        utterances.append(replace(utterance, tags=None, slots=values))
+    return Corpus(corpus.path, tuple(utterances))
 
 
 def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
@@ -334,9 +384,14 @@ class _Inputs:
 
 def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     """Reads everything and runs the model; InputError for files that do not belong together."""
+    from harness.cli.understanding.score import grouped
     from harness.understanding.cascade import Understand, joined, understood
 
     gold = _gold(sources, stack) if sources.gold else None
+    if sources.groups:
+        if gold is None:
+            raise InputError("--groups needs --gold", remedy="Give --gold FILE|FOLDER, or omit --groups")
+        gold = grouped(gold, stack.enter_context(readable(sources.groups)))
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
     else:

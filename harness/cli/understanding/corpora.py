@@ -25,7 +25,7 @@ from harness.cli.streams import (
     refuse_stdin_twice,
     width,
 )
-from harness.cli.understanding.options import chunking_option, declared_labels, separator_option
+from harness.cli.understanding.options import chunking_option, declared_labels, named_file, separator_option
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus, joined
@@ -87,7 +87,7 @@ def distribution(
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
     declared = declared_labels(labels) if labels else None
-    wanted = [_named_file(named_file) for named_file in files]
+    wanted = [named_file(written) for written in files]
     for target in filter(None, (json_target, csv_target)):
         refuse_overwriting(target, [path for _, path in wanted])
     refuse_stdin_twice([path for _, path in wanted])
@@ -117,14 +117,6 @@ def distribution(
         print_lines([*lines(label_distribution, width(), most, shares=shares), *notes])
     if declared is not None:
         _demand_declared(declared, label_distribution.total)
-
-
-def _named_file(written: str) -> tuple[str, str]:
-    """A split's name and file. The name is "" when none is given. An existing file may have = in its name."""
-    name, sign, path = written.partition("=")
-    if not sign or not name or not path or Path(written).exists():
-        return "", written
-    return name, path
 
 
 def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str, Corpus]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     """A corpus, what was asked, the title of its table, and its rows."""
 
 Scores = Sequence[tuple[str, float]]
-DEFAULT = "crf"
+DEFAULT, FROM_SOUND = "crf", "ctc"
 BENCHED = "crf,transformer"
 LEAST_WIDTH = 140
 """Least width of the bench table, so that no name is cut."""
@@ -63,7 +63,7 @@ def train(
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
     understander: str = option("Plug-in: crf, transformer; with --audio ctc.", default=DEFAULT, metavar="NAME"),
     audio: tuple[Path, ...] = repeatable(
-        "Train a system from sound on these sounds: a CSV list with the columns id and audio.", metavar="LIST"
+        "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
     ),
     settings: tuple[str, ...] = setting_option("Setting of the understander; repeatable."),
     seed: int = seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED),
@@ -83,6 +83,7 @@ def train(
 
     Exit status: 0 trained · 2 wrong usage or input · 3 the model cannot be written.
     """
+    from harness.base.plugins import Group, names
     from harness.understanding.models.model_folder import demand_place, save_model
     from harness.understanding.models.training import make_understander
     from harness.understanding.models.training import train as train_one
@@ -90,6 +91,8 @@ def train(
     demand_folder(out)
     given = _settings_of(settings)
     if not audio:
+        if understander in names(Group.AUDIO_UNDERSTANDERS):
+            raise InputError(f"{understander} learns from sound", remedy="Give --audio LIST.csv")
         make_understander(understander, given, seed)  # refuse wrong settings before reading any data
         splits = _splits_of(data, form)
         demand_place(out, force=force)
@@ -100,12 +103,16 @@ def train(
         from harness.offline.sound_predictions import read_sound_list
         from harness.understanding.models.training import audio_class, train_from_sound
 
-        name = "ctc" if understander == DEFAULT else understander
+        source = click.get_current_context().get_parameter_source("understander")
+        name = FROM_SOUND if source is click.core.ParameterSource.DEFAULT else understander
         audio_class(name, given)
-        splits, sounds = (
-            _splits_of(data, form),
-            {id_: path for listed in audio for id_, path in read_sound_list(listed).items()},
-        )
+        splits, sounds = _splits_of(data, form), dict[str, Path]()
+        for listed in audio:
+            read = read_sound_list(listed)
+            if both := sounds.keys() & read.keys():
+                problem = f"the sound of {min(both)!r} is in another list, too"
+                raise InputError(problem, place=Place(str(listed)), remedy="Name it in one of them")
+            sounds |= read
         demand_place(out, force=force)
         system, facts = train_from_sound(name, given, seed, (splits.train, splits.held_out), sounds, _tell)
         save_model(name, system, out, facts, force=force)
@@ -122,7 +129,7 @@ def train(
 def predict(
     *,
     file: str = argument("[FILE|FOLDER|-]", default=STDIN),
-    model: Path | None = option("Folder of a trained model, for texts.", metavar="MODEL"),
+    model: Path | None = option("Folder of a trained model.", metavar="MODEL"),
     form: CorpusFormat | None = option(
         "Format of the texts.", "--format", show_default="by suffix; for standard input txt, one text per line"
     ),
@@ -141,7 +148,7 @@ def predict(
         "System of intents and slots, or recogniser, for --audio.", "-t", "--task", metavar="TASK"
     ),
     settings: tuple[str, ...] = setting_option("A setting of the system; the last wins."),
-    resample: bool = flag("Resample sounds to the rate of the system.", show_default="refuse other rates"),
+    resample: bool = flag("Resample files with another sample rate.", show_default="reject them"),
 ) -> None:
     """Predict intents and slots of texts with a trained model, or of sounds with a system.
 
@@ -157,8 +164,8 @@ def predict(
     from harness.understanding.models.model_folder import load_model
 
     if audio is not None:
-        if model is not None or file != STDIN or scores or split or written == BIO:
-            problem = "--audio excludes --model, FILE, --split, --scores and --output-format bio"
+        if model is not None or file != STDIN or scores or split or form or written == BIO:
+            problem = "--audio excludes --model, FILE, --format, --split, --scores and --output-format bio"
             raise InputError(problem, remedy="Give --audio LIST and -t TASK")
         _predict_sounds(audio, task, settings, out, resample=resample)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,14 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
         labels=option("All declared intents, for macro averages.", metavar="LABELS.yaml|A,B,…"),
         by=repeatable("Group results by this column.", metavar="COLUMN", show_default="all columns of gold"),
     )  # fmt: skip
+
+
+def named_file(written: str) -> tuple[str, str]:
+    """The name and the file of `[NAME=]FILE`; "" without a name. An existing file may have = in its name."""
+    name, sign, path = written.partition("=")
+    if not sign or not name or not path or os.path.exists(written):
+        return "", written
+    return name, path
 
 
 def declared_labels(written: str) -> LabelSet:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 
 from harness.model.choices import CountedAttempt
 from harness.model.frozen import frozen
+from harness.model.scenario import RecognitionRule
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.session.figures.progress import Progress
@@ -21,11 +23,13 @@ class SessionCorpora:
 
     unknown: ids of trials that tested the device without evidence of the frame. An operator's yes or no is not enough.
     They are in neither corpus. For a device that stayed silent, the prediction has no intents and no slots.
+    rules: of the trials, under which values are normalised, by id.
     """
 
     gold: Corpus
     predicted: Corpus
     unknown: tuple[str, ...] = ()
+    rules: Mapping[str, RecognitionRule] = field(default_factory=dict)
 
 
 def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = CountedAttempt.DECIDING) -> SessionCorpora:
@@ -40,6 +44,7 @@ def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = Counte
     gold: list[Utterance] = []
     predicted: list[Utterance] = []
     unknown: list[str] = []
+    rules: dict[str, RecognitionRule] = {}
     names: list[str] = []
     for number, progress in enumerate(progresses, start=1):
         name = progress.session.session_id if progress.session else str(number)
@@ -57,10 +62,11 @@ def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = Counte
             if heard is None:
                 unknown.append(trial_id)
                 continue
+            rules[trial_id] = trial.recognised
             gold.append(_expected(trial, trial_id, groups))
             predicted.append(heard)
     path = ", ".join(names)
-    return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown))
+    return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown), rules)
 
 
 def _counting(trial: TrialProgress, which: CountedAttempt) -> AttemptProgress | None:

@@ -204,7 +204,8 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
         problems.add(0, 0, "the list has no rows below its header", _GROUPS_EXAMPLE)
     problems.refuse()
     columns = [column for column in zip(header, zip(*table_rows, strict=True), strict=True) if column[0] != ID]
-    return Groupings(str(path), tuple(ids), tuple(ColumnGrouping(name, _labels(fields)) for name, fields in columns))
+    groupings = tuple(ColumnGrouping(name, _labels(fields)) for name, fields in columns)
+    return Groupings(str(path), tuple(ids), groupings, tuple(first.values()))
 
 
 def read_labels(

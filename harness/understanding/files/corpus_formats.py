@@ -441,11 +441,11 @@ def _read_cost(written: dict[str, Any]) -> SoundCost | None:
     cost = _read_object(written.get("cost"), "cost", _COST_EXAMPLE)
     if not cost:
         return None
-    seconds = [cost.get(field.name) for field in fields(SoundCost)]
+    seconds = [value for field in fields(SoundCost) if isinstance(value := cost.get(field.name), int | float)]
     try:
-        if len(cost) != len(seconds) or any(isinstance(value, bool) for value in seconds):
-            raise ValueError("other keys")
-        return SoundCost(*map(float, seconds))  # type: ignore[arg-type]
+        if not len(cost) == len(seconds) == len(fields(SoundCost)):
+            raise ValueError("other keys, or texts")
+        return SoundCost(*map(float, seconds))
     except (TypeError, ValueError, OverflowError):
         raise _Wrong('"cost" is not three numbers of seconds', _COST_EXAMPLE) from None
 

@@ -128,12 +128,15 @@ def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
         return {"": list(corpus.utterances)}
     parts: dict[str, list[Utterance]] = {}
     for split, utterance in zip(splits, corpus.utterances, strict=True):
-        if split in (".", "..") or "/" in split or "\0" in split:
-            raise InputError(
-                f"{split!r} cannot be the name of a folder", place=utterance.place, remedy="Rename the split"
-            )
+        demand_split_name(split, utterance.place)
         parts.setdefault(split, []).append(utterance)
     return parts
+
+
+def demand_split_name(split: str, place: Place | None) -> None:
+    """InputError for a split, as a corpus names it, that would lead out of the folder that is written."""
+    if split in (".", "..") or "/" in split or "\0" in split:
+        raise InputError(f"{split!r} cannot be the name of a folder", place=place, remedy="Rename the split")
 
 
 def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from harness.engines.offline_loading import fingerprint
 from harness.engines.voice_activity import RATE_HZ, Pcm
 from harness.model.errors import EngineError, InputError, Place
 from harness.model.frozen import frozen
-from harness.model.numbers import fixed
+from harness.model.numbers import counted, fixed
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
 from harness.model.stimulus import Samples
 from harness.model.understanding import Chunking, Slot, Utterance
@@ -255,7 +255,11 @@ class CtcUnderstander:
         encoder, alphabet = encoder or _whisper(), Alphabet.of(train)
         intents = tuple(sorted({label for utterance in train for label in utterance.intents or ()}))
         tell(f"encoding {len(train):,} sounds")
-        examples = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
+        with _one_thread():
+            learned = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
+        examples = [example for example in learned if example is not None]
+        if unheard := len(learned) - len(examples):
+            tell(f"{counted(unheard, 'sound')} silent or longer than 28 s, left out")
         without = sum(example.target is None for example in examples)
         if without == len(examples):
             raise InputError(
@@ -304,11 +308,16 @@ class CtcUnderstander:
 def _example(
     utterance: Utterance, sound_of: Callable[[str], Pcm], encoder: SoundEncoder, alphabet: Alphabet,
     intents: tuple[str, ...],
-) -> CtcExample:  # fmt: skip
-    """What is learned from an utterance. Its words are left out if its sound is too short for them."""
+) -> CtcExample | None:  # fmt: skip
+    """What is learned from an utterance. Its words are left out if its sound is too short for them.
+
+    None for a sound that is silent, or longer than the encoder takes.
+    """
     samples = sound_of(utterance.id)
     start, end = _loud_span(samples)
-    frames = _frames(samples[start : min(end, start + LONGEST_SAMPLES)], encoder)
+    if not 0 < end - start <= LONGEST_SAMPLES:
+        return None
+    frames = _frames(samples[start:end], encoder)
     target = alphabet.write(utterance)
     if target is not None and fewest_frames(target) > len(frames):
         target = None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import LearnsFromSound, Understander
-from harness.model.errors import InputError, Place, PluginError
+from harness.model.errors import EngineError, InputError, InputProblems, Place, PluginError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
 from harness.model.offline import Said
@@ -146,27 +146,44 @@ def train_from_sound(
         raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {like!r}")
 
     def sound_of(id_: str) -> npt.NDArray[np.int16]:
-        try:
-            with open_sound(str(sounds[id_]), RATE_HZ, resample=True) as sound:
-                return np.concatenate([*sound.blocks(), np.zeros(0, np.int16)])
-        except UnusableSound as error:
-            remedy = "Replace it, or remove its row from the list"
-            raise InputError(
-                f"the sound cannot be used: {error}", place=Place(str(sounds[id_])), remedy=remedy
-            ) from error
+        with open_sound(str(sounds[id_]), RATE_HZ, resample=True) as sound:
+            return np.concatenate([*sound.blocks(), np.zeros(0, np.int16)])
+
+    _demand_sounds([utterance.id for utterance in (*learned, *others)], sounds, sound_of)
 
     started = time.process_time()
     system = kind.fit(learned, others, sound_of, dict(settings), seed=seed, tell=tell)
     cpu_s = time.process_time() - started
-    answers = [system.understand(sound_of(utterance.id)) or Said("", 0, 0) for utterance in others]
-    guesses = (
-        Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
-        for utterance, answer in zip(others, answers, strict=True)
-    )
+
+    def understood(utterance: Utterance) -> Utterance:
+        try:
+            answer = system.understand(sound_of(utterance.id)) or Said("", 0, 0)
+        except EngineError as error:  # such as a sound that is too long: it counts as not understood
+            tell(f"{utterance.id}: {error}")
+            answer = Said("", 0, 0)
+        return Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
+
+    guesses = map(understood, others)
     bare = replace(RULE, places=False)
     scores = figures(total(count_frame(gold, guess, bare) for gold, guess in zip(others, guesses, strict=True)))
     values = ((Metric.EMR, scores.intents.exact.value), (Metric.F1MH, scores.slots.concept_sets.f1))
     return system, _facts(settings, seed, (data, learned, others), values, cpu_s, getattr(system, "notes", ()))
+
+
+def _demand_sounds(
+    ids: Sequence[str], sounds: Mapping[str, Path], sound_of: Callable[[str], npt.NDArray[np.int16]]
+) -> None:
+    """InputProblems with each sound that cannot be used, before hours of training."""
+    problems: list[InputError] = []
+    for id_ in ids:
+        try:
+            sound_of(id_)
+        except (UnusableSound, OSError) as error:
+            remedy = "Replace it, or remove its row from the list"
+            place = Place(str(sounds[id_]))
+            problems.append(InputError(f"the sound cannot be used: {error}", place=place, remedy=remedy))
+    if problems:
+        raise InputProblems(problems)
 
 
 def _with_sound(corpus: Corpus, sounds: Mapping[str, Path], tell: Callable[[str], None]) -> tuple[Utterance, ...]:

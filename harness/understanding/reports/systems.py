@@ -11,7 +11,7 @@ from harness.base.pages import filled_page
 from harness.base.plain_json import to_plain
 from harness.base.table import Field, Notes, Section, Table
 from harness.base.text_table import separated, shown
-from harness.model.numbers import NOTHING, fixed, percent, points, probability
+from harness.model.numbers import NOTHING, counted, fixed, percent, points, probability
 from harness.statistics.intervals import Interval
 from harness.statistics.ratios import FEWEST_CLUSTERS
 from harness.statistics.text import percent_interval, points_interval
@@ -56,12 +56,16 @@ _STAGE_NAMES = {
 
 def sections(of: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
     """All tables. notes: names and texts on what was compared. ids: listed where they are counted."""
-    talkers = f"{of.talkers:,} by {shown(of.talker_column, LONGEST)}" if of.talkers else "not known"
+    column = shown(of.talker_column, LONGEST)
+    talkers = f"{of.talkers:,} by {column}"
+    if of.nameless:
+        talkers = f"no intervals, since {counted(of.nameless, 'utterance')} without a label {column}"
     if 0 < of.talkers < FEWEST_CLUSTERS:
         talkers += ", too few for intervals"
+    which = "of gold, with empty answers where one is missing" if of.missing_is_empty else "that every system answered"
     basis = [
         ("gold", shown(of.gold.path, LONGEST)),
-        ("utterances", f"{len(of.ids):,} that every system answered, compared without places"),
+        ("utterances", f"{len(of.ids):,} {which}, compared without places"),
         ("talkers", talkers),
         ("words", f"compared as {of.normalisation}"),
         ("chunking", chunking_in_words(of.rule)),
@@ -76,15 +80,15 @@ def sections(of: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: in
     yield Section("systems", "Systems", (_systems(of.results), Notes([("", _COST)])))
     yield Section("losses", "Where utterances are lost", (_losses(of.results), Notes([("", _STAGES_IN_WORDS)])))
     yield Section("intervals", "95 % intervals", (_intervals(of.results),))
-    for difference in of.differences:
+    for number, difference in enumerate(of.differences, 1):
         title = f"{shown(difference.first, LONGEST)} minus {shown(difference.second, LONGEST)}"
-        yield Section(f"d{of.differences.index(difference) + 1}", title, (_differences(difference),))
+        yield Section(f"d{number}", title, (_differences(difference),))
 
 
 _COST = "RTF: seconds of work for a second of sound. CPU: processor seconds for an hour of sound."
 _STAGES_IN_WORDS = (
     "An utterance is lost at its first wrong stage: words of a slot's value, intent, slot, value. "
-    "A system without words begins with intents."
+    "For a system without words, the first stage is the intent."
 )
 
 
@@ -119,7 +123,7 @@ def _of_sound(row: SystemResult, *, hours: bool) -> str:
 
 def _losses(results: Sequence[SystemResult]) -> Table[SystemResult]:
     def count(row: SystemResult, stage: LostStage | None) -> str:
-        if stage is LostStage.WORDS and row.system.heard is None:
+        if not row.lost or (stage is LostStage.WORDS and row.system.heard is None):
             return NOTHING
         return f"{row.stages.get(stage, 0):,}"
 
@@ -158,7 +162,7 @@ def _differences(of: SystemDifference) -> Table[Metric]:
             Field("", "metric", lambda metric: NAMES[metric]),
             Field("", "difference", lambda _: None, lambda metric: points(of.metrics[metric].difference), main=True),
             Field("", "over utterances", lambda _: None, lambda metric: points_interval(interval(metric))),
-            Field("", "p", lambda _: None, lambda metric: probability(of.metrics[metric].p)),
+            Field("", "p (Holm)", lambda _: None, lambda metric: probability(of.p_holm[metric])),
             Field("", "over talkers", lambda _: None, lambda metric: points_interval(of.over_talkers[metric])),
         ],
         METRICS,
@@ -192,7 +196,8 @@ def systems_json(of: ComparedSystems) -> str:
         "utterances": len(of.ids),
         "unanswered": {name: list(ids) for name, ids in of.unanswered.items()},
         "unannotated": of.unannotated,
-        "talkers": {"column": of.talker_column, "number": of.talkers},
+        "missing_is_empty": of.missing_is_empty,
+        "talkers": {"column": of.talker_column, "number": of.talkers, "utterances_without": of.nameless},
         "systems": [_system_json(row) for row in of.results],
         "differences": [
             {
@@ -202,6 +207,7 @@ def systems_json(of: ComparedSystems) -> str:
                     metric.value: {
                         **to_plain(difference.metrics[metric]),
                         "over_talkers": difference.over_talkers[metric],
+                        "p_holm": difference.p_holm[metric],
                     }
                     for metric in METRICS
                 },
@@ -209,7 +215,7 @@ def systems_json(of: ComparedSystems) -> str:
             for difference in of.differences
         ],
         "frames": [
-            {"id": id_, "lost": {row.system.name: to_plain(row.lost[place]) for row in of.results}}
+            {"id": id_, "lost": {row.system.name: to_plain(row.lost[place]) for row in of.results if row.lost}}
             for place, id_ in enumerate(of.ids)
         ],
     }
@@ -225,7 +231,7 @@ def _system_json(row: SystemResult) -> dict[str, Any]:
         "words": None if row.words is None else {**to_plain(row.words), "wer": row.words.wer},
         "wer_interval": None if row.wer_interval is None else list(row.wer_interval),
         "figures": {metric.value: to_plain(value) for metric, value in row.metrics.items()},
-        "lost": {(stage or "right"): row.stages.get(stage, 0) for stage in _STAGES},
+        "lost": {(stage or "right"): row.stages.get(stage, 0) for stage in _STAGES} if row.lost else None,
         "cost": None if row.cost is None else to_plain(row.cost),
         "counts": counts_json(row.counts),
     }

@@ -8,7 +8,8 @@ import sys
 import time
 
 fault = sys.argv[1]
-HELLO = {"protocol": 1, "name": "faulty", "version": "1", "kind": "wake", "rate_hz": 16000, "phrases": ["loud"]}
+KIND = "frame" if fault.startswith("frame ") else "wake"
+HELLO = {"protocol": 1, "name": "faulty", "version": "1", "kind": KIND, "rate_hz": 16000, "phrases": ["loud"]}
 
 
 def raw(content: bytes) -> None:
@@ -39,7 +40,13 @@ def wrong(file: int) -> None:
             raw(b"\xff\xfe\x00\n")
         case "frame of words":
             say({"intents": "shout"})
-        case "slots of numbers":
+        case "frame of a joint":
+            say({"intents": ["shout#whisper"]})
+        case "frame of half a letter":
+            say({"intents": ["\ud83d"]})
+        case "frame with half a letter":
+            say({"intents": ["shout"], "text": "\ud83d"})
+        case "frame with slots of numbers":
             say({"intents": [], "slots": [{"concept": "tenths", "value": 3}]})
         case "frame":
             say({"intents": ["shout"], "slots": []})

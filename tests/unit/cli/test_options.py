@@ -39,6 +39,7 @@ SAME_KIND = {
     "--tls-cert": "the certificate of a site",
     "--listen": "the address that a site listens on",
     "--insecure": "a site without TLS is allowed",
+    "--audio": "sounds",
     "--adjudicate": "disagreements are settled",
     "--all": "everything, not only the usual",
     "--annotator": "the name of an annotator",

@@ -176,9 +176,7 @@ FAULTS = {
     "garbage": "not a JSON object: 'Loading model... done'",
     "partial": "in the middle of a line",
     "binary": "not UTF-8",
-    "frame of words": "sent intents that are not a list of names: '\"shout\"'",
-    "slots of numbers": "sent slots that are not a list of",
-    "frame": "sent a frame, and its hello says that it is of kind wake",
+    "frame": "wrote a line without phrase, text, scores, done or error",
     "nan": "not a finite number: 'NaN'",
     "infinite": "not a finite number: 'Infinity'",
     "huge": "not a finite number",
@@ -208,6 +206,23 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts
     assert "faulty_engine.py" in str(error.value)
     assert engine.pid is None
     assert eventually(lambda: gone(pid))
+
+
+@pytest.mark.parametrize(
+    ("fault", "what"),
+    [
+        ("frame of words", "sent intents that are not a list of names: '\"shout\"'"),
+        ("frame of a joint", "sent intents that are not a list of names"),
+        ("frame of half a letter", "sent intents that are not a list of names"),
+        ("frame with slots of numbers", "sent slots that are not a list of"),
+        ("frame with half a letter", "sent a text with a character that is none"),
+    ],
+)
+def test_a_frame_that_no_file_could_hold_is_a_fault(start: Starts, fault: str, what: str) -> None:
+    engine = start(faulty(fault))
+    assert isinstance(engine, Understands)
+    with pytest.raises(EngineError, match=what):
+        engine.understand(sound(0.5))
 
 
 def test_after_a_fault_the_next_file_gets_a_fresh_process(start: Starts) -> None:

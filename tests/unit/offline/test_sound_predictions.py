@@ -108,5 +108,5 @@ def test_predict_refuses_options_that_do_not_fit(arguments: tuple[str, ...], mes
 
 def test_predict_refuses_a_wake_engine(sounds: Path) -> None:
     task = task_of(f"process:{sys.executable} {LOUD}")
-    with pytest.raises(InputError, match="is a wake engine, which understands no sentence"):
+    with pytest.raises(InputError, match="is a wake engine, which does not recognise sentences"):
         list(predictions(task, read_sound_list(sounds), resample=False))

@@ -63,6 +63,16 @@ def test_voices_that_do_not_fit_are_refused(
     assert not (tmp_path / "new").exists()
 
 
+def test_a_split_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text(f'{{"id": "a", "text": "stop", "groups": {{"split": "{tmp_path}/owned"}}}}\n')
+    done = harness(
+        "understand", "speak", tmp_path / "data.jsonl", "--voices", "espeak:en-us", "--output", tmp_path / "new"
+    )
+    assert isinstance(done.exception, InputError)
+    assert "cannot be the name of a folder" in str(done.exception)
+    assert not (tmp_path / "owned.csv").exists()
+
+
 def test_a_corpus_without_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "intents.csv").write_text("id,intent\na,stop\n")
     done = harness(

@@ -6,18 +6,27 @@ import json
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
 
 from harness.model.choices import MarkScope
+from harness.model.errors import InputError
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Slot, SoundCost, Utterance
 from harness.transcripts.words import WordRules
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.reports.systems import lines, page, systems_json
-from harness.understanding.systems import ComparedSystem, ComparedSystems, LostStage, SystemKind, compare_systems
+from harness.understanding.systems import (
+    ComparedSystem,
+    ComparedSystems,
+    LostStage,
+    ModelCost,
+    SystemKind,
+    compare_systems,
+)
 from tests.known import known
 
 PLAIN = WordRules(Normalisation.PLAIN, marks=MarkScope.NONE)
@@ -167,8 +176,36 @@ def test_systems_are_compared_on_what_all_of_them_answered() -> None:
     assert of.ids == ("u1", "u3")
     assert of.unanswered == {"every": (), "some": ("u0", "u2")}
     assert compared(gold, *systems, missing_is_empty=True).ids == ("u0", "u1", "u2", "u3")
-    with pytest.raises(ValueError, match="no utterance of gold was answered by every system"):
+    with pytest.raises(InputError, match="no utterance of gold was answered by every system"):
         compared(gold, ComparedSystem("other", SystemKind.SOUND, Corpus("", (answer("x"),))))
+
+
+def test_talkers_count_only_if_every_utterance_names_one() -> None:
+    gold = gold_of(40, talkers=4)
+    nameless = Corpus("gold", (replace(gold.utterances[0], groups=()), *gold.utterances[1:]))
+    of = compared(nameless, ComparedSystem("s", SystemKind.SOUND, random_answers(gold, 3)))
+    assert (of.talkers, of.nameless) == (0, 1)
+    assert of.results[0].metrics[Metric.EMR].over_talkers is None
+    assert any("no intervals, since 1 utterance without a label voice" in line for line in lines(of, 120))
+
+
+def test_a_system_without_slots_has_no_right_frames() -> None:
+    gold = gold_of(20, talkers=4)
+    intents = Corpus("s", tuple(Utterance(of.id, intents=("book",)) for of in gold.utterances))
+    result = compared(gold, ComparedSystem("s", SystemKind.SOUND, intents)).results[0]
+    assert result.lost == ()
+    assert result.metrics[Metric.EMR].value == 1
+    assert result.metrics[Metric.SFA].value is None
+
+
+def test_p_is_corrected_for_the_number_of_pairs() -> None:
+    gold = gold_of(60, talkers=5)
+    systems = [ComparedSystem(f"s{seed}", SystemKind.SOUND, random_answers(gold, seed)) for seed in range(3)]
+    differences = compared(gold, *systems).differences
+    ps = [known(of.metrics[Metric.EMR].p) for of in differences]
+    smallest = ps.index(min(ps))
+    assert differences[smallest].p_holm[Metric.EMR] == pytest.approx(min(1.0, 3 * min(ps)))
+    assert all(known(of.p_holm[Metric.EMR]) >= p for of, p in zip(differences, ps, strict=True))
 
 
 def test_costs_add_up_with_the_model_that_reads_the_words() -> None:
@@ -176,7 +213,7 @@ def test_costs_add_up_with_the_model_that_reads_the_words() -> None:
     heard = Corpus("h", tuple(answer(f"u{at}", text="book nice", cost=SoundCost(0.5, 0.6, 2.0)) for at in range(2)))
     of = compared(
         gold,
-        ComparedSystem("cascade", SystemKind.CASCADE, random_answers(gold, 1), heard, model_cpu_s=1.0),
+        ComparedSystem("cascade", SystemKind.CASCADE, random_answers(gold, 1), heard, ModelCost(0.5, 0.5)),
         ComparedSystem("free", SystemKind.SOUND, random_answers(gold, 2)),
     )
     assert of.results[0].cost == SoundCost(2.0, 2.2, 4.0)

@@ -279,6 +279,8 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
     figures = {system["name"]: system["figures"]["emr"]["value"] for system in document["systems"]}
     assert figures == {"sound": 1.0, "live": pytest.approx(1 / 3)}
     assert document["systems"][1]["kind"] == "live"
+    text = harness(place, "--live", str(folder), "--pred-sound", sound).stdout
+    assert "repetitions   3 trials of 1 query;" in text
 
 
 @pytest.mark.parametrize(
@@ -296,6 +298,7 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--by", "room"),
             "need one cascade",
         ),
+        (("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "heard.trn"), "has neither intents nor slots"),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--pred-sound", "gold.jsonl", "--talkers", "rom"),
             "--talkers: gold has no group 'rom'. Did you mean 'room'",
