@@ -429,7 +429,6 @@ def resume(
     from harness.model.record import EndReason
     from harness.session.engine.assemble import demand_trust, for_drivers, read_resolved
     from harness.session.engine.launch import find, start_engine
-    from harness.session.engine.prepare import demand_host_parts
     from harness.session.log.database import restore_rescued_log
     from harness.session.resumption import standing_of
 
@@ -448,17 +447,20 @@ def resume(
             sys.exit(_verdict(folder))
         if not trust:
             demand_trust(folder)
-        if not complete and find(folder) is None:
-            bench = for_drivers(read_resolved(folder).bench)
-            demand_host_parts(bench)
-            demand_sound(bench, start=yes)
+
+        def start(*, watched: bool) -> EnginePlace:
+            if not complete and find(folder) is None:
+                # Ports are left to the engine: those of devices without power appear only once it has switched it on.
+                demand_sound(for_drivers(read_resolved(folder).bench), start=yes)
+            return start_engine(folder, unattended=unattended, watched=watched)
+
         if site.web:
 
             def begin() -> None:
-                click.echo(start_engine(folder, unattended=unattended, watched=False).folder)
+                click.echo(start(watched=False).folder)
 
             sys.exit(_serve(begin, site))
-        place = start_engine(folder, unattended=unattended, watched=not asked.no_watch)
+        place = start(watched=not asked.no_watch)
     if asked.no_watch:
         click.echo(place.folder)
         return

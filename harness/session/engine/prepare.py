@@ -208,14 +208,7 @@ def prepare(
         scenario = replace(scenario, seed=seed)
     started = planned(scenario, bench, seed)
     bench = needed(bench, started.trials)
-    demand_host_parts(bench)
-    refuse_unplayable(scenario, started.trials)
-    demand(bench)
-    return _write_folder(sessions_root, ResolvedSession(scenario, bench), started)
-
-
-def demand_host_parts(bench: Bench) -> None:
-    """Raises when this host lacks a port, a password or a program that the bench names; InputError, DeviceError."""
+    # A port, a password or a program that the bench names and this host has not.
     for notify in bench.notify:
         demand_ready(notify)
     for part in equipment_of(bench):
@@ -224,6 +217,9 @@ def demand_host_parts(bench: Bench) -> None:
         except (InputError, DeviceError) as error:
             error.place = error.place or part.place
             raise
+    refuse_unplayable(scenario, started.trials)
+    demand(bench)
+    return _write_folder(sessions_root, ResolvedSession(scenario, bench), started)
 
 
 def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:

@@ -15,7 +15,7 @@ from harness.cli.plan import command
 from harness.cli.run import demand_sound
 from harness.lab.lab import Lab
 from harness.model.bench import Bench
-from harness.model.errors import InputError, LabError, SoundError
+from harness.model.errors import EngineError, InputError, LabError, SoundError
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -28,6 +28,7 @@ from harness.model.record import (
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.scenario.bench import load_bench
+from harness.session.engine.launch import EnginePlace
 from harness.session.engine.prepare import prepare
 from tests.command import harness
 from tests.unit.report.junit_schema import problems
@@ -113,6 +114,32 @@ def test_a_sound_device_that_is_missing_leaves_no_session(tmp_path: Path) -> Non
     resumed = harness("run", "resume", prepared.output.strip(), "--plain")
     assert isinstance(resumed.exception, SoundError), resumed.output
     assert str(resumed.exception) == str(found.exception)
+
+
+def test_resume_leaves_ports_and_notifications_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port of a device without power appears when the engine has switched it on."""
+    port, bench, scenario = tmp_path / "tty", tmp_path / "bench.yaml", tmp_path / "scenario.yaml"
+    port.touch()
+    connection = f"{{driver: serial, port: {port}}}"
+    devices = f"devices: {{board: {{profile: vh_board, connection: {connection}}}}}\n"
+    bench.write_text(f"bench: desk\noperator: absent\nnotify: [{{webhook_env: HOOK}}]\n{devices}", "utf-8")
+    scenario.write_text(
+        "scenario: calls\ndefaults: {voice: {engine: espeak, name: en-us}}\ntrials: [{id: call, kind: wake}]\n", "utf-8"
+    )
+    monkeypatch.setenv("HOOK", "http://localhost:1/")
+    folder = prepare(scenario, bench, tmp_path / "s")
+    port.unlink()
+    monkeypatch.delenv("HOOK")
+    began: list[Path] = []
+
+    def start_engine(folder: Path, **options: bool) -> EnginePlace:
+        began.append(folder)
+        raise EngineError("it is not started here")
+
+    monkeypatch.setattr("harness.session.engine.launch.start_engine", start_engine)
+    result = harness("run", "resume", folder, "--plain")
+    assert isinstance(result.exception, EngineError), result.output
+    assert began == [folder]
 
 
 @pytest.mark.parametrize(
