@@ -92,7 +92,7 @@ def command(
     from harness.scenario.compatibility import check_compatibility
     from harness.scenario.scenario import load_scenario
     from harness.session.engine.prepare import planned
-    from harness.session.plan import evidence_notes
+    from harness.session.plan import evidence_notes, percentile_notes
 
     device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts)
     with drawn_progress():
@@ -109,7 +109,7 @@ def command(
             plan.runs(device, asked.runs, asked.seed),
             plan.limits(device, asked.runs, asked.seed),
             nights_of(read, bench, asked),
-            tuple(evidence_notes(trials, read.limits, bench.operator)),
+            (*evidence_notes(trials, read.limits, bench.operator), *percentile_notes(trials, read.limits)),
         )
     if as_json:
         click.echo(json.dumps(_rehearsal_json(done)))

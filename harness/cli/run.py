@@ -301,17 +301,22 @@ def _demand_lab(bench: Bench, *, start: bool) -> None:
         Lab().up(room=bench.room if bench.room in ROOMS else None)
 
 
-def note_unanswered(folder: Path, *, dashboard: bool) -> None:
-    """Says before anything plays which trials nobody will answer. dashboard: it opens, and brings the operator."""
+def note_undecidable(folder: Path, *, dashboard: bool) -> None:
+    """Says before anything plays which trials nobody will answer, and which limits cannot hold.
+
+    dashboard: it opens, and brings the operator, so that trials which wait for one are not named.
+    """
     from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved
-    from harness.session.plan import evidence_notes, plan
+    from harness.session.plan import evidence_notes, percentile_notes, plan
 
     resolved = read_resolved(folder)
     scenario, bench = resolved.scenario, resolved.bench
-    if dashboard and bench.operator is OperatorPresence.AUTO:
-        return
-    for note in evidence_notes(plan(scenario, bench), scenario.limits, bench.operator):
+    trials = plan(scenario, bench)
+    notes = [*percentile_notes(trials, scenario.limits)]
+    if not (dashboard and bench.operator is OperatorPresence.AUTO):
+        notes = [*evidence_notes(trials, scenario.limits, bench.operator), *notes]
+    for note in notes:
         click.echo(plain_text(f"note: {note}", LONGEST_NOTE), err=True)
 
 
@@ -375,7 +380,7 @@ def command(
 
         def begin() -> None:
             folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
-            note_unanswered(folder, dashboard=False)
+            note_undecidable(folder, dashboard=False)
             click.echo(start_engine(folder, watched=False).folder)
 
         try:
@@ -396,7 +401,7 @@ def command(
         if only_prepare:
             click.echo(folder.resolve())
             return
-        note_unanswered(folder, dashboard=asked.view is RunView.DASHBOARD and not asked.no_watch)
+        note_undecidable(folder, dashboard=asked.view is RunView.DASHBOARD and not asked.no_watch)
         place = start_engine(folder, watched=not asked.no_watch)
     if asked.no_watch:
         click.echo(place.folder)

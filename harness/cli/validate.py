@@ -100,7 +100,7 @@ class ValidatedFiles:
             return
         from harness.scenario.compatibility import check_compatibility
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
-        from harness.session.plan import evidence_notes, plan
+        from harness.session.plan import evidence_notes, percentile_notes, plan
 
         benches = [bench for _, bench in self.of(FileKind.BENCH)]
         bench = benches[0] if len(benches) == 1 else None
@@ -113,6 +113,7 @@ class ValidatedFiles:
                 trials = plan(scenario, bench)
                 refuse_unplayable(scenario, trials)
                 self.of_pair += ((path, note) for note in evidence_notes(trials, scenario.limits, bench.operator))
+                self.of_pair += ((path, note) for note in percentile_notes(trials, scenario.limits))
             except UnmetNeed as need:
                 self.unmet.append(need)
             except InputError as error:

@@ -6,7 +6,7 @@ import itertools
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OperatorPresence
@@ -486,7 +486,7 @@ ON_RECOGNITION = ("min_recognised_share", "min_first_attempt_share", "max_first_
 
 
 def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPresence) -> Iterator[str]:
-    """Which trials have a result only if a person answers, and which limits cannot hold; with what to do."""
+    """Which trials have a result only if a person answers, and which limits nothing can decide; with what to do."""
     asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
     if asking and operator is not OperatorPresence.PRESENT:
         devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
@@ -499,11 +499,6 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
         if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
             note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
         yield note
-    needed = values_needed(0.95)
-    for limit in fields(limits) if len(trials) < needed else ():
-        if "_p95_" in limit.name and getattr(limits, limit.name) is not None:
-            planned = counted(len(trials), "trial")
-            yield f"{limit.name} cannot pass with {planned}: p95 needs {needed}. Raise `repeat`"
     evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
     has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
     for name in ON_RECOGNITION if evidence == {Evidence.NONE} else ():
@@ -512,6 +507,36 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
                 f"{name} cannot be decided: with `evidence: none`, nothing shows what a device understood. "
                 "Write `evidence: auto`, or limits such as min_answered_share and max_latency_p95_ms"
             )
+
+
+def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
+    """Which limits on a p95 cannot pass, because too few of the trials give the time; with what to do."""
+    needed = values_needed(0.95)
+    for name, counts in _times_planned(trials).items():
+        for device, count in counts.items() if getattr(limits, name) is not None else ():
+            of = f"{name}[{device}]" if device else name
+            if count == 0:
+                yield f"{of} cannot pass: no trial of the plan gives this time. Leave the limit out, or add such trials"
+            elif count < needed:
+                yield f"{of} cannot pass with {counted(count, 'trial')}: p95 needs {needed}. Raise `repeat`"
+
+
+def _times_planned(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
+    """Limit on a p95 → device, or "" for queries of all devices → the most times that there can be (`check_limits`)."""
+    queries = sum(trial.kind.asks and trial.memory is None and trial.responds for trial in trials)
+    wakes, commands = dict[str, int](), dict[str, int]()
+    for trial in trials:
+        if trial.listening is None:
+            continue
+        for target in trial.targets:
+            wakes[target.device] = wakes.get(target.device, 0) + (trial.kind in (TrialKind.WAKE, TrialKind.COMMAND))
+            if trial.kind is TrialKind.COMMAND:
+                commands[target.device] = commands.get(target.device, 0) + 1
+    return {
+        "max_latency_p95_ms": {"": queries},
+        "max_wake_delay_p95_ms": wakes or {"": 0},
+        "max_first_sound_p95_ms": ({"": queries} if queries or not commands else {}) | commands,
+    }
 
 
 def _evidence(

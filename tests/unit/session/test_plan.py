@@ -18,6 +18,7 @@ from harness.model.scenario import (
     CloseDialogue,
     Defaults,
     Evidence,
+    Limits,
     Matrix,
     Order,
     RepromptRule,
@@ -27,7 +28,7 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.model.trial import MemoryPart, Trial
-from harness.session.plan import plan
+from harness.session.plan import percentile_notes, plan
 from harness.session.soak import segments
 from tests.known import known
 from tests.unit.session.material import PROFILE, TELLS, bench, equipment, probe, scenario
@@ -116,6 +117,23 @@ def test_profile_supplies_language_context_wait_and_closing_words() -> None:
     assert plan(longer, bench(profile))[0].reprompt.context_wait_s == 60.0
     unwoken = scenario(1, trials=(TrialTemplate("a", "q0", wake=False),))
     assert plan(unwoken, bench())[0].recipe.wake_phrase is None
+
+
+def test_limits_on_a_percentile_count_the_trials_that_give_the_time() -> None:
+    limits = Limits(max_latency_p95_ms=900, max_wake_delay_p95_ms=500, max_first_sound_p95_ms=700)
+    asked = TrialTemplate("ask", "q0", repeat=19)
+    heard = replace(CALL, repeat=19)
+    mixed = plan(scenario(trials=(asked, heard)), bench())
+    assert [note.partition(":")[0] for note in percentile_notes(mixed, limits)] == [
+        "max_latency_p95_ms cannot pass with 19 trials",
+        "max_wake_delay_p95_ms[dut] cannot pass with 19 trials",
+        "max_first_sound_p95_ms cannot pass with 19 trials",
+    ]
+    enough = plan(scenario(trials=(replace(asked, repeat=20), replace(heard, repeat=20))), bench())
+    assert list(percentile_notes(enough, limits)) == []
+    commands = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", repeat=20),)), bench())
+    (note,) = percentile_notes(commands, limits)
+    assert note.startswith("max_latency_p95_ms cannot pass: no trial of the plan gives this time")
 
 
 @pytest.mark.parametrize(
