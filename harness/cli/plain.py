@@ -77,7 +77,7 @@ class PlainPrinter:
                 self._old_until = 0 if self._history else last_seq
                 self._print(f"session {folder}")
                 if state.word is StateWord.PAUSED:
-                    self._state(state)
+                    self._state(state, has_row=self._history)
             case Logged(entry=entry):
                 self._row(entry)
             case StateChanged():
@@ -103,15 +103,18 @@ class PlainPrinter:
             figures = self._figures.snapshot().totals
             self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
 
-    def _state(self, state: StateChanged) -> None:
-        """Prints what the harness waits for, and how to end a pause; rows of the log cover what is played and heard."""
+    def _state(self, state: StateChanged, *, has_row: bool = True) -> None:
+        """Prints what the harness waits for, and how to end a pause; rows of the log cover what is played and heard.
+
+        has_row: the row that gives the reason of a pause is printed too.
+        """
         if not state.reason or state.word not in _STATES:
             return
         state_key = (state.word, state.reason, state.trial_id, state.attempt)
         if state_key == self._told:  # only its end has moved, since the device said something more
             return
         self._told = state_key
-        if state.word is not StateWord.PAUSED or state.reason.startswith("disk full"):  # else a row has the reason
+        if state.word is not StateWord.PAUSED or not has_row or state.reason.startswith("disk full"):
             self._reason(state)
         if state.word is StateWord.PAUSED and self._folder is not None:
             self._print(f"    to resume: harness run attach {self._folder} · to stop: harness run stop {self._folder}")

@@ -127,13 +127,16 @@ def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     assert lines == ["waiting 12.0 s: until it has forgotten", "paused: disk full: no room", "refused: no monitor"]
 
 
-def test_a_pause_names_the_commands_that_end_it() -> None:
+@pytest.mark.parametrize(("history", "reasons"), [(False, ["paused: the room is loud"]), (True, [])])
+def test_a_pause_names_the_commands_that_end_it(history: bool, reasons: list[str]) -> None:
+    """And its reason, unless the row that has it is printed."""
     stream = io.StringIO()
-    printer = PlainPrinter(stream, history=False, colour=False)
+    printer = PlainPrinter(stream, history=history, colour=False)
     paused = StateChanged(StateWord.PAUSED, 10.0, reason="the room is loud")
     printer.take(Welcome("s1", "/lab/s1", 1, 0, paused, "0", False))
     printer.take(paused)
-    _, pause = stream.getvalue().splitlines()
+    _, *reason, pause = stream.getvalue().splitlines()
+    assert [line.split("  ", 1)[-1].strip() for line in reason] == reasons
     assert (
         pause.split("  ", 1)[-1].strip() == "to resume: harness run attach /lab/s1 · to stop: harness run stop /lab/s1"
     )
