@@ -73,6 +73,12 @@ NO_SERVER = (
     "Is a sound server running? pactl info. Without sound hardware: harness admin lab up, then --sound-server "
     "virtual_lab, or `sound_server: virtual_lab` in the bench"
 )
+NO_DEVICE = {
+    "system": "Is a sound server running? pactl info. Connect a sound device, or write `sound_server: virtual_lab` in "
+    "the bench",
+    "virtual_lab": "Restart the virtual lab: harness admin lab down, then harness admin lab up",
+}
+"""What to do where the sound server of a bench has no device."""
 LIST_LIMIT_S = 10.0
 
 
@@ -89,6 +95,8 @@ def find_part(devices: Sequence[SoundDevice], part: Equipment, bench: Bench) -> 
         return find(devices, part.sound_device, plays=part is not bench.microphone)
     except SoundError as error:
         error.place = error.place or part.place
+        if error.remedy == NO_SERVER:
+            error.remedy = NO_DEVICE[bench.sound_server]
         raise
 
 

@@ -27,7 +27,7 @@ from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
 from harness.session.engine.prepare import planned
-from harness.sound.sound_devices import NO_SERVER, find_part, sound_devices, sound_parts
+from harness.sound.sound_devices import NO_DEVICE, find_part, sound_devices, sound_parts
 
 
 def sound(bench: Bench | None) -> Iterator[Check]:
@@ -40,13 +40,13 @@ def sound(bench: Bench | None) -> Iterator[Check]:
     try:
         devices = sound_devices(server)
     except HarnessError as error:
-        yield Check("sound", Level.FAIL if parts else Level.WARN, error.what, error.remedy or NO_SERVER)
+        yield Check("sound", Level.FAIL if parts else Level.WARN, error.what, error.remedy or NO_DEVICE[server])
         return
     inputs, outputs = sum(device.inputs > 0 for device in devices), sum(device.outputs > 0 for device in devices)
     if devices:
         yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")
     elif bench is None:
-        yield Check("sound", Level.WARN, "PortAudio finds no sound device", NO_SERVER)
+        yield Check("sound", Level.WARN, "PortAudio finds no sound device", NO_DEVICE[server])
     if bench is None:
         return
     for part in parts:

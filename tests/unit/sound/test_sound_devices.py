@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.errors import SoundError
-from harness.sound.sound_devices import SoundDevice, find, of_server
+from harness.devices.loudspeaker import LoudspeakerOptions
+from harness.model.bench import Bench, Equipment
+from harness.model.errors import Place, SoundError
+from harness.sound.sound_devices import SoundDevice, find, find_part, of_server
 
 DEVICES = (
     SoundDevice(0, "HDA Intel PCH: ALC257 Analog (hw:0,0)", 2, 2, 44100),
@@ -43,6 +45,19 @@ def test_without_any_device_the_sound_server_is_suspected() -> None:
     with pytest.raises(SoundError, match="'default' does not exist, and there is no other") as caught:
         find(DEVICES[4:], "default", plays=True)
     assert "pactl info" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("sound_server", "remedy"),
+    [("system", "write `sound_server: virtual_lab` in the bench"), ("virtual_lab", "harness admin lab down")],
+)
+def test_without_any_device_the_remedy_fits_the_sound_server_of_the_bench(sound_server: str, remedy: str) -> None:
+    speaker = Equipment("near", "sound", LoudspeakerOptions("default"), Place("bench.yaml", 8, 3))
+    on = Bench("b", "b", "bench.yaml", "b" * 64, (), (speaker,), None, sound_server=sound_server)
+    with pytest.raises(SoundError, match="there is no other") as caught:
+        find_part(DEVICES[4:], speaker, on)
+    assert remedy in caught.value.remedy
+    assert "--sound-server" not in caught.value.remedy
 
 
 def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:
