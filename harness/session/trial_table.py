@@ -27,7 +27,7 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("outcome", TEXT, "Outcome of the take."),
     ("recognition", TEXT, "Whether the deciding attempt was recognised."),
     ("evidence", TEXT, "What decided it: the device, an operator, or nothing."),
-    ("attempts", WHOLE, "Attempts of the take."),
+    ("attempts", WHOLE, "Attempts of the take that counts; 0 if it was not proven."),
     ("heard", TEXT, "Transcript of the deciding attempt, from the device or an operator."),
     ("errors", WHOLE, "Word errors of it."),
     ("words", WHOLE, "Reference words."),
