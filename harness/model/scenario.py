@@ -79,7 +79,8 @@ class AmbientSpec:
     @property
     def segments(self) -> int:
         """How many trials it takes; a rest of less than 0.1 s is not played."""
-        return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s))
+        # The small term: a rest of 0.1 s is played, also if rounding makes it a little less.
+        return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s + 1e-9))
 
 
 @frozen

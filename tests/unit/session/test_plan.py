@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.bench import Bench, Device, ObservationKind
@@ -257,6 +257,7 @@ def test_an_ambient_soak_is_cut_into_segments_of_one_source_each() -> None:
     st.lists(st.floats(0.2, 300.0), min_size=1, max_size=5),
     st.floats(0.1, 10.0),
 )
+@example(0.9995, 1.1, [1.0], 1.0)  # leaves 0.1 s after the last whole segment
 def test_the_time_asked_for_is_the_time_played_and_recordings_go_on_where_they_were(
     hours: float, segment_s: float, durations_s: list[float], share: float
 ) -> None:
