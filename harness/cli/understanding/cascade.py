@@ -228,7 +228,7 @@ def _compare(sources: CascadeSources, asked: FrameOptions, wording: WordRules, t
 def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[ComparedSystem], list[tuple[str, str]]]:
     """Gold, the systems in the order of their kinds, and notes."""
     from harness.cli.understanding.score import grouped
-    from harness.understanding.cascade import joined
+    from harness.understanding.cascade import joined, understood
     from harness.understanding.scoring import is_annotated
     from harness.understanding.systems import ComparedSystem, ModelCost, SystemKind
 
@@ -255,8 +255,6 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
             number = max(1, len(texts.utterances))
             cpu_s, elapsed_s = time.process_time() - cpu_s, time.perf_counter() - began_s
             return frames, ModelCost(cpu_s / number, elapsed_s / number)
-
-        from harness.understanding.cascade import understood
 
         systems.append(ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, read(gold)[0]))
         for name, path in map(_named, sources.heard):
