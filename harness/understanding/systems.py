@@ -196,13 +196,18 @@ def compare_systems(
     labels_of_talkers = [dict(utterance.groups).get(talker_column, "") for utterance in shared]
     talkers = _places(labels_of_talkers)
     values = _values(counts, basis(counts, zero, labels), talkers, draws)
-    differences = _corrected(
-        [
-            _difference(
-                systems[first].name, systems[second].name, (counts[first], counts[second]), talkers, zero, labels, draws
-            )
-            for first, second in combinations(range(len(systems)), 2)
-        ]
+    pairs = list(combinations(range(len(systems)), 2))
+    apart = [_difference((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
+    corrected = {metric: holm([metrics[metric].p for metrics, _ in apart]) for metric in METRICS}
+    differences = tuple(
+        SystemDifference(
+            systems[first].name,
+            systems[second].name,
+            metrics,
+            over_talkers,
+            {metric: corrected[metric][number] for metric in METRICS},
+        )
+        for number, ((first, second), (metrics, over_talkers)) in enumerate(zip(pairs, apart, strict=True))
     )
     return ComparedSystems(
         counted_gold,
@@ -296,34 +301,23 @@ def _possible(interval: Interval | None, metric: Metric) -> Interval | None:
 
 
 def _difference(
-    first: str,
-    second: str,
     counts: tuple[Sequence[FrameCounts], Sequence[FrameCounts]],
     talkers: Sequence[Sequence[int]],
     zero: ZeroDivision,
     labels: Sequence[str] | None,
     draws: int,
-) -> SystemDifference:
+) -> tuple[dict[Metric, MetricDifference], dict[Metric, Interval | None]]:
+    """The differences of two systems, and their intervals over talkers."""
     on = basis(counts, zero, labels)
     every = columns(counts, on).differences(SHARES, draws=draws, seed=_SEED)
     metrics = {metric: every[metric] for metric in METRICS}
     if not talkers:
-        return SystemDifference(first, second, metrics, dict.fromkeys(METRICS), {})
+        return metrics, dict.fromkeys(METRICS)
     without_each = _by_talker(counts, on, talkers).without_each()
-    over_talkers = {
+    return metrics, {
         metric: jackknife_interval(metrics[metric].difference, without_each[metric][0] - without_each[metric][1])
         for metric in METRICS
     }
-    return SystemDifference(first, second, metrics, over_talkers, {})
-
-
-def _corrected(differences: Sequence[SystemDifference]) -> tuple[SystemDifference, ...]:
-    """With p of each metric corrected over all pairs."""
-    by_metric = {metric: holm([of.metrics[metric].p for of in differences]) for metric in METRICS}
-    return tuple(
-        replace(of, p_holm={metric: by_metric[metric][number] for metric in METRICS})
-        for number, of in enumerate(differences)
-    )
 
 
 def _result(

@@ -91,7 +91,7 @@ class DeviceFigures:
         self._strays: deque[HeardWake] = deque(maxlen=RECENT)
         """Events in no play."""
         self._stalls: deque[HostStalled] = deque(maxlen=RECENT)
-        """Of the host in the current run. A stall is often told before the row of a stimulus that it delayed."""
+        """Of the host in the current run. A stall is often logged before the start of a stimulus that it delayed."""
         self._counted = 0
 
     @property

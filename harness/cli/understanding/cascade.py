@@ -354,6 +354,8 @@ def _normalised(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
 
 def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
     """The answers to gold's utterances; those of a trial may be given by the id of its query."""
+    from harness.cli.understanding.score import demand_an_id
+
     by_id = {utterance.id: utterance for utterance in corpus.utterances}
     answers = []
     for of in gold.utterances:
@@ -361,10 +363,7 @@ def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
         if answer is not None:
             answers.append(replace(answer, id=of.id))
     if not answers:
-        first = plain_text(corpus.utterances[0].id, 60)
-        problem = f"no id is that of a gold utterance: the first is {first!r}"
-        remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(gold.utterances[0].id, 60)!r}"
-        raise InputError(problem, place=Place(corpus.path), remedy=remedy)
+        demand_an_id([utterance.id for utterance in corpus.utterances], gold, "these answers", corpus.path)
     return Corpus(corpus.path, tuple(answers))
 
 

@@ -248,12 +248,10 @@ def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> 
     """Gold, and the name of its split as written in its ids."""
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.files.corpus_formats import SPLIT
+    from harness.understanding.scoring import is_annotated
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
-    if not any(
-        utterance.intents is not None or utterance.tags is not None or utterance.slots is not None
-        for utterance in gold.utterances
-    ):
+    if not any(map(is_annotated, gold.utterances)):
         raise InputError("nothing in this is annotated", place=Place(file.name), remedy="Name annotated utterances")
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
@@ -274,7 +272,7 @@ def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | Non
         renamed = (replace(utterance, id=f"{split}/{utterance.id}") for utterance in predicted.utterances)
         predicted = Corpus(predicted.path, tuple(renamed))
     ids = [utterance.id for utterance in predicted.utterances]
-    _demand_an_id(ids, gold, "these predictions", file.name)
+    demand_an_id(ids, gold, "these predictions", file.name)
     return predicted
 
 
@@ -287,7 +285,8 @@ def _demand_intent(label: str | None, gold: Corpus) -> None:
         raise InputError(problem, place=Place(gold.path), remedy=plain_text(remedy, 300))
 
 
-def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
+def demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
+    """InputError if gold has none of the ids. of, name: what they are the ids of, and its file."""
     known = {utterance.id for utterance in gold.utterances}
     if ids and known.isdisjoint(ids):
         problem = f"no id of {of} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
@@ -307,7 +306,7 @@ def grouped(gold: Corpus, file: InputFile | None) -> Corpus:
         listed = read_groups(Path(file.path), case_counts=True)
     except InputError as error:
         raise as_utf_8(error) from error
-    _demand_an_id(listed.ids, gold, "this list", file.name)
+    demand_an_id(listed.ids, gold, "this list", file.name)
     rows = {id_: at for at, id_ in enumerate(listed.ids)}
     taken = {column for utterance in gold.utterances for column, _ in utterance.groups}
     if twice := next((grouping.name for grouping in listed.groupings if grouping.name in taken), None):
