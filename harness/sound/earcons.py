@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
 
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
 from harness.model.frozen import frozen
+from harness.sound.filters import analytic, convolved, correlated
 from harness.sound.frames import ANALYSIS_HZ, Mono
 
 SHORTEST_S, LONGEST_S = 0.06, 2.0
@@ -71,11 +71,11 @@ class _Matched:
         self._taps = band_taps(earcon.samples)
         # The ends of the filtered earcon belong to it only as far as the earcon itself reaches.
         padded = np.pad(earcon.samples.astype(np.float64), _HALF_TAPS)
-        self._wanted = np.asarray(signal.hilbert(self._filtered(padded)))
+        self._wanted = analytic(self._filtered(padded))
         self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2  # an analytic signal has twice the energy
 
     def _filtered(self, samples: _Values) -> _Values:
-        return np.asarray(signal.fftconvolve(samples, self._taps, "valid"))
+        return convolved(samples, self._taps)
 
     def scores(self, samples: Mono) -> tuple[_Values, _Values]:
         """Score of each start from sample _HALF_TAPS on, and the energy in the band from there.
@@ -83,7 +83,7 @@ class _Matched:
         samples: _HALF_TAPS more than needed at both ends.
         """
         heard = self._filtered(samples.astype(np.float64))
-        correlation = np.abs(signal.correlate(heard, self._wanted, "valid", method="fft"))
+        correlation = np.abs(correlated(heard, self._wanted))
         running = np.concatenate(([0.0], np.cumsum(heard**2)))
         around = running[self.length :] - running[: -self.length]
         return np.asarray(correlation / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from harness.base.ports import SpeechDetector
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
+from harness.sound.filters import HighPass, convolved, low_pass_taps
 
 WINDOW_SAMPLES = 512
 _RATE_HZ = 16000
@@ -166,15 +167,11 @@ class Decimator:
     """
 
     def __init__(self, rate_hz: int) -> None:
-        from scipy import signal  # imported here: slow, and a list of engines does not need it
-
         if rate_hz % ANALYSIS_HZ:
             raise ValueError(f"the rate must be a multiple of {ANALYSIS_HZ} Hz, not {rate_hz}")
         self.factor = rate_hz // ANALYSIS_HZ
         self.delay = 32 * self.factor
-        self._convolved = signal.fftconvolve
-        taps = signal.firwin(2 * self.delay + 1, 7600 / (rate_hz / 2), window=("kaiser", 8.0))
-        self._taps: Mono = taps.astype(np.float32)
+        self._taps: Mono = low_pass_taps(2 * self.delay + 1, 7600, rate_hz).astype(np.float32)
         self.reset()
 
     def reset(self) -> None:
@@ -186,8 +183,8 @@ class Decimator:
         if not len(samples):
             return samples
         joined = np.concatenate((self._past, samples))
-        convolved = self._convolved if len(samples) > 4096 else np.convolve
-        filtered = convolved(joined, self._taps, "valid")
+        by_fft = len(samples) > 4096
+        filtered = convolved(joined, self._taps) if by_fft else np.convolve(joined, self._taps, "valid")
         self._past = joined[-(len(self._taps) - 1) :]
         output = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor
@@ -222,11 +219,8 @@ class Frames:
     def __init__(self, detector: SpeechDetector) -> None:
         if detector.rate_hz != ANALYSIS_HZ:
             raise ValueError(f"a speech detector must work at {ANALYSIS_HZ} Hz, not at {detector.rate_hz} Hz")
-        from scipy import signal  # imported here: slow, and a list of engines does not need it
-
         self._detector = detector
-        self._filtered = signal.sosfilt
-        self._high_pass = signal.butter(2, _HIGH_PASS_HZ, "highpass", fs=ANALYSIS_HZ, output="sos")
+        self._high_pass = HighPass(_HIGH_PASS_HZ, ANALYSIS_HZ, FRAME_SAMPLES)
         self.floor = NoiseFloor()
         self._normaliser = Normaliser()
         self.reset()
@@ -235,7 +229,7 @@ class Frames:
         self._detector.reset()
         self.floor.reset()
         self._normaliser.reset()
-        self._state = np.zeros((self._high_pass.shape[0], 2))
+        self._high_pass.reset()
         self._samples: Mono = np.zeros(0, np.float32)
         self._masks: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._window: Mono = np.zeros(WINDOW_SAMPLES, np.float32)
@@ -248,11 +242,11 @@ class Frames:
     def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[SoundFrame]:
         """The frames that are complete now. masks: samples that may contain the harness's own stimulus."""
         if len(samples):
-            passed, self._state = self._filtered(self._high_pass, samples, zi=self._state)
-            self._samples = np.concatenate((self._samples, passed.astype(np.float32)))
+            self._samples = np.concatenate((self._samples, samples))
             self._masks = np.concatenate((self._masks, masks))
         while len(self._samples) >= FRAME_SAMPLES:
-            self._measure(self._samples[:FRAME_SAMPLES], bool(self._masks[:FRAME_SAMPLES].mean() > 0.3))
+            passed = self._high_pass.feed(self._samples[:FRAME_SAMPLES]).astype(np.float32)
+            self._measure(passed, bool(self._masks[:FRAME_SAMPLES].mean() > 0.3))
             self._samples = self._samples[FRAME_SAMPLES:]
             self._masks = self._masks[FRAME_SAMPLES:]
             yield from self._judge()

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import soxr
-from scipy import linalg, signal
 
 from harness.base.ports import SpeechDetector
 from harness.model.bench import EarconMeaning
@@ -25,6 +24,7 @@ from harness.model.time import Stamp
 from harness.sound.capture import Block
 from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
 from harness.sound.endpoints import Began, EndpointRules, Endpoints, EndReached, Found, ToneHeard
+from harness.sound.filters import correlated
 from harness.sound.frames import ANALYSIS_HZ, FRAME_SAMPLES, Decimator, Frames, Mono, Timeline
 from harness.sound.level import rms_dbfs
 from harness.sound.stream_clock import RATE_HZ
@@ -35,7 +35,6 @@ LEAST_CORRELATION = 0.3
 PATH_S = 0.04
 _BEFORE_S = 0.004  # Of the path, before the direct sound.
 _RIDGE = 1e-5
-_FRAME = 160  # 10 ms.
 _DECAY_DB = 1.2
 """Decay of a room's sound in 10 ms, at a reverberation time of half a second."""
 _SPAN = 3200  # 0.2 s.
@@ -72,7 +71,7 @@ def locate(recording: Mono, stimulus: Mono) -> StimulusLocation | None:
         return None
     # Almost no sound was recorded: dividing by almost zero would look like a match.
     around = np.maximum(around, 1e-4 * float(around.max()))
-    correlation = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
+    correlation = np.abs(correlated(y, x)) / np.sqrt(energy * around)
     peak = int(np.argmax(correlation))
     return StimulusLocation(top_of(correlation, peak), min(1.0, float(correlation[peak])))
 
@@ -103,12 +102,13 @@ def echo(recording: Mono, stimulus: Mono) -> npt.NDArray[np.float64]:
     if own[0] <= 1e-12:
         return np.zeros(len(y))
     own[0] *= 1 + _RIDGE
-    path = linalg.solve_toeplitz(own, cross)
+    lags = np.abs(np.subtract.outer(np.arange(taps), np.arange(taps)))
+    path = np.linalg.solve(own[lags], cross)
     return np.asarray(np.fft.irfft(np.fft.rfft(path, size) * spectrum, size)[: len(y)])
 
 
 def _levels_db(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    frames = samples[: len(samples) // _FRAME * _FRAME].reshape(-1, _FRAME)
+    frames = samples[: len(samples) // FRAME_SAMPLES * FRAME_SAMPLES].reshape(-1, FRAME_SAMPLES)
     return np.asarray(10 * np.log10(np.maximum(np.mean(frames**2, axis=1), 1e-12)))
 
 
@@ -137,9 +137,9 @@ def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: floa
 
 def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
     """The quieter of both, frame by frame: where removal adds sound (a gap, a stop), nothing is removed."""
-    count = len(recording) // _FRAME * _FRAME
+    count = len(recording) // FRAME_SAMPLES * FRAME_SAMPLES
     better = np.ones(len(recording), np.bool_)
-    better[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), _FRAME)
+    better[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), FRAME_SAMPLES)
     return np.where(better, residual, recording).astype(np.float32)
 
 
@@ -159,7 +159,7 @@ def displaced_own_sound(
     spans = ours = 0
     for first in range(0, max(1, len(cleaned) - step), step):
         begin = max(0, min(first, len(cleaned) - _SPAN))
-        window = slice(begin // _FRAME, (begin + _SPAN) // _FRAME)
+        window = slice(begin // FRAME_SAMPLES, (begin + _SPAN) // FRAME_SAMPLES)
         if not telling[window].any():
             continue
         low = max(0, begin + shift)
@@ -323,7 +323,7 @@ class OwnVoiceGate:
         if self._end < soonest:
             return False
         is_last = self._end >= latest
-        if not is_last and (self._end - soonest) % (_SOON // 2) >= _FRAME:  # a search is slow: one each 40 ms
+        if not is_last and (self._end - soonest) % (_SOON // 2) >= FRAME_SAMPLES:  # a search is slow: one each 40 ms
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
         match = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
@@ -371,10 +371,10 @@ class OwnVoiceGate:
                 if frames.any():
                     frames &= ~displaced_own_sound(left, frames, stimulus.samples, shift)
                     frames = without_short_runs(frames)
-                masks = np.repeat(~frames, _FRAME)
+                masks = np.repeat(~frames, FRAME_SAMPLES)
                 masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
                 # Before the stimulus arrived, only the end of the previous one may need a mask.
-                masks[: max(0, stimulus.start - _FRAME - begin)] = False
+                masks[: max(0, stimulus.start - FRAME_SAMPLES - begin)] = False
                 masks[: max(0, self._ours_until - begin)] |= begin < stimulus.start
             else:
                 masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False

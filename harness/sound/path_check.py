@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
@@ -17,6 +18,8 @@ from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, RingBuffer
+from harness.sound.filters import correlated
+from harness.sound.hearing import top_of
 from harness.sound.level import rms_dbfs
 from harness.sound.playback import Playback
 
@@ -33,13 +36,12 @@ class FoundChirp:
 
 def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.0, rate_hz: int = 48000) -> Waveform:
     """A logarithmic sweep with 10 ms of raised-cosine fades, peak 0.5 (−9 dBFS)."""
-    from scipy import signal  # here, since it takes long to import and runs without checks need none of it
-
     count = round(duration_s * rate_hz)
     times = np.arange(count) / rate_hz
-    sweep = signal.chirp(times, low_hz, duration_s, high_hz, method="logarithmic", phi=-90)
-    window = signal.windows.tukey(count, min(1.0, 0.02 / duration_s))
-    return Waveform((0.5 * sweep * window).astype(np.float32), rate_hz)
+    log_ratio = math.log(high_hz / low_hz)
+    sweep = np.sin(2 * math.pi * low_hz * duration_s / log_ratio * np.expm1(log_ratio * times / duration_s))
+    fade = np.sin(math.pi / 2 * np.minimum(1.0, np.minimum(times, times[::-1]) / 0.01)) ** 2
+    return Waveform((0.5 * sweep * fade).astype(np.float32), rate_hz)
 
 
 def find(recording: Samples, known: Samples) -> FoundChirp:
@@ -49,13 +51,9 @@ def find(recording: Samples, known: Samples) -> FoundChirp:
     """
     if len(recording) < len(known):
         raise ValueError("the recording is shorter than the chirp")
-    from scipy import signal  # here, as above
-
-    from harness.sound.hearing import top_of
-
     wanted = known.astype(np.float64)
     heard = recording.astype(np.float64)
-    match: _FLOAT64 = signal.correlate(heard, wanted, mode="valid", method="fft")
+    match: _FLOAT64 = correlated(heard, wanted)
     running = np.concatenate(([0.0], np.cumsum(heard**2)))
     energy = running[len(wanted) :] - running[: -len(wanted)]
     own = float(np.sum(wanted**2))

@@ -1,0 +1,71 @@
+"""Linear filters in NumPy: importing scipy.signal takes longer than the rest of a session's start."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_Samples = npt.NDArray[Any]
+
+
+def convolved(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
+    """The convolution where the taps lie wholly within the samples, (n − taps + 1,), by FFT. Real if both are."""
+    size = 1 << (len(samples) - 1).bit_length()
+    valid = slice(len(taps) - 1, len(samples))
+    if np.iscomplexobj(taps):
+        return np.asarray(np.fft.ifft(np.fft.fft(samples, size) * np.fft.fft(taps, size))[valid])
+    return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[valid])
+
+
+def correlated(samples: _Samples, wanted: _Samples) -> npt.NDArray[Any]:
+    """The cross-correlation at each lag that keeps `wanted` within the samples, (n − wanted + 1,), by FFT."""
+    return convolved(samples, np.conj(wanted[::-1]))
+
+
+def analytic(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.complex128]:
+    """The samples with their Hilbert transform as the imaginary part."""
+    spectrum = np.fft.fft(samples)
+    spectrum[1 : (len(samples) + 1) // 2] *= 2
+    spectrum[len(samples) // 2 + 1 :] = 0
+    return np.asarray(np.fft.ifft(spectrum))
+
+
+def low_pass_taps(count: int, cutoff_hz: float, rate_hz: float) -> npt.NDArray[np.float64]:
+    """A linear-phase low-pass by a Kaiser window with β = 8, of gain 1 at 0 Hz. count: odd."""
+    taps = np.sinc(2 * cutoff_hz / rate_hz * (np.arange(count) - count // 2)) * np.kaiser(count, 8.0)
+    return np.asarray(taps / taps.sum())
+
+
+class HighPass:
+    """A Butterworth high-pass of second order over blocks of one length.
+
+    The filter is linear: its output and the two values of its state at the end of a block are one matrix times the
+    block and the state before.
+    """
+
+    def __init__(self, cutoff_hz: float, rate_hz: float, block: int) -> None:
+        # The bilinear transform of s² / (s² + √2·s + 1), warped so that the cut-off is exact.
+        warped = math.tan(math.pi * cutoff_hz / rate_hz)
+        scale = 1 / (1 + math.sqrt(2) * warped + warped**2)
+        a1, a2 = 2 * (warped**2 - 1) * scale, (1 - math.sqrt(2) * warped + warped**2) * scale
+        # The transposed direct form II, run over all unit vectors at once.
+        first, second = np.eye(block + 2)[block:]
+        rows = []
+        for sample in np.eye(block, block + 2):
+            output = scale * sample + first
+            first, second = -2 * scale * sample - a1 * output + second, scale * sample - a2 * output
+            rows.append(output)
+        self._matrix = np.array([*rows, first, second])
+        self.reset()
+
+    def reset(self) -> None:
+        self._state = np.zeros(2)
+
+    def feed(self, samples: _Samples) -> npt.NDArray[np.float64]:
+        """The block, filtered. samples: of the block's length."""
+        output = self._matrix @ np.concatenate((samples, self._state))
+        self._state = output[-2:]
+        return np.asarray(output[:-2])
