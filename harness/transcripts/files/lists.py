@@ -21,14 +21,16 @@ from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.timed import Segments, declaration, read_stm
 from harness.transcripts.files.utterances import UtteranceLines
 
-_FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "utterance"})
+_FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "path", "utterance"})
 _SECOND_EITHER = "reference"
-_SECOND_TEXT = frozenset({"hypothesis", "text", "transcript", "transcription", "heard"})
+_SECOND_TEXT = frozenset({"heard", "hypothesis", "sentence", "text", "transcript", "transcription"})
 _SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
 _TEXT_SUFFIX = ".txt"
 _LIST_EXAMPLE = (
     "Write audio file and text, or file of the text: a.wav,turn on the light; put texts with commas in quotes"
 )
+
+_HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference_file if it names files of texts"
 
 
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
@@ -65,6 +67,10 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
         ids.append(audio)
         texts.append(written)
         lines.append(line)
+    if not header and len(ids) > 1 and not _has_suffix(ids[0]) and all(map(_has_suffix, ids[1:])):
+        # Counted as an utterance, an unknown header would change the word error rate without a word.
+        problem = f"{shown(ids[0])} looks like a header: all other names have a suffix"
+        problems.add(lines[0], 1, problem, _HEADER_EXAMPLE)
     problems.refuse()
     if not first and not may_be_empty:
         problems.add(0, 0, "the list has no rows", _LIST_EXAMPLE)
@@ -138,6 +144,10 @@ def _header(first: str, second: str) -> str:
     name = second.lower().replace(" ", "_")
     known = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
     return name if known and first.lower().replace(" ", "_") in _FIRST else ""
+
+
+def _has_suffix(name: str) -> bool:
+    return bool(os.path.splitext(name)[1])
 
 
 def _text_of(written: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:

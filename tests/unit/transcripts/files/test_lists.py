@@ -55,6 +55,7 @@ def test_a_header_can_say_whether_texts_are_files(tmp_path: Path) -> None:
     written(tmp_path, "1.lab", "turn it on")
     assert read_csv(written(tmp_path, "a.csv", "Audio,Reference file\na.wav,1.lab\n")).texts == ("turn it on",)
     assert read_csv(written(tmp_path, "a.csv", "audio,heard\na.wav,open notes.txt\n")).texts == ("open notes.txt",)
+    assert read_csv(written(tmp_path, "a.csv", "path,sentence\na.wav,turn it on\n")).texts == ("turn it on",)
 
 
 WRONG: list[tuple[str, Told]] = [
@@ -67,6 +68,7 @@ WRONG: list[tuple[str, Told]] = [
     ('a.wav,"turn\nit on\n', [(1, 1, "a quote is not closed")]),
     ('a.wav,"turn" it\nb.wav,x\nb.wav,"y"\n', [(1, 1, "not CSV"), (3, 1, "in line 2")]),
     ("audio,reference\n", [(0, 0, "no rows")]),
+    ("name,words\na.wav,x\nb.wav,y\n", [(1, 1, "'name' looks like a header")]),
 ]
 
 
