@@ -21,7 +21,7 @@ from harness.model.record import EndReason
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Recording
 from harness.model.time import MeasuredDuration
-from harness.model.trial import Trial
+from harness.model.trial import Outcome, Trial
 from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
@@ -31,7 +31,7 @@ from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows
 from harness.statistics.comparison import ComparedUnit, Counted, DifferenceVerdict, compared_units, verdict_of
-from harness.statistics.intervals import Interval, exact_enough
+from harness.statistics.intervals import Interval, Share, exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
 
@@ -49,6 +49,7 @@ class Measure(StrEnum):
     FIRST_ATTEMPT = "recognised at the first attempt"
     RECOGNISED = "recognised"
     ANSWERED = "answered"
+    IN_TIME = "answered in time"
     LATENCY = "latency"
     UNDERSTOOD = "understood"
     EFFECTS = "right effects"
@@ -241,6 +242,7 @@ def device_results(
             (Measure.FIRST_ATTEMPT, alone.first_attempt),
             (Measure.RECOGNISED, alone.recognised),
             (Measure.ANSWERED, alone.answered),
+            (Measure.IN_TIME, Share(take.outcome is Outcome.RESPONDED, alone.answered.total)),
             (Measure.UNDERSTOOD, alone.understood.right),
         ):
             if of.total:

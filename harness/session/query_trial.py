@@ -471,12 +471,13 @@ class TrialMachine(Take):
     def _may_be_open(self) -> bool:
         """Whether a dialogue is to be closed: the trial says how, and the device has not said otherwise.
 
-        It is not when it is idle; nor while it still thinks about its first answer, which closing words would forbid.
+        It is not when it is idle; nor while its first answer is still to come or to be heard, which closing words would
+        cut off.
         """
         if self.trial.close_dialogue is None or self._device.state is DeviceState.IDLE:
             return False
         answered = self._current is not None and self._current.frozen is not None
-        return answered or self._device.state is not DeviceState.THINKING
+        return answered or self._device.state not in _BUSY
 
     def _why_waiting(self) -> str:
         if self._verdict() is None:

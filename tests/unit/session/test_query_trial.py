@@ -468,9 +468,10 @@ def test_a_device_that_says_that_it_is_idle_has_no_dialogue_to_close(state: Devi
     assert rehearsal.verdict.outcome is Outcome.RESPONDED
 
 
-def test_a_device_that_still_thinks_is_not_talked_into_silence() -> None:
-    thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
-    late = [wake(), says(RIGHT), thinks, *speech(12.0, 13.0)]
+@pytest.mark.parametrize("state", [DeviceState.THINKING, DeviceState.SPEAKING])
+def test_a_device_that_still_answers_is_not_talked_into_silence(state: DeviceState) -> None:
+    answers: Later = (2.5, Status("dut_link", Stamp(2.5), state))
+    late = [wake(), says(RIGHT), answers, *speech(12.0, 13.0)]
     rehearsal = rehearse(late, changes={"close_dialogue": CloseDialogue(say="never mind")})
     assert rehearsal.verdict.outcome is Outcome.LATE
     assert [at_s for at_s, _ in rehearsal.of(SayClosing) if at_s < rehearsal.starts[1] + 13.0] == []
