@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from rich.text import Text
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 HARNESS = Path(sys.executable).with_name("harness")
+CHROMIUM = shutil.which("chromium") or "chromium-headless-shell"  # the latter is what the tests install
 COLUMNS, ROWS = 120, 36
 CELL_WIDTH, CELL_HEIGHT, MARGIN, FONT_SIZE = 9.0, 19.0, 14.0, 15
 FOREGROUND, BACKGROUND = "#d9dfe7", "#13171c"
@@ -140,7 +142,7 @@ def photograph(source: Path, target: Path, width: int, height: int, folder: Path
     """A page or an SVG as chromium draws it, in pixels."""
     subprocess.run(
         [
-            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
             f"--user-data-dir={folder / 'chromium'}", f"--window-size={width},{height}", "--hide-scrollbars",
             f"--screenshot={target}", source.as_uri(),
         ],
