@@ -176,7 +176,7 @@ def with_slots(
 
 ENDINGS = {
     EpisodesEnding.SETTLED: "almost nothing changed",
-    EpisodesEnding.CIRCLING: "the taught labels equal those of an earlier episode",
+    EpisodesEnding.CIRCLING: "the labels taught are the same as in an earlier episode",
     EpisodesEnding.MOST: "the limit of episodes",
 }
 

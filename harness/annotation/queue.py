@@ -66,7 +66,7 @@ class _QueuePart:
 
 @dataclass(slots=True)
 class _KnownQueue:
-    """Parts of one annotator's queue in the order of the texts, as of so many touches of a ledger."""
+    """Parts of one annotator's queue in the order of the texts, as of this many touches of a ledger."""
 
     ledger: Ledger
     parts: dict[str, _QueuePart | None]

@@ -88,7 +88,7 @@ def of_project(
 
 @dataclass(slots=True)
 class _CachedUncertainty:
-    """One annotator's labels with the numbers of their rows, as of so many touches of a ledger, and what they gave."""
+    """One annotator's labels with the numbers of their rows, as of a number of touches of a ledger."""
 
     ledger: Ledger
     touches: int

@@ -322,7 +322,7 @@ def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[N
     """Bounds what reading a schema takes; LogError when it takes more than ours."""
     connection.execute("PRAGMA trusted_schema=OFF")
     longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
-    # Returns 0 so many times, then 1, which ends the query. Not a Python function: SQLite would swallow what a signal
+    # Returns 0 this many times, then 1, which ends the query. Not a Python function: SQLite would swallow what a signal
     # raises in it.
     connection.set_progress_handler(partial(next, iter([0] * (_SCHEMA_STEPS // 1000)), 1), 1000)
     try:

@@ -175,7 +175,7 @@ class _Composer:
 
     def document(self) -> Node:
         empty = InputError(
-            "the file is empty", place=Place(self._file, 1, 1), remedy="Write an example to start from: harness init"
+            "the file is empty", place=Place(self._file, 1, 1), remedy="To start from an example, run: harness init"
         )
         self._next()  # the stream's start
         if isinstance(event := self._next(), yaml.StreamEndEvent):

@@ -264,7 +264,7 @@ class OnlyVerbs(LazyGroup):
 
 
 def command_first(ctx: click.Context, words: Sequence[str], at: int, count: int = 1) -> str:
-    """A hint for a command of `count` words that stands behind an option."""
+    """A hint for a command of `count` words that stands after an option."""
     import shlex  # here, since few need it
 
     from harness.base.foreign import plain_text
@@ -291,7 +291,7 @@ class SubcommandGroup(LazyGroup):
 
 
 def hinted(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
-    """The error with a hint behind it."""
+    """The error, followed by a hint."""
     if isinstance(error, click.UsageError):
         from harness.cli.usage import reworded_error  # here, since few need it
 

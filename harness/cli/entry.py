@@ -24,7 +24,7 @@ _WORDS = "harness.words"
 class EntryVerb(LazyGroup, Command):
     """A verb whose help lists the verbs below it. `Program` calls those before the verb reads its arguments.
 
-    An error suggests the verb below that the first word nearly names, and says where one behind an option belongs.
+    An error suggests the verb below that the first word nearly names, and says where one after an option belongs.
     """
 
     def __init__(self, verb: click.Command, verbs: Mapping[str, tuple[str, str]]) -> None:

@@ -139,7 +139,7 @@ _ASKED = option_group(
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
     lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),
     tail_s=option(
-        "Add silence behind each recording with the phrase or a reference, for clips that end with their speech.",
+        "Add silence after each recording with the phrase or a reference, for clips that end with their speech.",
         "--tail",
         within=(0, 10),
         callback=_finite,

@@ -105,7 +105,7 @@ def status_lines(view: SittingView) -> Iterator[str]:
         f"responses: {count.total}, {count.done} done, {count.left} left, {count.skipped} of them left for the end, "
         f"{count.held} held, {count.flagged} put aside"
     )
-    pace = "n/a, nothing is judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
+    pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
     yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
     draft = view.draft
     notes = [f"sure {draft.confidence}"] if draft.confidence else []
@@ -176,7 +176,7 @@ class RateWord(Enum):
         f"sub FLAG: set or clear a sub-flag: {', '.join(sub_flag.value for sub_flag in SubFlag)}",
         RaterAction.SUB_FLAG,
     )
-    CLAIMS = "claims", "claims yes or claims no: whether the response says that something was done", None
+    CLAIMS = "claims", "claims yes or claims no: whether the response claims to have done something", None
     AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
     GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
     STATUS = "status", "how far you are", None

@@ -255,6 +255,8 @@ def _named(columns: Iterable[str]) -> dict[str, str]:
     for written in columns:
         name, equals, value = written.partition("=")
         if not equals or name in values:
-            raise InputError(f"--column {written!r} is not NAME=VALUE, or comes twice", remedy="Such as distance=3m")
+            raise InputError(
+                f"--column {written!r} does not have the form NAME=VALUE, or is repeated", remedy="Such as distance=3m"
+            )
         values[name] = value
     return values

@@ -81,7 +81,9 @@ def say(
 
     engine, colon, name = named.partition(":")
     if not colon or not name:
-        raise InputError(f"--voice {named!r} is not ENGINE:NAME", remedy="For example --voice espeak:en-us+f3")
+        raise InputError(
+            f"--voice {named!r} must have the form ENGINE:NAME", remedy="For example --voice espeak:en-us+f3"
+        )
     renderer = Renderer(None)
     own_language = getattr(renderer.voice(engine), "language_of", None)
     spoken = language or (own_language(name) if own_language else "en-US")

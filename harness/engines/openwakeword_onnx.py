@@ -226,7 +226,7 @@ class _Convolutions:
         self._names = {graph.inputs[0]: "mels"}
         self._padded: dict[int, int] = {}
         self._least: dict[int, str] = {}
-        """Floors still to be applied to a tensor: behind its pool, which has fewer values."""
+        """Floors still to be applied to a tensor: after its pool, which has fewer values."""
 
     def model(self) -> bytes:
         for operator in self._graph.operators:

@@ -3,7 +3,7 @@
 Every line is a JSON object. A ProtocolFault states what is wrong with a line.
 
     engine ─► harness   once: a hello with protocol, name, version, kind, rate_hz and more
-    harness ─► engine   per file: begin, samples (each line with 2·n bytes behind it, PCM16, little endian), end
+    harness ─► engine   per file: begin, samples (each line followed by 2·n bytes, PCM16, little endian), end
     engine ─► harness   per file: any number of phrase, text, intents or scores, then done or error
 
 An engine may send its results while it still receives sound, but none beyond the sound that it was sent.

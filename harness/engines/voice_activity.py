@@ -27,7 +27,7 @@ _CUT_SAMPLES = RATE_HZ // 10
 def speech_spans(samples: Pcm) -> tuple[Span, ...]:
     """Every stretch of speech, [start, end) in samples, in order. samples: shape (n,), 16 kHz.
 
-    Uses webrtcvad behind the level normalisation of the live endpointer. The noise floor is known from the first frame:
+    Uses webrtcvad after the level normalisation of the live endpointer. The noise floor is known from the first frame:
     noise as loud as the quietest part of the file precedes and follows the file. With babble at 10 dB or less, the end
     of speech is found 1–2 s late.
     """

@@ -179,7 +179,7 @@ class TranscriptPolicy(StrEnum):
 class ItemFilter:
     """Which first responses are drawn; an empty part takes all. conditions: (axis, label), one of each axis's must fit.
 
-    limit: at most so many, drawn by the round's seed; None: all.
+    limit: at most this many, drawn by the round's seed; None: all.
     """
 
     devices: tuple[str, ...] = ()
@@ -250,7 +250,7 @@ class StopRule:
     below: float
 
     def stops(self, right: int, answered: int) -> bool:
-        """Whether who has so many right of so many answered gets no more responses."""
+        """Whether a rater with `right` correct answers of `answered` gets no more responses."""
         return answered >= self.after and right < self.below * answered
 
 
@@ -259,10 +259,10 @@ class RatingRound:
     """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
 
     sessions: absolute paths of session folders. seed: of the order, which differs for each rater, and of what is drawn.
-    raters_per_item: with `raters`, each response is given to so many of them; None: everybody judges all.
+    raters_per_item: with `raters`, each response is given to this many of them; None: everybody judges all.
     training: exercises before the first item ("" none, "built_in", or the path of a file). pass_share: of exercises.
     gold: known answers, mixed in unseen. stop: who fails them gets no more; None: nobody is stopped. must_hear: no
-    response gets a category before it was heard to its end. break_after_min: a break is suggested after so many
+    response gets a category before it was heard to its end. break_after_min: a break is suggested after this many
     minutes; 0 never. proposals: None when no classifier proposes.
     """
 

@@ -48,7 +48,7 @@ def fixed(value: float | None, decimals: int, unit: str = "") -> str:
 
 
 def signed(value: float, decimals: int | None = None) -> str:
-    """A difference: `+0.42`, `-12.0`; with so many decimals."""
+    """A difference: `+0.42`, `-12.0`; with this many decimals."""
     size = number(abs(value)) if decimals is None else fixed(abs(value), decimals)
     return f"{'-' if value < 0 else '+'}{size}"
 
@@ -64,7 +64,7 @@ def hundredths(value: float | None, digits: int | None = None) -> str:
 
 
 def percent(value: float | None, digits: int | None = None) -> str:
-    """A share of 0–1 with its sign: `2.50 %`, `12.5 %`, `100 %`; with `digits`, so many decimals."""
+    """A share of 0–1 with its sign: `2.50 %`, `12.5 %`, `100 %`; with `digits`, this many decimals."""
     return NOTHING if value is None else f"{hundredths(value, digits)} %"
 
 
@@ -81,7 +81,7 @@ def probability(value: float | None) -> str:
 
 
 def p_is(value: float | None) -> str:
-    """The same behind its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
+    """The same after its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
     text = probability(value)
     return f"p {text}" if value is None or text.startswith("<") else f"p = {text}"
 

@@ -202,7 +202,7 @@ class EngineKind(StrEnum):
 
 @frozen
 class OfflineModel:
-    """A model that an engine has here. name: what stands behind the colon of a task; what: a line for people."""
+    """A model that an engine has here. name: what stands after the colon of a task; what: a line for people."""
 
     name: str
     phrases: tuple[str, ...]
@@ -260,7 +260,7 @@ class Evaluation:
     resample: files of another rate are brought to the engine's. continuous: the engine's state is carried over the
     out-of-vocabulary files. vad: a speech detector cuts silence off before a recogniser (-a). hashes: work out each
     file's sha256. cache: folder of cached scores, or "". conditions: in each of which every file is played; the file of
-    number n in condition n mod len(conditions). () for files as they are. tail_s: silence that is added behind each
+    number n in condition n mod len(conditions). () for files as they are. tail_s: silence that is added after each
     file with the phrase or a reference.
     """
 

@@ -195,8 +195,8 @@ class NoiseSpec:
 class Opening:
     """What is said before a phrase, so that the device has just woken, or answers or plays while it is called.
 
-    pause_s: from its last word to the phrase. say: a request, behind the wake phrase; "": the phrase alone.
-    then: said after the trial, behind the wake phrase; "": nothing. level_dbfs: of both; there is no noise under them.
+    pause_s: from its last word to the phrase. say: a request, after the wake phrase; "": the phrase alone.
+    then: said last, after the wake phrase; "": nothing. level_dbfs: of both; there is no noise under them.
     voice: of both; None: that of the trial. level_spl: dB SPL instead of level_dbfs, until it is planned.
     sounds: the attempt counts only if the microphone hears the device in the pause.
     """
@@ -420,7 +420,7 @@ class StimulusRecipe:
     variant: which draw of the noise and of the floor it is, so that repetitions do not have the same samples.
     as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
     placement: the simulated room in which it is said; the noise is added at the device. None: no room.
-    opening: what is said before all of this, in the same room. channel: behind room and noise.
+    opening: what is said before all of this, in the same room. channel: applied after room and noise.
     whole: a recording as recorded, from its first sample to its last, with nothing before or after it. If it would clip
     with its noise, it is turned down as a whole; other stimuli are refused.
     """

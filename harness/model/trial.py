@@ -175,7 +175,7 @@ class Trial:
     responds: its device has a voice, so that the trial waits for a response.
     settings: of its devices while it is played, name and value. All others have the values that they had at its start.
     stands: ids of the stands that are moved before it, each with the value that it is set to.
-    power_cycle: its devices are power cycled before it if they have played so many trials since; 0: never.
+    power_cycle: its devices are power cycled before it if they have played this many trials since; 0: never.
     """
 
     id: str

@@ -222,7 +222,7 @@ class SoundInCondition:
 
 
 class PaddedSound:
-    """A sound with silence behind it, for the engine only. samples: without that silence. sha256: of both, or ""."""
+    """A sound with silence after it, for the engine only. samples: without that silence. sha256: of both, or ""."""
 
     def __init__(self, sound: OpenSound | SoundInCondition, tail_s: float, engine_rate_hz: int) -> None:
         self._sound, self._tail = sound, np.zeros(round(tail_s * engine_rate_hz), np.int16)

@@ -407,7 +407,7 @@ class WorkerPool:
         if self.facts is None or not self.workers or not loading:
             raise error
         name = self._evaluation.task.name
-        self.told(f"continuing with {counted(len(self.workers), 'worker')}: another could not load {name}: {error}")
+        self.told(f"a worker could not load {name}, continuing with {counted(len(self.workers), 'worker')}: {error}")
 
     def _end(self, worker: WorkerProcess, how: str) -> str:
         for descriptor in (worker.answers, worker.words, worker.tasks):

@@ -103,7 +103,7 @@ class EvaluationRequest:
         if self.continuous and not (self.oov or self.outside):
             raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
         if self.continuous and self.conditions:
-            problem = "--continuous cannot be used with --conditions: the engine's state would pass between conditions"
+            problem = "--continuous cannot be used with --conditions: its state would carry over between conditions"
             raise InputError(problem, remedy="Leave one of them out")
         if self.continuous and self.shard is not None:
             raise InputError(

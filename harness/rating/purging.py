@@ -32,7 +32,7 @@ DAY_S = 86_400.0
 
 @frozen
 class PurgeRule:
-    """Which sessions lose their clips: older than, seconds; oldest first until the rest has at most so many bytes.
+    """Which sessions lose their clips: older than, seconds; oldest first until the rest has at most this many bytes.
 
     unjudged: also those with responses that nobody has judged. rounds: sessions of a round stay until it is done.
     """

@@ -259,7 +259,7 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
 
 
 def _requests(gaps: Sequence[GapRequests]) -> Properties:
-    """Requests that arrived whole, by the pause behind their wake phrase; nothing where there is one pause."""
+    """Requests that arrived whole, by the pause after their wake phrase; nothing where there is one pause."""
     if len(gaps) < 2:
         return ()
     pause = pause_words(shortest_pause(gaps))

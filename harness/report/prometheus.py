@@ -28,7 +28,7 @@ METRICS = {
     "result_low": "Lower end of the 95 % interval",
     "result_high": "Upper end of the 95 % interval",
     "result_of": "What the result was counted over: trials, words, or hours of proved exposure",
-    "requests_whole": "Requests that arrived whole, by the pause behind their wake phrase",
+    "requests_whole": "Requests that arrived whole, by the pause after their wake phrase",
     "requests_known": "Requests of which it is known whether they arrived whole, by that pause",
     "duration_seconds": "Quantiles of wake delays, latencies of responses and times to the first sound",
     "duration_of": "How many durations",

@@ -113,7 +113,7 @@ class Trend:
         return tuple((low, high, _level(self.followed, self.values[low:high])) for low, high in pairwise(edges))
 
     def worsened_within(self, sessions: int) -> bool:
-        """Whether the last change is a worsening at one of the last so many sessions."""
+        """Whether the last change is a worsening at one of the last `sessions` sessions."""
         last = self.changes[-1] if self.changes else None
         return last is not None and last.change is DifferenceVerdict.WORSE and last.at >= len(self.sessions) - sessions
 

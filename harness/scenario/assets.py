@@ -81,7 +81,7 @@ def demand_columns(header: Sequence[str], place: Place) -> None:
     for column in header:
         if column in get_args(AxisName) and column not in PLACING:  # those only if the matrix varies them
             remedy = "Give the column another name, such as recorded_" + column
-            raise InputError(f"the column {column!r} has the name of a matrix axis", place=place, remedy=remedy)
+            raise InputError(f"the column {column!r} has the same name as a matrix axis", place=place, remedy=remedy)
         if not _COLUMN.fullmatch(column) or header.count(column) > 1:
             remedy = "Use each name once: lowercase letters, digits and _, at most 32"
             raise InputError(f"{column!r} is not a column name, or occurs twice", place=place, remedy=remedy)

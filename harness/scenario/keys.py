@@ -80,8 +80,8 @@ class OpeningKeys(Keys):
     """What is said before a phrase, so that the device has just woken, or speaks or plays while it is called."""
 
     pause_s: float = Field(ge=0.1, le=60, description="From its last word to the phrase, s.")
-    say: Spoken | None = optional("A request, behind the wake phrase. Default: the phrase alone.")
-    then: Spoken | None = optional("Said after the trial, behind the wake phrase, such as stop. Default: nothing.")
+    say: Spoken | None = optional("A request, after the wake phrase. Default: the phrase alone.")
+    then: Spoken | None = optional("Said last in the trial, after the wake phrase, such as stop. Default: nothing.")
     level_dbfs: LevelDbfs | None = optional("Level of both, dBFS. Default: as in defaults.")
     level_spl: LevelSpl | None = optional("Level of both, dB SPL. Default: as in defaults.")
     voice: Voice | None = optional("Voice of both. Default: that of the trial.")
@@ -93,7 +93,7 @@ class OpeningKeys(Keys):
 class RepromptKeys(Keys):
     """When the harness repeats a query, and how long it waits for an answer."""
 
-    max_attempts: int | None = optional("How often a query is played at most. Default 3.", ge=1, le=100)
+    max_attempts: int | None = optional("Maximum number of times a query is played. Default 3.", ge=1, le=100)
     context_wait_s: float | None = optional(
         "Wait before a repetition, so that the device has forgotten the dialogue, s. Default 5.", ge=0, le=600
     )
@@ -114,7 +114,7 @@ class RepromptKeys(Keys):
     speak_within_s: float | None = optional(
         "Time in which a talker begins to speak, before the prompt is shown again, s. Default 20.", ge=1, le=600
     )
-    max_prompts: int | None = optional("How often a talker is prompted at most. Default 3.", ge=1, le=100)
+    max_prompts: int | None = optional("Maximum number of times a talker is prompted. Default 3.", ge=1, le=100)
     until: Annotated[RepeatUntil, enum_word(RepeatUntil)] | None = optional(
         "Repeat the query until its words are recognised, or until its intents and slots are understood. "
         "Default: understood in trials of kind understand, else recognised."

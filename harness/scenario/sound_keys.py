@@ -48,7 +48,7 @@ class ChannelAxesKeys(Keys):
         "Speeds of the talker, relative to the original; pitch changes too.", min_length=1
     )
     gain_db: list[GainDb] | None = optional(
-        "Gains behind room and noise, dB. Samples beyond full scale are cut off.", min_length=1
+        "Gains after room and noise, dB. Samples beyond full scale are cut off.", min_length=1
     )
     band_hz: list[BandHz | None] | None = optional("Bands, [low, high] in Hz; null: without limits.", min_length=1)
     clipping_db: list[ClippingDb | None] | None = optional(

@@ -62,7 +62,7 @@ class _Stream:
         self._playing: tuple[str, float, float] | None = None
 
     def next(self, duration_s: float) -> Ambience:
-        """The next so many seconds."""
+        """The next `duration_s` seconds."""
         seed = self._chance.getrandbits(32)
         if self._source.noise is not None:
             return Ambience(duration_s, seed, noise=self._source.noise)

@@ -50,7 +50,7 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("deletions", WHOLE, "Of the word errors."),
     ("insertions", WHOLE, "Of the word errors."),
     ("normalisation", TEXT, "How words were compared."),
-    ("expected", TEXT, "Intents and slots that were wanted."),
+    ("expected", TEXT, "Expected intents and slots."),
     ("understood", TEXT, "Intents and slots that the device reported."),
     ("intents_right", WHOLE, "1, 0, or empty if unknown."),
     ("frame_right", WHOLE, "1, 0, or empty if unknown."),

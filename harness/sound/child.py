@@ -151,9 +151,9 @@ def raise_priority() -> None:
 
 
 TICKS_AT_ONCE = 5
-"""Ticks of an idle stream are written so many at a time: neither process then wakes for each callback."""
+"""Ticks of an idle stream are written this many at a time: neither process then wakes for each callback."""
 IDLE_AFTER = 100
-"""A stream is idle after so many callbacks without a play; by then the last one has left all buffers."""
+"""A stream is idle after this many callbacks without a play; by then the last one has left all buffers."""
 
 
 class PacketOutlet:

@@ -21,7 +21,7 @@ _HALF_TAPS = 256
 _BAND_DB, _BAND_HZ = 20.0, 400.0
 """The band of an earcon: its frequencies within 20 dB of the strongest, and 400 Hz around them."""
 _HOP = ANALYSIS_HZ // 10
-"""New sound is judged when so many samples have come."""
+"""New sound is judged when this many samples have come."""
 _AROUND = ANALYSIS_HZ // 8
 _LEAST_ERROR_S = 0.002
 _DROP, _LEAST_DROP, _MOST_DROP = 2.5, 0.05, 0.5

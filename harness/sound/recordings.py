@@ -187,7 +187,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
                         flac.write(block)
                         count += len(block)
                 except soundfile.LibsndfileError:
-                    pass  # what comes behind the damage cannot be placed in time
+                    pass  # what comes after the damage cannot be placed in time
     except (soundfile.LibsndfileError, OSError, ValueError):
         return None
     if not count:

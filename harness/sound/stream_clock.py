@@ -182,7 +182,7 @@ class SampleClock:
 RATE_HZ = 48000
 _REPORTS = 48
 _ENOUGH = 5
-"""PortAudio's reports: at most so many are collected, and from so many on they are compared."""
+"""PortAudio's reports: at most this many are collected, and from this many on they are compared."""
 _AGREE_S = 0.01
 _PLAUSIBLE_S = 0.5
 """Reports are used if all of them lie within _AGREE_S, and if the latency that they give is shorter than this."""

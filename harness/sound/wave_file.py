@@ -50,7 +50,7 @@ _CHUNK_NAMES = frozenset(
 _TAGS = (b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN")
 """What programs append to a file without a chunk around it: ID3 tags of version 1 and 2, APE tags, lyrics."""
 _LEAST_REST_S = 0.1
-"""Shorter bytes behind the sound that are neither a chunk nor a tag are not taken for sound."""
+"""Fewer bytes after the sound that are neither a chunk nor a tag are not taken for sound."""
 _RATE_BYTES = 32_000
 """Bytes of a second where the header does not say it."""
 _PIECE = 1 << 20
@@ -287,7 +287,7 @@ def _unreadable(detail: str) -> UnusableSound:
 
 
 class PlainWave:
-    """The sound of a WAVE file behind a header that names its length: for readers that believe the header."""
+    """The sound of a WAVE file after a header that names its length: for readers that believe the header."""
 
     def __init__(self, file: BinaryIO, layout: FoundSound) -> None:
         form = layout.form + b"\0" * (len(layout.form) % 2)
@@ -446,7 +446,7 @@ def _flac_samples(start: bytes) -> int:
 
 
 def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
-    """First sample of the last frame of a FLAC file if that is behind the samples that its header declares.
+    """First sample of the last frame of a FLAC file if that is after the samples that its header declares.
 
     None if it is not, if the header declares no length, or if the file does not end with a frame.
     """

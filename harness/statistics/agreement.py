@@ -72,7 +72,7 @@ def ac1_chance(sums: Sums) -> Sums:
 
 
 def resampled(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
-    """The sums (columns) of so many tables (rows), each of as many items as there are, drawn with replacement.
+    """The sums (columns) of this many tables (rows), each of as many items as there are, drawn with replacement.
 
     many: how many items there are of each row of `columns`.
     """
@@ -159,7 +159,7 @@ class Figure:
 class CategoryAgreement:
     """Specific agreement: when one rater says this category, how often another one says it, too.
 
-    labels: so many were given on shared items, by all raters. items: shared items on which somebody gave it.
+    labels: this many were given on shared items, by all raters. items: shared items on which somebody gave it.
     Source: Cicchetti & Feinstein, J. Clin. Epidemiol. 43 (1990); for many raters Uebersax, Biometrics 38 (1982).
     """
 
@@ -208,7 +208,7 @@ class Agreement:
 
 
 def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """The agreement in a table (raters × items) of a scheme of so many categories; ValueError for other labels.
+    """The agreement in a table (raters × items) of a scheme of this many categories; ValueError for other labels.
 
     Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). Intervals are
     bootstrapped over items (`bca`), with two exceptions. If each item agrees wholly or not at all, raw has Wilson's
@@ -342,7 +342,7 @@ LEAST_ALIKE = 2
 DOUBTFUL = 0.9
 """Where the model's probability is lower, an item comes first in a review."""
 OWN = 0.6
-"""Of the labels that are imagined, so many are right; the rest is spread over the other categories."""
+"""Of the labels that are imagined, this many are right; the rest is spread over the other categories."""
 WORTH_TOGETHER = 10.0
 """Labels that are imagined for each category before anything is known of the raters together."""
 WORTH_EACH = 20.0

@@ -26,7 +26,7 @@ LEAST_SERIES = 8
 ORDERS = 4_999
 """Random orders of the sessions. The real order counts as one more, so the least p is 1/5000."""
 _GRID = 40
-"""Places up to which every stretch is compared with random orders; in longer series, so many of them."""
+"""Places up to which every stretch is compared with random orders; in longer series, this many of them."""
 _BLOCK_CELLS = 4_000_000
 """Numbers held at once: orders times sessions or stretches."""
 

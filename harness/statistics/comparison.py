@@ -134,7 +134,7 @@ def sentence(first: str, second: str, apart: DifferenceEstimate, counted: Counte
 
 @frozen
 class ComparedUnit:
-    """What a trial or session says of a measure: so many of so many, or a duration. place: what its partner has too."""
+    """What a trial or session says of a measure: a count of a total, or a duration. place: what its partner has too."""
 
     place: tuple[object, ...]
     cluster: str

@@ -133,7 +133,7 @@ class Discordant:
 
 
 def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> float:
-    """How often McNemar's exact test on so many files finds the difference.
+    """How often McNemar's exact test on this many files finds the difference.
 
     Source: Duffy, Biometrics 40 (1984): the power given how many files differ, over how many may.
     """

@@ -50,7 +50,7 @@ SEVERITY = tuple(LimitVerdict)
 class ValueUnit:
     """How values are written. A declared one keeps the digits that it was declared with.
 
-    scale: from the value to the number that is written. sign: behind it.
+    scale: from the value to the number that is written. sign: after it.
     """
 
     write: Callable[[float | None], str] = numbers.number

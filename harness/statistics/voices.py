@@ -24,7 +24,7 @@ from harness.statistics.sequential import SequentialVerdict
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Counts = tuple[tuple[int, int, int], ...]
-"""Errors, trials, and how many voices have so many, in ascending order."""
+"""Errors, trials, and how many voices have this many, in ascending order."""
 
 FEWEST_VOICES = 2
 """With fewer, nothing shows how much voices differ."""

@@ -207,7 +207,7 @@ def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
 
 
 def _above_nothing(utterances: int, tail: float) -> float:
-    """The exact upper end of a share of none of so many."""
+    """The exact upper end of a share of none of this many."""
     return -math.expm1(math.log(tail) / utterances)
 
 

@@ -281,7 +281,7 @@ class WordColumns:
 CHUNK = 1 << 22
 """Letters that are coded at once: what bounds the memory beyond that of the texts."""
 CELLS = 1 << 15
-"""Of one diagonal, for all pairs of a group: so many stay in a processor's inner caches."""
+"""Of one diagonal, for all pairs of a group: this many stay in a processor's inner caches."""
 COMMON = 1000
 """Words from the end on that are compared for all pairs together; of a pair that goes on alike, all others at once."""
 LONG = 8192

@@ -56,7 +56,7 @@ def _tag(word: str) -> str:
 
 
 def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
-    """First word and the one behind the last, of each entity."""
+    """First word and the one after the last, of each entity."""
     first = 0
     for at in range(1, len(tags) + 1):
         if at == len(tags) or tags[at] != tags[first]:

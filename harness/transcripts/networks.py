@@ -274,7 +274,7 @@ def align_networks(
 
 
 def demand_few_cells(words: int, others: int, place: Place) -> None:
-    """InputError where networks of so many words have more than MAX_CELLS pairs of them."""
+    """InputError where networks of this many words have more than MAX_CELLS pairs of them."""
     if (words + 1) * (others + 1) > MAX_CELLS:
         problem = f"{words} by {others} words in all alternatives, too many to align: more than {MAX_CELLS:,} pairs"
         raise InputError(problem, place=place, remedy="Split the utterance into shorter ones")

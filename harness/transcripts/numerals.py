@@ -147,7 +147,7 @@ def fractions(top: int, bottom: int) -> list[str]:
 
 
 def decades(written: str) -> list[str]:
-    """Readings of a decade: 1990s, 90s; also as so many of something: 30s."""
+    """Readings of a decade: 1990s, 90s; also as this many of something: 30s."""
     number = int(written)
     head, tens = divmod(number, 100)
     if tens == 0 and head:

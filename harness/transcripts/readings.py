@@ -107,7 +107,7 @@ def without(pieces: Readings, start: Readings) -> Readings | None:
 
 
 def _reached(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
-    """Where in `pieces` one may be behind all of `start`: the number of whole pieces, and words left of a reading."""
+    """Where in `pieces` one may be after all of `start`: the number of whole pieces, and words left of a reading."""
     at: set[tuple[int, Words]] = {(0, ())}
     for piece in start:
         at = set(chain.from_iterable(_after(pieces, state, words) for state in at for words in options(piece)))

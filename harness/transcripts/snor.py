@@ -198,7 +198,7 @@ class _Reading:
         self._glued = True
 
     def _end_chunk(self, *, touched: bool = False) -> None:
-        """Ends the chunk. touched: what follows stands right behind it, without a space."""
+        """Ends the chunk. touched: what follows stands right after it, without a space."""
         chunk, glued = self._chunk, self._glued or touched
         self._chunk, self._glued = [], False
         if len(chunk) == 1:
@@ -225,7 +225,7 @@ class _Reading:
 def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
     """The words of a chunk in which `<…>` touches something: letters beside it are words of their own."""
     before = ""
-    held: SroWord | None = None  # a deleted word that may get something behind it
+    held: SroWord | None = None  # a deleted word that may get something after it
     for sign, deleted in chunk:
         bare = sign.translate(_MARKS)
         if not bare:

@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 class _LanguageWords:
     """What one language calls things, as its file says. one: further forms of 1. before_cents: fünf Euro (und) zehn.
 
-    before_month, before_year: in dates. oclock: behind a whole hour. half: of a number and a half. units: behind
+    before_month, before_year: in dates. oclock: after a whole hour. half: of a number and a half. units: after
     numbers. capitals: what a capital may stand for, since many write it without its accent. digraphs: letters for a
     keyboard without the others. sharp: words that "ss" would make others. endings: of words cut short by a full stop.
     same: words that count as others.
@@ -364,7 +364,7 @@ _INITIALS = re.compile(r"(?<!\w)([^\W\d_]\.) (?=[^\W\d_]\.)")  # z. B. is z.B.
 # Signs that would become letters: nº 5 and 21 ºC.
 _NUMBER_SIGN = re.compile(r"№|\b[nN]\.?\s?[º°](?=\s?\d)")
 _DEGREES = re.compile(r"º(?=\s?[CF]\b)")
-# Signs that may belong together with what stands behind a space: 21 º C, n º 5, 5' 10.
+# Signs that may belong together with what stands after a space: 21 º C, n º 5, 5' 10.
 _ACROSS_SPACES = re.compile(r"[º°]|\d['’‘`′]\s")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
@@ -414,7 +414,7 @@ def _chunk_tokens(chunk: str) -> tuple[Token, ...]:
 
 
 def _clean(text: str) -> str:
-    """The text with one sign for each letter, raised digits behind ^, and without what cannot be seen."""
+    """The text with one sign for each letter, raised digits after ^, and without what cannot be seen."""
     if text.isascii():
         return text.replace("`", "'")
     text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))

@@ -28,7 +28,9 @@ def voices_of(written: str) -> tuple[VoiceSpec, ...]:
     for text in filter(None, (part.strip() for part in written.split(","))):
         engine, colon, name = text.partition(":")
         if not colon or not name:
-            raise InputError(f"the voice {text!r} is not ENGINE:NAME", remedy="For example espeak:en-us+f3,flite:slt")
+            raise InputError(
+                f"the voice {text!r} must have the form ENGINE:NAME", remedy="For example espeak:en-us+f3,flite:slt"
+            )
         language_of = getattr(renderer.voice(engine), "language_of", None)
         voices.append(VoiceSpec(engine, name, None, None, language_of(name) if language_of else "en-US"))
     if not voices:

@@ -101,7 +101,7 @@ class Proofs:
 
 
 PROBE_REACH = 2.0
-"""Two probes prove what lies between them up to so many times the declared time apart (pauses, other trials)."""
+"""Two probes prove what lies between them up to this many times the declared time apart (pauses, other trials)."""
 PROBE_SLACK_S = 60.0
 
 

@@ -174,7 +174,7 @@ class Play:
 
     @property
     def request(self) -> RequestResult | None:
-        """What became of a command behind its wake phrase; None if there is none, or a person said it."""
+        """What became of a command after its wake phrase; None if there is none, or a person said it."""
         command = self.reading.command
         if command is None or self.trial.recipe.wake_phrase is None or self.trial.talker:
             return None

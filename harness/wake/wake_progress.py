@@ -171,7 +171,7 @@ class Look:
 
 @frozen
 class Recovery:
-    """How soon a device wakes again after an event. say: the request that made it, behind the phrase; "": the phrase.
+    """How soon a device wakes again after an event. say: the request that made it, after the phrase; "": the phrase.
 
     heard: phrases that woke it, by the pause from the last word of the event to the phrase (s), in ascending order.
     """

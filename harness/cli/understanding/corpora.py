@@ -45,7 +45,9 @@ def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tupl
         except ValueError:
             number = math.nan
         if not name or not sign or not 0 < number < math.inf or name in shares:
-            raise click.BadParameter(f"{text!r} is not NAME=SHARE. Write train=80,dev=10,test=10", ctx, param)
+            raise click.BadParameter(
+                f"{text!r} does not have the form NAME=SHARE. Write train=80,dev=10,test=10", ctx, param
+            )
         shares[name] = number
     return tuple(shares.items())
 

@@ -55,7 +55,7 @@ QUESTIONS = {
             "n": ("not recognised", "no", True),
             "u": ("cannot tell", "unknown", False),
         },
-        "what it seems to have understood; enter sends",
+        "what it seems to have understood; press enter to send",
         HELP,
     ),
     Question.EFFECT: _QuestionText(
@@ -66,7 +66,7 @@ QUESTIONS = {
             "w": ("wrong", EffectOutcome.WRONG, True),
             "c": ("cannot tell", EffectOutcome.UNKNOWN, False),
         },
-        "what it did instead; enter sends",
+        "what it did instead; press enter to send",
         EFFECT_HELP,
     ),
 }

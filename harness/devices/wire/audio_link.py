@@ -27,9 +27,9 @@ _AHEAD_S = 0.1
 _FEWEST = 480.0
 """Samples that may always be under way, however many frames were lost."""
 _MOST_SHRUNK = 3
-"""How often chunks are halved at most."""
+"""Maximum number of times that chunks are halved."""
 _GOOD_CHUNKS = 64
-"""Chunks are doubled again after so many acknowledgements of new samples."""
+"""Chunks are doubled again after this many acknowledgements of new samples."""
 
 
 class AudioAnswer(Enum):

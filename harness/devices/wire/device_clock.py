@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 KEPT_PINGS = 600
 _FEWEST = 16
 _SHARE = 10
-"""One in so many of the kept pings is used for the fit, and at least the fewest."""
+"""One in this many of the kept pings is used for the fit, and at least the fewest."""
 MOST_DRIFT = 0.1
 """A clock that counts ticks may lose this much, s per s."""
 _WANDER = 1e-6
@@ -33,7 +33,7 @@ _JUMP_S = 2e-5
 _LINE_SPAN_S = 0.2
 """The pings of a shorter span give no slope."""
 _GROWTH = 1.25
-"""Each gap of a burst is so many times as long as the one before."""
+"""Each gap of a burst is this many times as long as the one before."""
 _UNANSWERED_S = 0.2
 """Least gap in a burst while a ping is unanswered."""
 

@@ -43,7 +43,7 @@ DOUBT = 0.002
 MOST_SPREADS = 3.0
 """The most that the envelope may lie above the truth, in spreads."""
 MANY, EVEN = 32, 0.4
-"""With so many bins, a mean delay of that share of the spread shows that there were delays of every length."""
+"""With this many bins, a mean delay of that share of the spread shows that there were delays of every length."""
 CREDIBLE_S = 1.0
 """Longest credible delay. Times that differ by more are not the device's clock."""
 VAGUE_S = 0.25

@@ -135,7 +135,7 @@ class KernelEmbedding:
             weights = None
             if isinstance(layer, Pool):
                 if layer.rows > 2 or layer.columns > 2:
-                    raise ValueError("it has a pool of more than two")
+                    raise ValueError("it pools more than two rows or columns")
                 columns //= layer.columns
             else:
                 weights = _packed(layer, columns, channels)

@@ -66,7 +66,7 @@ def spoken_time(at: datetime) -> str:
 
 
 class MusicSkill:
-    """ "Play some music". The device plays a tune behind the answer."""
+    """ "Play some music". The device plays a tune after the answer."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         return SkillAnswer("Okay.", frame(PLAY_MUSIC)) if re.search(r"\bplay\b.*\b(music|song|tune)\b", query) else None

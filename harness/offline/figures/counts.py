@@ -47,7 +47,7 @@ ACCEPTED = tuple(map(Key, wake_log.ACCEPTED))
 MISSED = tuple(map(Key, wake_log.MISSED))
 MISTAKEN = tuple(map(Key, wake_log.MISTAKEN))
 NEEDED_TAIL_MS = 500
-"""Sound behind a phrase. Engines detect it up to 0.4 s after its end, and never if the sound ends before that."""
+"""Sound after a phrase. Engines detect it up to 0.4 s after its end, and never if the sound ends before that."""
 TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
 """One of these stands for each phrase or file that should be found."""
 

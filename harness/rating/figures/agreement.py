@@ -233,7 +233,7 @@ Votes = tuple[int, int]
 
 @frozen
 class VotesFigures:
-    """The responses on which so many of so many raters agree.
+    """The responses on which a given number of their raters agree.
 
     doubtful: those of which the model is least sure (DOUBTFUL). right: of the gold items with these votes, those on
     which the raters agree on a right category.

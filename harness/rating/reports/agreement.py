@@ -190,7 +190,7 @@ def _share_column(key: str, title: str, text: Callable[[Share], str], name: str 
 WIDTH = 80
 LISTED = 15
 _CUT = ("confusions", "pairs")
-"""Sections of which a text shows so many rows."""
+"""Sections of which a text shows this many rows."""
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
 """Raw agreement above the first with alpha below the second: one category makes up most labels."""
 _AT = 15

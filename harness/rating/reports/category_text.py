@@ -202,11 +202,11 @@ def sections(report: CategoryReport) -> Iterator[Section]:
 
 
 def waits_in_words(waits: Waits) -> str:
-    """`12, 5.00–9.10 s, median 5.20 s; 1 shorter than asked for`."""
+    """`12, 5.00–9.10 s, median 5.20 s; 1 shorter than requested`."""
     if waits.least_s is None or waits.median_s is None or waits.most_s is None:
         return f"{NOTHING} ({'not in the log' if waits.unknown else 'nothing was said again'})"
     text = f"{waits.count}, {seconds_interval(waits.least_s, waits.most_s)}, median {seconds(waits.median_s)}"
-    text += f"; {waits.shorter} shorter than asked for" if waits.shorter else ""
+    text += f"; {waits.shorter} shorter than requested" if waits.shorter else ""
     return text + (f"; {waits.unknown} not in the log" if waits.unknown else "")
 
 
@@ -250,7 +250,7 @@ def _crossed(of: CrossedFigures, on: Figure) -> CrossTable:
         (label_in_words(label, first), [_crossed_cell(figures, on) for figures in cells])
         for label, cells in zip(of.rows, of.cells, strict=True)
     ]
-    title = f"{first.value} by {second.value}: {name_of(on)} in % of so many responses, 95 % interval below"
+    title = f"{first.value} by {second.value}: {name_of(on)} in %, of how many responses; 95 % interval below"
     return CrossTable(title, first.value, [label_in_words(label, second) for label in of.columns], rows)
 
 

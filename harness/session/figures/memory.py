@@ -455,7 +455,7 @@ def one_line(folder: Path) -> list[str]:
         f"memory               {plain_text(finding.device, 60)}: {length(finding.length)}; {recommendation(finding)}"
         for finding in memory_findings
     ]
-    return lines or [f"memory               n/a (none of {figures.planned} pairs has ended)"]
+    return lines or [f"memory               n/a (0 of {figures.planned} pairs have ended)"]
 
 
 def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:

@@ -69,7 +69,7 @@ class Totals:
     - first_words, final_words: words heard of the queries at the first and at the deciding attempt.
     - effects: right ones of those known; only for a session as a whole.
     - disturbed: attempts that the host disturbed, of all of the takes that count.
-    - requests: queries by the pause behind their wake phrase, by device.
+    - requests: queries by the pause after their wake phrase, by device.
     """
 
     planned: int = 0

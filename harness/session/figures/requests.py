@@ -1,4 +1,4 @@
-"""Requests by the pause behind their wake phrase, of a session's queries and commands."""
+"""Requests by the pause after their wake phrase, of a session's queries and commands."""
 
 from __future__ import annotations
 

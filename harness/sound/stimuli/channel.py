@@ -41,7 +41,7 @@ def at_speed(waveform: Waveform, speed: float) -> Waveform:
 
 
 def through(waveform: Waveform, channel: Channel) -> Waveform:
-    """The sound behind the channel: same rate, length and place. `speed` is not part of this.
+    """The sound after the channel: same rate, length and place. `speed` is not part of this.
 
     In this order: gain, which cuts off what is beyond full scale, then band limits, clipping and codec.
     """

@@ -260,7 +260,7 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
 
 
 def _titles(segments: Segments) -> dict[str, str]:
-    """The title of each declared label, by its id in lowercase letters; a title that is taken has the id behind it."""
+    """The title of each declared label, by its id in lowercase letters; a title that is taken is followed by the id."""
     titles: dict[str, str] = {"": ""}
     for id_, declared in segments.labels:
         title = _squeezed(declared.replace("//", " ")) or id_

@@ -180,7 +180,7 @@ def _rule(written: str) -> MappingRule | None:
         return None
     new, left, right = rest, "", ""
     before, slash, after = rest.rpartition("/")
-    # A slash within braces, or without the place of the word behind it, is one of the new text.
+    # A slash within braces, or without the place of the word after it, is one of the new text.
     context = _CONTEXT.fullmatch(after) if slash and before.count("{") == before.count("}") else None
     if context is not None:
         new, left, right = before, _unquoted(context["left"]), _unquoted(context["right"])

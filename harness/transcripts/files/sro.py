@@ -1,4 +1,4 @@
-"""Transcripts in .sro conventions with their ids behind them, read by the rules of the conversions.
+"""Transcripts in .sro conventions followed by their ids, read by the rules of the conversions.
 
 The reader skips blank lines, and lines that begin with two semicolons.
 """
@@ -32,7 +32,7 @@ from harness.transcripts.files.utterances import UtteranceLines
 from harness.transcripts.snor import SnorForm, convert, split_id
 
 REMEMBERED = 1 << 16
-"""At most so many ids are kept as they are, with their places. Of later ones, 64 bits each."""
+"""At most this many ids are kept as they are, with their places. Of later ones, 64 bits each."""
 
 Hashes = NDArray[np.int64]
 

@@ -29,7 +29,7 @@ def filled_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def column_of(line: str, field: int) -> int:
-    """Where a field of a line begins, from 1; behind the line's end when it has fewer fields."""
+    """Where a field of a line begins, from 1; after the line's end when it has fewer fields."""
     starts = [match.start() + 1 for match in _FIELD.finditer(line)]
     return starts[field] if field < len(starts) else len(line.rstrip()) + 1
 
@@ -193,7 +193,7 @@ class _CtmReader:
     def _unclosed(self) -> None:
         opened, self._open = self._open, None
         assert opened is not None
-        self._problems.add(opened.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} behind the last of them")
+        self._problems.add(opened.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the last of them")
 
 
 _IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)

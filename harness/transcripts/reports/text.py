@@ -276,7 +276,7 @@ def _crossed(of: Crossed, unit: TextUnit) -> CrossTable:
     """The rate and how many words it is of, below it the interval."""
     cells = [(*row, total) for row, total in zip(of.cells, of.row_sums, strict=True)]
     rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(of.rows, cells, strict=True)]
-    title = f"{of.by[0]} by {of.by[1]}: {ERROR_RATES[unit]} in % of so many {UNIT_NOUNS[unit]}s, 95 % interval below"
+    title = f"{of.by[0]} by {of.by[1]}: {ERROR_RATES[unit]} in %, of how many {UNIT_NOUNS[unit]}s; 95 % interval below"
     ends = [(ALL, [*map(_crossed_cell, (*of.column_sums, of.total))])]
     return CrossTable(title, of.by[0], [*(label or NO_LABEL for label in of.columns), ALL], rows, ends)
 

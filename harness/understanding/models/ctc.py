@@ -45,7 +45,7 @@ def ctc_loss(
     """
     longest, labels = log_probabilities.shape[1:]
     sizes = np.array([2 * len(target) + 1 for target in targets])
-    states = np.full((len(sizes), int(sizes.max())), BLANK)  # a blank before, between and behind the labels
+    states = np.full((len(sizes), int(sizes.max())), BLANK)  # a blank before, between and after the labels
     for row, target in enumerate(targets):
         states[row, 1 : sizes[row] : 2] = target
     # Each utterance back to front: what is padding stays in its place.

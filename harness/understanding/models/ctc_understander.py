@@ -1,7 +1,7 @@
 """The reference system `ctc`: sound in, intents, slots and words out. It is a small yardstick, trained in minutes.
 
 A recogniser's encoder, which stays as it is, turns sound into frames. On them, a head writes the words letter by
-letter. A mark stands before and behind the value of each slot, instead of a blank: `book a room in<city>nice</>`. Needs
+letter. A mark stands before and after the value of each slot, instead of a blank: `book a room in<city>nice</>`. Needs
 the extras `recogniser` and `understanding`.
 """
 
@@ -44,7 +44,7 @@ RANGE_DB = 40.0
 PEAK = 0.5
 """Sound is brought to this level, so that its loudness does not count."""
 UTTERANCES_PER_NOISE = 20
-"""For so many utterances, training has two seconds of noise without words and intents."""
+"""For this many utterances, training has two seconds of noise without words and intents."""
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "15", "times that training sees each utterance", low=1, high=500)
 HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
 CONTEXT = Setting(
@@ -64,7 +64,7 @@ class SoundEncoder(Protocol):
 
 @frozen
 class Alphabet:
-    """What the head can write. Labels: the blank, the characters, the mark behind a value, and a mark per concept."""
+    """What the head can write. Labels: the blank, the characters, the mark after a value, and a mark per concept."""
 
     characters: tuple[str, ...]
     concepts: tuple[str, ...]
@@ -77,7 +77,7 @@ class Alphabet:
 
     @property
     def end(self) -> int:
-        """The mark behind a value."""
+        """The mark after a value."""
         return len(self.characters) + 1
 
     @property
@@ -102,7 +102,7 @@ class Alphabet:
     def read(self, labels: Sequence[int]) -> tuple[str, tuple[Slot, ...]]:
         """The words and slots that labels write.
 
-        A value ends at its mark, before the next mark of a concept, or with the utterance. A mark behind no value is
+        A value ends at its mark, before the next mark of a concept, or with the utterance. A mark after no value is
         ignored, and a slot without letters is left out.
         """
         text, values = "", list[tuple[str, str]]()

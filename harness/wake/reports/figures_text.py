@@ -136,10 +136,10 @@ def consistent_words(gaps: Sequence[GapRequests]) -> str:
 
 
 def evidence_words(gaps: Sequence[GapRequests]) -> str:
-    """`by the words of transcripts; 2 unknown; 3 without a wake event`."""
+    """`judged by the words of transcripts; 2 unknown; 3 without a wake event`."""
     by_response, known = sum(gap.by_response for gap in gaps), sum(gap.whole.total for gap in gaps)
-    words = f"{known - by_response} by the words of transcripts"
-    response = f"{by_response} by the expected response, without transcripts"
+    words = f"{known - by_response} judged by the words of transcripts"
+    response = f"{by_response} judged by the expected response, without transcripts"
     parts = [*([words] if known > by_response else []), *([response] if by_response else [])]
     for count, reason in (
         (sum(gap.unknown for gap in gaps), "unknown"),

@@ -49,7 +49,7 @@ def test_each_text_is_spoken_once_and_test_voices_are_not_in_training(corpus: Pa
 @pytest.mark.parametrize(
     ("voices", "message"),
     [
-        (("--voices", "espeak"), "is not ENGINE:NAME"),
+        (("--voices", "espeak"), "must have the form ENGINE:NAME"),
         (("--voices", ","), "there are no voices"),
         (("--voices", "espeak:en-us", "--test-voices", "espeak:en-us"), "is in --voices and in --test-voices"),
     ],

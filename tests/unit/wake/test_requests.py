@@ -108,7 +108,7 @@ def test_a_device_that_wakes_at_once_and_drops_the_beginning() -> None:
     ]  # fmt: skip
     assert list(request_lines("kitchen", figures.requests)) == [
         "kitchen: 90 % arrive whole after between 500 and 1000 ms (95 % interval 500 ms and up)",
-        "first 10 of 10 after 1000 ms; 30 by the words of transcripts",
+        "first 10 of 10 after 1000 ms; 30 judged by the words of transcripts",
         "0 ms: 0 of 10, 500 ms: 0 of 10, 1000 ms: 10 of 10",
     ]
 
@@ -130,5 +130,5 @@ def test_without_transcripts_the_expected_response_decides_and_is_named() -> Non
     figures = rows.device()
     assert figures.requests == (GapRequests(0, Share(0, 1), 1), GapRequests(500, Share(1, 1), 1))
     assert list(request_lines("kitchen", figures.requests))[1] == (
-        "fewer than 10 requests after each pause; 2 by the expected response, without transcripts"
+        "fewer than 10 requests after each pause; 2 judged by the expected response, without transcripts"
     )

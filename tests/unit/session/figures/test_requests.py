@@ -108,7 +108,7 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
     whole = WholeSession.of(rows.entries)
     lines = [
         "kitchen: 90 % arrive whole after between 250 and 500 ms (95 % interval 250 to 1000 ms)",
-        "first 10 of 10 after 500 ms; 50 by the words of transcripts",
+        "first 10 of 10 after 500 ms; 50 judged by the words of transcripts",
         "0 ms: 0 of 10, 250 ms: 0 of 10, 500 ms: 10 of 10, 750 ms: 10 of 10, 1000 ms: 10 of 10",
     ]
     summary = "\n".join(results_lines(whole.progress, None, ()))
