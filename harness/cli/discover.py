@@ -66,7 +66,7 @@ def _print(devices: list[FoundDevice]) -> None:
         )
         for device in devices
     ]
-    for line in text_table(columns, rows, 1000):
+    for line in text_table(columns, rows, 1000):  # no column is dropped: `shown` limits each
         click.echo(line)
     commands = [command for device in devices if (command := init_command(device))]
     if commands:

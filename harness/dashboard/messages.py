@@ -39,7 +39,7 @@ class CommandWanted(Message):
 
 @dataclass
 class NoticeWanted(Message):
-    """A notice to show above the keys."""
+    """A notice to show above the keys. ok: True in green, False in red, None in yellow."""
 
     text: str
     ok: bool | None = False

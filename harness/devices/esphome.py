@@ -187,7 +187,7 @@ class EsphomeLink:
         self._lines, self._reader = socket.socketpair()
         self._loop = asyncio.new_event_loop()
         self._writer = ThreadPoolExecutor()
-        self._loop.set_default_executor(self._writer)
+        self._loop.set_default_executor(self._writer)  # of our own, so that `close` can bound the wait for its jobs
         self._loop.set_exception_handler(self._broken)
         self._thread = threads.thread(self._loop.run_forever, name=f"esphome {options.address}")
         self._thread.start()

@@ -61,7 +61,7 @@ class TemporaryLab:
 def main(settings: Path) -> None:
     """Keeps the lab until the end of standard input, or of the engine."""
     lab = Lab()
-    lab.down()
+    lab.down()  # `up` refuses a lab that runs with other settings
     try:
         lab.up(settings)
     except HarnessError as error:
@@ -71,7 +71,7 @@ def main(settings: Path) -> None:
     keep, engine = False, None
     try:
         with contextlib.suppress(BrokenPipeError):  # the command was killed meanwhile
-            os.write(1, b'""\n')
+            os.write(1, b'""\n')  # nothing stays in a buffer, whose flush at exit would fail again
         for line in sys.stdin:
             word, _, pid = line.strip().partition(" ")
             keep = keep or word == "keep"

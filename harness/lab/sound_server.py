@@ -88,10 +88,12 @@ def named_room(name: str) -> Room:
 
 
 RATE_HZ = 48000
+"""At this rate sound passes bit-exact; PulseAudio resamples every other one."""
 START_LIMIT_S = 10.0
 _UNITY = 0x10000
 """PulseAudio's volume of 0 dB. Its scale is cubic in the amplitude."""
 _SOCKET_PATH_LIMIT = 107
+"""Bytes of the path of a Unix socket: 108 with the zero at its end (unix(7))."""
 _PACKAGES = "Install them: apt-get install pulseaudio pulseaudio-utils libasound2-plugins"
 
 PCMS: dict[str, tuple[str, str]] = {

@@ -36,6 +36,7 @@ from harness.sound.sound_stores import is_address
 TASK_S = 3600.0
 """Sound of a task: long against the milliseconds that a task takes, short against the loss of a killed worker."""
 LEAST_TASK_S = 60.0
+"""Tasks shrink towards the end of the lists, but not below this much sound."""
 MOST_FILES = 2000
 """Most files in a task, so that its messages stay below some hundred kB."""
 ATTEMPTS = 3

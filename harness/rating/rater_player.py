@@ -160,6 +160,7 @@ def open_player(sound_device: str | None) -> RaterPlayer:
 
 
 ENDS_WITHIN_S = 2.0
+"""How long `stop` waits until the output has reported how much was heard."""
 
 
 class ItemPlayer:

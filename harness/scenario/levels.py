@@ -46,6 +46,7 @@ def _problems_of_noise(
         return
     if any(injected(device, trial) for device in listening_devices(trial, bench)):
         yield f"{premise}, but a device gets the sound over its connection", "Write `route: loudspeaker`"
+    # Of several at one position, the first counts, as for the speech.
     speakers = {speaker.position: speaker for speaker in reversed(bench.loudspeakers)}
     for position in noise.positions:
         if position not in speakers:

@@ -89,6 +89,7 @@ class Quiet:
     def speech_ended(self, at: Stamp) -> None:
         self.sounded(at.at_s)
         if self.span is not None:
+            # Stamps have errors: speech never ends before it starts.
             self.span.ends = at if at.at_s >= self.span.starts.at_s else self.span.starts
             self.span = None
 

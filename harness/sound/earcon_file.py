@@ -110,19 +110,21 @@ def cut_chime(recording: Waveform) -> Waveform:
     """
     from harness.sound.earcons import LONGEST_S, SHORTEST_S
 
-    frame = recording.rate_hz // 100
+    frame = recording.rate_hz // 100  # 10 ms
     count = len(recording.samples) // frame
     if count < 10:
         raise InputError("the recording is too short for a chime", remedy=REMEDY)
     sound = recording.samples - np.mean(recording.samples)
     power = np.mean(np.square(sound[: count * frame].reshape(count, frame), dtype=np.float64), axis=1)
     levels = 10 * np.log10(np.maximum(power, 1e-12))
+    # The noise is the level that a fifth of the frames do not exceed.
     floor_dbfs, peak_dbfs = float(np.percentile(levels, 20)), float(levels.max())
     if peak_dbfs < floor_dbfs + _MARGIN_DB:
         problem = f"no chime stands out: the loudest sound is {fixed(peak_dbfs - floor_dbfs, 0)} dB above the noise"
         raise InputError(problem, remedy=f"{REMEDY}; {exact(_MARGIN_DB)} dB are needed")
     if float(np.abs(recording.samples).max()) >= 0.999:
         raise InputError("the recording is clipped", remedy="Lower the microphone gain")
+    # The chime lasts until it is 25 dB below its peak, or nearer to the noise than half the margin.
     least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
     loud = np.flatnonzero(levels >= least)
     runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE) + 1)

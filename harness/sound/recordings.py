@@ -80,6 +80,7 @@ def assumed(path: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _checked(path: str, *_: int) -> float | InputError:
+    """What `check` returns or raises. Time of change, size and inode are arguments, so that they are in the key."""
     try:
         with opened(path, Forward) as file:
             return sum(len(block) for block in _blocks(file, path)) / int(file.samplerate)
@@ -98,6 +99,7 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
         try:
             file = stack.enter_context(open(path, "rb"))
             layout = demand_whole(file, file.seek(0, os.SEEK_END))
+            # libsndfile believes a header: a file whose length is assumed gets one that is right.
             sound = stack.enter_context(kind(path if layout is None or not layout.assumed else PlainWave(file, layout)))
         except UnusableSound as error:
             raise _refused(path, error.detail) from error

@@ -39,7 +39,7 @@ def falling_shares(counts: Sequence[float] | Floats, totals: Sequence[float] | F
     from scipy.optimize import isotonic_regression  # imported here because it is slow
 
     fitted: Floats = isotonic_regression(np.asarray(counts, np.float64) / of, weights=of, increasing=False).x
-    return np.clip(fitted, 0.0, 1.0)
+    return np.clip(fitted, 0.0, 1.0)  # means of shares leave 0–1 by rounding only
 
 
 def crossing(

@@ -231,7 +231,9 @@ def _draw(mark: TimelineMark, begins: float, span: float, cells: list[tuple[str,
 
 
 FIGURES = 30
+"""Columns of the results in words, left of the plot."""
 SCALE = 6
+"""Columns of the plot's scale, right of it."""
 LONGEST_NAME = 20
 COMPACT, FULL, TALL = 1, 2, 4
 """Lines for each rate."""

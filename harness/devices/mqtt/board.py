@@ -273,6 +273,7 @@ class MqttBoard:
             self._ended = True
             self.session.playing = None
             self._changed.notify_all()
+        # A thread cannot wait for its own end.
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(1.0)
 

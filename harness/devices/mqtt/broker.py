@@ -181,6 +181,7 @@ def _until_input_ends(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> N
 
 
 def _free_port(host: str) -> int:
+    """A port that is free now. If another program takes it before the broker does, `serve` reports that."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -45,7 +45,8 @@ NEVER_RECOGNISED = "(not recognised)"
 class Selection:
     """What a report covers. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
 
-    by: groupings; None: all with more than one group. compare: two devices or sessions.
+    by: groupings; None: all with more than one group. crosses: None for devices by query classes, where there are
+    several of both. compare: two devices or sessions.
     """
 
     raters: tuple[str, ...] = ()

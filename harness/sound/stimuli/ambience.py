@@ -42,6 +42,7 @@ def _coloured(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
     hz = np.fft.rfftfreq(samples, 1 / rate_hz)
     spectrum[hz < LOWEST_HZ] = 0
     spectrum[hz >= LOWEST_HZ] *= hz[hz >= LOWEST_HZ] ** slope
+    # The scale is arbitrary: `make_noise` sets the level.
     return Waveform((np.fft.irfft(spectrum, samples) / np.sqrt(samples)).astype(np.float32), rate_hz)
 
 
@@ -65,10 +66,11 @@ def _repeated(source: Waveform, samples: int) -> Waveform:
 
 
 FADE_S = 0.005
+"""Fade at both ends of a sound, so that it does not click."""
 EXCERPTS, EXCERPT_S = 12, 5.0
 """The level of a long recording is measured in this many excerpts, spread evenly over it."""
 PAUSES_S = (0.3, 1.5)
-"""Pause between two sayings."""
+"""Pause between two sayings, drawn uniformly."""
 PIECE_MARGIN_S = 0.5
 """Samples read beyond both ends of a piece, so that resampling does not change its edges."""
 
