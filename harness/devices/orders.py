@@ -60,13 +60,13 @@ class OrderAnswers:
     def left_s(self) -> float:
         """Time until the next look, at most LOOK_S; DeviceError when the order has no time left."""
         if self._given_up.is_set():
-            raise DeviceError(f"{self._order.words}: given up, because the run ends")
+            raise DeviceError(f"{self._order.words}: given up, because the run is ending")
         left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
             detail = f"its last line was {self._last!r}" if self._last else "it sent nothing"
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
-                remedy="Check that it is on and can move, then `done` and `within_s` in the bench",
+                remedy="Check that it is on and can move. Else correct `done` or `within_s` in the bench",
             )
         return min(left_s, LOOK_S)
 
@@ -199,7 +199,7 @@ class Simulated:
         late = lasts_s > order.within_s
         stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
         if stopped or late:
-            why = "given up, because the run ends" if stopped else f"not done within {exact(order.within_s)} s"
+            why = "given up, because the run is ending" if stopped else f"not done within {exact(order.within_s)} s"
             raise DeviceError(f"{order.words}: {why}", remedy="Write a longer `within_s`, or a higher `per_s`")
         self.at = goal
 

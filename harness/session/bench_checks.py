@@ -186,7 +186,7 @@ class BenchCheck:
             says += f", {fixed(part.calibration.spl(floor_dbfs), 1)} dB({part.calibration.weighting}) SPL"
         too_loud = limit_dbfs is not None and floor_dbfs > limit_dbfs
         if limit_dbfs is not None:
-            says += f"; the bench wants at most {exact(limit_dbfs)} dBFS"
+            says += f"; the bench allows at most {exact(limit_dbfs)} dBFS"
         remedy = "Find what is loud (air conditioning, a fan), or raise `max_noise_floor_dbfs`"
         yield self._result(CheckName.NOISE_FLOOR, too_loud, says, remedy)
 
@@ -265,7 +265,7 @@ class BenchCheck:
         free_gb = shutil.disk_usage(self._folder).free / 1e9
         need_gb = estimated_gb(trials)
         wanted_gb = self._bench.min_free_gb + need_gb
-        says = f"{fixed(free_gb, 1)} GB are free at {self._folder}; {fixed(wanted_gb, 1)} GB are wanted"
+        says = f"{fixed(free_gb, 1)} GB are free at {self._folder}; {fixed(wanted_gb, 1)} GB are required"
         says += f" ({fixed(need_gb, 1)} GB for the trials left, {exact(self._bench.min_free_gb)} GB min_free_gb)"
         yield self._result(
             CheckName.DISK, free_gb < wanted_gb, says, "Free disk space: harness admin purge deletes old clips"

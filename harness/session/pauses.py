@@ -137,7 +137,7 @@ NOT_SET_UP = "not_set_up"
 
 
 class UnfitPause:
-    """Runs before each take. Pauses while the disk has less room, or the room is louder, than the bench wants."""
+    """Runs before each take. Pauses while the disk has less room, or the room is louder, than the bench allows."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -162,7 +162,7 @@ class UnfitPause:
         dbfs = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
         if dbfs is None or limit_dbfs is None or dbfs <= limit_dbfs:
             return ""
-        return f"noise: the noise floor is {fixed(dbfs, 0)} dBFS, and the bench wants at most {exact(limit_dbfs)} dBFS"
+        return f"noise: the noise floor is {fixed(dbfs, 0)} dBFS, and the bench allows at most {exact(limit_dbfs)} dBFS"
 
 
 class CheckPause:

@@ -374,7 +374,7 @@ class BrokerLink:
             client.loop_forever()
 
     def _unreachable(self, host: str, port: int, why: str, error: Exception | None = None) -> DeviceError:
-        remedy = "Check that the broker runs, and `address`, user and password of the connection"
+        remedy = "Check that the broker runs, and that the connection has the right `address`, user and password"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"its certificate is not valid: {error.verify_message}"
             remedy = "Set ca_file to the authority that signed it, and write the broker's name as in its certificate"

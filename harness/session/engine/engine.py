@@ -127,7 +127,7 @@ def disk_space_problem(folder: Path, wanted_gb: float) -> str:
     free_gb = shutil.disk_usage(folder).free / 1e9
     if free_gb >= wanted_gb:
         return ""
-    return f"disk: {fixed(free_gb, 1)} GB are free, and the bench wants {exact(wanted_gb)} GB"
+    return f"disk: {fixed(free_gb, 1)} GB are free, and the bench requires {exact(wanted_gb)} GB"
 
 
 class Watchdog:

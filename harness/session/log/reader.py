@@ -157,7 +157,7 @@ def check(folder: Path) -> LogFindings:
             damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
         else:
             foreign = [entry for entry in judged.entries if not isinstance(entry.record, RatingRecord)]
-            wrong_place = [f"row {entry.seq} ({entry.record.kind}) has no place there" for entry in foreign]
+            wrong_place = [f"row {entry.seq} ({entry.record.kind}) does not belong there" for entry in foreign]
             damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
             of_files.append(judged)
     elif (seal := seal_of(session.judgments)).exists():

@@ -160,7 +160,7 @@ def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
 def test_rows_of_other_kinds_are_damage_there(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.append(NoteWritten("hello", "ann"))  # type: ignore[arg-type]
-    assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) has no place there",)
+    assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) does not belong there",)
 
 
 def test_a_folder_that_cannot_be_written_is_said(folder: Path) -> None:

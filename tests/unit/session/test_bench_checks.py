@@ -90,10 +90,10 @@ def test_a_bench_in_order_passes_and_each_result_says_what_was_measured() -> Non
         "mic: connected",
         "dut_link: connected",
     ]
-    assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS; the bench wants at most -60 dBFS"
+    assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS; the bench allows at most -60 dBFS"
     assert checks["loudspeakers"][0].says.startswith("speaker: mic heard 5 of 5 test sounds, ")
     assert "over 5 (at most 20 wanted)" in checks["loop_delay"][0].says
-    assert re.match(r"\d+\.\d GB are free at /; \d+\.\d GB are wanted", checks["disk"][0].says)
+    assert re.match(r"\d+\.\d GB are free at /; \d+\.\d GB are required", checks["disk"][0].says)
 
 
 def test_a_loudspeaker_that_is_not_heard_is_named_and_its_delay_is_not_a_number() -> None:
@@ -166,7 +166,9 @@ def test_noise_pauses_a_run_with_its_reason_and_quiet_resumes_it(monkeypatch: py
         floor[0] = -70.0
     (paused,) = run.log.of(Paused)
     assert paused.by == CHECKS_BY
-    assert paused.reason.startswith("noise_floor: mic: the noise floor is -41.0 dBFS; the bench wants at most -60 dBFS")
+    assert paused.reason.startswith(
+        "noise_floor: mic: the noise floor is -41.0 dBFS; the bench allows at most -60 dBFS"
+    )
     assert run.log.of(Resumed) == [Resumed("checks: the bench passes again")]
     assert {row.outcome for row in run.log.of(TrialFinished)} == {Outcome.RESPONDED}
     figures = SessionFigures()

@@ -126,14 +126,14 @@ def test_a_trial_that_always_fails_is_left_interrupted_and_the_others_go_on() ->
 
 
 def test_a_disk_with_too_little_room_pauses_the_run_before_a_trial() -> None:
-    short = ["disk: 0.4 GB are free, and the bench wants 1 GB"]
+    short = ["disk: 0.4 GB are free, and the bench requires 1 GB"]
     run = house(2, short_of_room=lambda: short[0])
     with run.running():
         run.until(lambda: run.saw(StateWord.PAUSED))
         assert run.log.of(AttemptStarted) == []
         short[0] = ""
     (paused,) = run.log.of(Paused)
-    assert (paused.reason, paused.by) == ("disk: 0.4 GB are free, and the bench wants 1 GB", "min_free_gb")
+    assert (paused.reason, paused.by) == ("disk: 0.4 GB are free, and the bench requires 1 GB", "min_free_gb")
     assert run.log.of(Resumed) == [Resumed("min_free_gb: there is room again")]
     assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
 
@@ -147,7 +147,7 @@ def test_a_room_that_is_too_loud_pauses_the_run_before_a_trial(monkeypatch: pyte
         floor[0] = -60.0
     (paused,) = run.log.of(Paused)
     assert paused.by == "max_noise_floor_dbfs"
-    assert paused.reason == "noise: the noise floor is -41 dBFS, and the bench wants at most -60 dBFS"
+    assert paused.reason == "noise: the noise floor is -41 dBFS, and the bench allows at most -60 dBFS"
     assert run.log.of(Resumed) == [Resumed("max_noise_floor_dbfs: it is quiet again")]
     assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
 
