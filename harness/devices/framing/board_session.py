@@ -34,6 +34,7 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
 from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
+from harness.devices.wire.console import PROOF_EVERY_S
 from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingResult, PingSchedule
 from harness.model.numbers import exact, seconds
 from harness.model.observation import (
@@ -52,8 +53,6 @@ from harness.model.time import Stamp
 
 BOARD = "board"
 USED = "used"
-PROOF_EVERY_S = 5.0
-"""Shortest interval between two reports that the board listens."""
 NO_PROGRESS_S = 10.0
 SETTLED_PINGS = 30
 """After this many answers, the fit of the clock is reported less often."""

@@ -17,6 +17,7 @@ from harness.model.observation import DeviceState, ListeningProved, LogLine, Obs
 from harness.model.time import Stamp
 
 PROOF_EVERY_S = 5.0
+"""Shortest interval between two reports that a device listens."""
 EARLY_S = 0.5
 """A heartbeat of exactly that period is reported each time, even if it arrives slightly early or late."""
 
