@@ -38,6 +38,7 @@ _MODELS: dict[FileKind, type[Keys]] = {
 }
 _NULL: Schema = {"type": "null"}
 _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}
+"""Keys whose null has a meaning of its own: no noise, no closing words."""
 
 
 def json_schema(kind: FileKind) -> Schema:

@@ -45,7 +45,7 @@ def inverse(measured: _FLOAT64) -> str:
     A band that is not measured is left as it is.
     """
     wanted = np.clip(-np.nan_to_num(measured), -MOST_CUT_DB, MOST_BOOST_DB)
-    wanted = np.round(wanted - wanted.max(), 1) + 0.0
+    wanted = np.round(wanted - wanted.max(), 1) + 0.0  # writes 0 for a negative zero
     return " ".join(f"{centre}:{gain:g}" for centre, gain in zip(CENTRES_HZ, wanted, strict=True))
 
 

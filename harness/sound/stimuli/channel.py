@@ -72,7 +72,7 @@ def _band_limited(samples: Samples, rate_hz: int, band: Band) -> Samples:
     for edge_hz, kind in kinds:
         if 0 < edge_hz < highest:
             sections = butter(_ORDER, edge_hz, kind, fs=rate_hz, output="sos")
-            pad = min(len(samples) - 1, round(rate_hz / max(edge_hz, 20.0)))
+            pad = min(len(samples) - 1, round(rate_hz / max(edge_hz, 20.0)))  # one period of the edge
             made = sosfiltfilt(sections, samples.astype(np.float64), padlen=max(0, pad))
             samples = np.asarray(made, dtype=np.float32)
     return samples
