@@ -46,7 +46,8 @@ class _Life:
     """silent: takes since its last sign of life → when they called it. unproven: silent takes that no sign can prove.
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
-    heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one.
+    heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one. stood_s: its
+    latest silence that was too long, from sign to sign.
     """
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class _Life:
     restarts: int = 0
     beats: bool = False
     last_s: float | None = None
+    stood_s: tuple[float, float] = (-math.inf, -math.inf)
 
 
 class Liveness:
@@ -111,6 +113,7 @@ class Liveness:
                     life.last_s = None
                     if boot != self._boot:  # their times are of another clock: any sign from now on proves them
                         life.silent = dict.fromkeys(life.silent, -math.inf)
+                        life.stood_s = (-math.inf, -math.inf)
                 if boot != self._boot:  # the host's clock begins anew
                     self._boot, self._seen_s = boot, -math.inf
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
@@ -161,8 +164,13 @@ class Liveness:
                 self._sign(target.device, reacted=True)
             if life.reacted:
                 life.good = trial
-            elif not life.signed and row.outcome in _SILENT:
-                life.silent[row.trial_id, row.take] = self._called_s(target.device)
+            elif row.outcome in _SILENT:
+                called_s = self._called_s(target.device)
+                # The sign that ended its silence may have come before the end of the take.
+                if life.stood_s[0] < called_s < life.stood_s[1]:
+                    life.unproven.append((row.trial_id, row.take))
+                elif not life.signed:
+                    life.silent[row.trial_id, row.take] = called_s
 
     def doubtful(self, after: int) -> tuple[str, ...]:
         """Devices without a sign of life in that many takes in a row, or in any before they restarted."""
@@ -258,6 +266,7 @@ class Liveness:
     def _doubt(self, life: _Life, now_s: float) -> None:
         """After too long a silence of the heartbeats, the silent takes become unproven: the device stood still."""
         if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
+            life.stood_s = (life.last_s, now_s)
             life.unproven += life.silent
             life.silent.clear()
 

@@ -126,6 +126,17 @@ def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: fl
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
 
+@pytest.mark.parametrize(("start_s", "proved"), [(10.0, True), (30.0, False)])
+def test_a_sign_within_a_take_that_ends_too_long_a_silence_proves_no_miss(start_s: float, proved: bool) -> None:
+    life, trial = lived((WOKE,), (beat(4.0),))
+    life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.see(StimulusStarted("speaker", Stamp(start_s), "p"))
+    life.see(beat(start_s + 2.5))
+    life.see(beat(start_s + 10.5))
+    life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1))
+    assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
+
+
 @pytest.mark.parametrize(("at_s", "silent"), [(11.9, True), (12.1, False)])
 def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, silent: bool) -> None:
     life, trial = lived((WOKE,))
