@@ -46,8 +46,8 @@ class _Life:
     """silent: takes since its last sign of life → when they called it. unproven: silent takes that no sign can prove.
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
-    heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one. stood_s: its
-    latest silence that was too long, from sign to sign.
+    heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one. stood_s:
+    its latest silence that was too long, from sign to sign.
     """
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
