@@ -299,8 +299,6 @@ def run_commands(player: Player | None) -> None:
                     player.play(packet.number, packet.payload)
                 case PacketKind.STOP if player is not None:
                     player.stop()
-                case _:
-                    break
     # Not sys.exit: closing a stream of a frozen server hangs.
     os._exit(0)
 

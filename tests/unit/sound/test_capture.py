@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, RingBuffer
-from harness.sound.child import TICKS_AT_ONCE, Packet, PacketKind, PacketOutlet, PacketReader, Player
+from harness.sound.child import TICKS_AT_ONCE, Packet, PacketKind, PacketOutlet, PacketReader, Player, run_commands
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2
@@ -174,6 +175,16 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
     assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
     player.stop()
     assert played(player, 1) == [0] * 480
+
+
+def test_commands_after_a_packet_that_is_none_are_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = [Packet(PacketKind.TICK), Packet(PacketKind.PLAY, 1, payload=b"\1\0" * 10)]
+    chunks = [b"".join(packet.encode() for packet in sent), b""]
+    monkeypatch.setattr(os, "read", lambda descriptor, size: chunks.pop(0))
+    monkeypatch.setattr(os, "_exit", lambda status: None)
+    player = Player(PacketOutlet(1000), 0)
+    run_commands(player)
+    assert played(player, 1)[:10] == [1] * 10
 
 
 def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
