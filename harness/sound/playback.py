@@ -188,8 +188,12 @@ class Playback:
 
     def _tell_due(self, now_s: float) -> None:
         """Reports the starts and ends whose samples have left by now, in order."""
-        for number in sorted(self._plays):
-            play = self._plays[number]
+        with self._lock:
+            numbers = sorted(self._plays)
+        for number in numbers:
+            play = self._plays.get(number)
+            if play is None:
+                continue  # cut meanwhile, which has reported its end
             if play.start is None and play.end is None:
                 return
             if play.start is not None and not play.told_start:
@@ -203,8 +207,9 @@ class Playback:
                 if at.at_s > now_s:
                     return
                 with self._lock:
-                    self._plays.pop(number, None)
-                self._on_ended(play.play_id, at, play.complete)
+                    cut = self._plays.pop(number, None) is None
+                if not cut:
+                    self._on_ended(play.play_id, at, play.complete)
 
     def _cut(self, at: Stamp, only: int | None = None) -> None:
         """Ends plays that cannot continue."""

@@ -1,0 +1,36 @@
+"""Plays and their ends, from the packets of a sound child."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.sound.child import Packet, PacketKind
+from harness.sound.playback import Playback
+from harness.sound.supervised_stream import SupervisedStream
+
+FRAMES = 480
+
+
+def test_plays_that_are_lost_while_an_end_is_reported_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SupervisedStream, "is_open", True)
+    monkeypatch.setattr(SupervisedStream, "send", lambda stream, packet: True)
+    ended: list[tuple[str, bool]] = []
+
+    def on_ended(play_id: str, at: Stamp, complete: bool) -> None:
+        ended.append((play_id, complete))
+        if play_id == "a":
+            playback.faulted(at, "the sound server has died")
+
+    playback = Playback("speaker", "system", on_ended=on_ended, on_fault=lambda at, problem: None)
+    playback.opened(Packet(PacketKind.OPENED), False)
+    for number, play_id in enumerate("abc"):
+        playback.play(play_id, Waveform(np.zeros(FRAMES, np.float32), 48000))
+        for kind, sample in ((PacketKind.STARTED, FRAMES * number), (PacketKind.ENDED, FRAMES * (number + 1))):
+            playback.received(Packet(kind, number + 1, 1, sample))
+    for number in range(60):
+        moment_s = 50.0 + number * FRAMES / 48000
+        playback.received(Packet(PacketKind.TICK, 0, FRAMES, number * FRAMES, moment_s, 0.01))
+    assert ended == [("a", True), ("b", False), ("c", False)]
