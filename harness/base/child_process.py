@@ -8,6 +8,7 @@ is `guarded`: it runs below guard.py, which kills all that the program has start
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import signal
@@ -291,16 +292,27 @@ def start_ticks(pid: int) -> int | None:
     return None if fields is None or fields[0] == "Z" else int(fields[19])
 
 
-def processor_seconds(pid: int) -> float:
-    """Processor seconds of a process and its descendants, in steps of 10 ms; 0 for an ended process."""
-    fields = _stat(pid)
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    except OSError:  # it has just ended
-        children = []
-    # The fields 14 to 17: its own time, and that of children that have ended.
-    own_s = 0.0 if fields is None else sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own_s + sum(processor_seconds(int(child)) for child in children)
+def descendants(pid: int) -> list[int]:
+    """The processes that a process started and that these started, as far as they still run. Source: proc(5)."""
+    pids = []
+    for children in glob.glob(f"/proc/{pid}/task/*/children"):  # of each of its threads
+        with contextlib.suppress(OSError):  # it has just ended
+            for child in map(int, Path(children).read_text(encoding="ascii").split()):
+                pids += [child, *descendants(child)]
+    return pids
+
+
+def programs_seconds() -> float:
+    """Processor seconds of all programs that this process started, running or ended, in steps of 10 ms.
+
+    A program that was killed together with its parent counts only while it runs.
+    """
+    own = os.getpid()
+    ticks = 0
+    for pid in (own, *descendants(own)):
+        # The fields 14 to 17: its own time, and that of children that have ended.
+        ticks += sum(map(int, (_stat(pid) or [])[13 if pid == own else 11 : 15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -16,6 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Self
 
+from harness.base.child_process import descendants, programs_seconds
 from harness.base.processor import HostFacts
 from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
@@ -44,29 +45,16 @@ class WorkerFrame(Enum):
     TOLD = b"T"
 
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
 def resource_use(cached_s: float, host: HostFacts) -> WorkerUse:
-    """Memory and time of this process and the programs that it started and that still run. Source: proc(5)."""
-    peak_kb, ticks = 0, 0
-    for pid in ("self", *_programs()):
+    """Memory of this process and the programs that run for it, and their processor time. Source: proc(5)."""
+    peak_kb, own = 0, os.getpid()
+    for pid in (own, *descendants(own)):
         try:
-            status = (Path("/proc") / pid / "status").read_text()
+            status = Path(f"/proc/{pid}/status").read_text()
             peak_kb += int(status.partition("VmHWM:")[2].split()[0])
-            if pid != "self":
-                fields = (Path("/proc") / pid / "stat").read_text().rpartition(")")[2].split()
-                ticks += sum(map(int, fields[11:15]))
         except (OSError, IndexError):  # it has just ended
             continue
-    return WorkerUse(round(peak_kb / 1024, 1), round(ticks / _TICKS, 3), round(cached_s, 3), host)
-
-
-def _programs() -> list[str]:
-    try:
-        return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    except OSError:  # this kernel does not list them
-        return []
+    return WorkerUse(round(peak_kb / 1024, 1), round(programs_seconds(), 3), round(cached_s, 3), host)
 
 
 def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:

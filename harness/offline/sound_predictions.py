@@ -6,15 +6,13 @@ Each sound is played as in an evaluation (`FilePlayer`), so that the same files 
 from __future__ import annotations
 
 import os
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from harness.base.child_process import processor_seconds
+from harness.base.child_process import programs_seconds
 from harness.base.foreign import plain_text
-from harness.base.ports import OfflineEngine
 from harness.base.progress import tracked
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import InputError, InputProblems, Place, nearest
@@ -75,18 +73,11 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
         for number, (id_, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):
             # Files of this kind are played even if they are silent.
             file = ListedFile(ListKind.OOV, number, str(path), str(path.absolute()))
-            program_s, began_s = _program_seconds(engine), time.perf_counter()
+            program_s, began_s = programs_seconds(), time.perf_counter()
             outcome = player.play(file)
             elapsed_s = time.perf_counter() - began_s
-            cpu_s = outcome.cpu_s + max(0.0, _program_seconds(engine) - program_s)
+            cpu_s = outcome.cpu_s + max(0.0, programs_seconds() - program_s)
             yield _prediction(id_, outcome, engine.facts.kind, cpu_s, elapsed_s)
-
-
-def _program_seconds(engine: OfflineEngine) -> float:
-    """Processor seconds of programs that run for the engine, and of those that have ended."""
-    pid = getattr(engine, "pid", None)
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ended.ru_utime + ended.ru_stime + (0.0 if pid is None else processor_seconds(pid))
 
 
 def _prediction(id_: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, elapsed_s: float) -> SoundPrediction:

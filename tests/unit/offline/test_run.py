@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from harness.base.child_process import ChildProcess
 from harness.model.errors import EngineError
 from harness.model.offline import (
     CountingRules,
@@ -34,6 +36,7 @@ from harness.offline.messages import (
     encode_answers,
     encode_files,
     framed,
+    resource_use,
 )
 from harness.offline.one_file import FARTHEST, LONGEST_BYTES, LONGEST_TEXT, checked, read_reference, spots
 from harness.offline.run import WINDOW, FileQueue, RunPace
@@ -80,6 +83,16 @@ def test_frames_come_together_from_pieces() -> None:
 def test_a_file_goes_to_another_process_as_it_is() -> None:
     file = ListedFile(ListKind.REFERENCED, 3, 'a\n"\udce4.wav', "/x/\udce4", 9, "/x/r.txt", RejectReason.TWICE)
     assert decode_files(encode_files([file, replace(file, rejected=None)])) == [file, replace(file, rejected=None)]
+
+
+def test_a_program_below_the_guard_counts_while_it_runs() -> None:
+    busy = "import time\nwhile time.process_time() < 0.4: pass\nprint(flush=True)\ntime.sleep(60)"
+    before_s = resource_use(0.0, ()).programs_cpu_s
+    child = ChildProcess([sys.executable, "-c", busy], guarded=True)
+    child.stdout.readline()
+    used_s = resource_use(0.0, ()).programs_cpu_s - before_s
+    child.end()
+    assert 0.38 <= used_s < 2.0
 
 
 def test_progress_tells_hours_rates_and_what_is_left() -> None:
