@@ -7,7 +7,8 @@ import socket
 from harness.model.errors import DeviceError, InputError
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
-"""Detects a peer without power after 6 s."""
+"""Detects a peer without power after DEAD_AFTER_S, while everything sent to it is acknowledged."""
+DEAD_AFTER_S = 6.0
 
 
 def host_and_port(
@@ -50,3 +51,12 @@ def keep_alive(connection: socket.socket) -> None:
     for option, value in _KEEPALIVE:
         if (number := getattr(socket, option, None)) is not None:
             connection.setsockopt(socket.IPPROTO_TCP, number, value)
+
+
+def limit_unacknowledged(connection: socket.socket, limit_s: float = DEAD_AFTER_S) -> None:
+    """Also notices a peer without power that owes an acknowledgement, or that has no room for so long.
+
+    Without it, keep-alive waits meanwhile, and the kernel sends again for about 15 minutes.
+    """
+    if (option := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:
+        connection.setsockopt(socket.IPPROTO_TCP, option, round(limit_s * 1000))

@@ -161,6 +161,7 @@ class TcpConnection:
     """An open socket."""
 
     def __init__(self, connected: socket.socket, address: str) -> None:
+        tcp.limit_unacknowledged(connected)
         self._socket, self._address = connected, address
         self._why = "the device closed the connection"
 

@@ -33,6 +33,7 @@ CONNECT_LIMIT_S = 5.0
 JOIN_S = 0.5
 STEP_S = 0.2
 PING_S = 2.0
+UNACKNOWLEDGED_S = 15.0
 PIECE_BYTES = 65_536
 EVENT_BYTES = 65_536
 _CHUNK_SAMPLES = 1024
@@ -57,6 +58,8 @@ class ServerLink:
         self._address, self._use = address, use
         self._why = _CLOSED
         self._socket = connected(address)
+        # A ping is nearly always under way. Longer than elsewhere: a satellite may be slow to take a long answer.
+        tcp.limit_unacknowledged(self._socket, UNACKNOWLEDGED_S)
         self._sending = threads.lock()
         self._events = WyomingEvents(EVENT_BYTES, payloads=True)
         self._early: list[tuple[StreamSegment, float]] = []
