@@ -48,12 +48,17 @@ def demand_folder(target: Path) -> None:
 
 def part_name(target: Path) -> Path:
     """A unique temporary name in the folder of the target, even across machines."""
-    return target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}.part")
+    return target.with_name(f"{_part_head(target)}{os.urandom(8).hex()}.part")
+
+
+def _part_head(target: Path) -> str:
+    # In bytes, of which a name has at most 255 on most file systems.
+    return f".{os.fsencode(target.name)[:60].decode(errors='ignore')}."
 
 
 def parts_of(target: Path) -> list[Path]:
     """Temporary names of this target that exist: somebody is writing it, or was killed while writing; OSError."""
-    head = f".{target.name[:60]}."
+    head = _part_head(target)
     return sorted(
         path
         for path in target.absolute().parent.iterdir()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.text_file import LONGEST_LINE, checked_encoding, fault_in, line_blocks
-from harness.base.whole_file import WholeFile, atomic_folder, write_atomically
+from harness.base.whole_file import WholeFile, atomic_folder, part_name, parts_of, write_atomically
 from harness.model.errors import InputError, LogError, Place
 from tests.known import known
 
@@ -117,6 +117,16 @@ def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
         with pytest.raises(LogError):
             write_atomically(wrong, b"three")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_name_of_nearly_255_bytes_is_written(tmp_path: Path) -> None:
+    for letter in ("x", "é", "\U0001f642"):
+        target = tmp_path / (letter * (255 // len(letter.encode())))
+        write_atomically(target, b"whole")
+        assert target.read_bytes() == b"whole"
+        part = part_name(target)
+        part.touch()
+        assert parts_of(target) == [part]
 
 
 def test_a_link_stays_and_what_it_means_is_written(tmp_path: Path) -> None:
