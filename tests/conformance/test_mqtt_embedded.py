@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -9,9 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import amqtt.broker
 import pytest
 
 from harness.base.plugins import pip_install
+from harness.devices.mqtt.broker import serve
 from harness.devices.mqtt.options import MessageFraming
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, LogLine
@@ -63,6 +66,28 @@ def test_boards_of_one_bench_share_a_broker_that_is_restarted_when_it_dies(tmp_p
         first.driver.close()
         second.driver.close()
     assert not listens(port)
+
+
+def test_a_free_port_stays_free_until_the_broker_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def start(broker: amqtt.broker.Broker) -> None:
+        host, _, port = str(broker.listeners_config["default"]["bind"]).rpartition(":")
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((host, int(port)))
+        await started(broker)
+
+    started = amqtt.broker.Broker.start
+    monkeypatch.setattr(amqtt.broker.Broker, "start", start)
+
+    async def serve_until_it_listens() -> None:
+        async with asyncio.timeout(60):
+            serving = asyncio.create_task(serve(tmp_path / "port"))
+            while not (tmp_path / "port").exists() and not serving.done():
+                await asyncio.sleep(0.01)
+            serving.cancel()
+            await serving
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(serve_until_it_listens())
 
 
 def test_a_port_that_is_taken_is_refused_with_a_remedy(tmp_path: Path) -> None:

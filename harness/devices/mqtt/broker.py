@@ -147,19 +147,24 @@ async def serve(
         from amqtt.errors import BrokerError
     except ImportError as error:
         raise _not_installed() from error
-    port = port or _free_port(host)
     plugins: dict[str, dict[str, object]]
     if login:
         user, password_env = login
         plugins = {_LOGIN: {"username": user, "password_env": password_env}}
     else:
         plugins = {_ANYBODY: {"allow_anonymous": True}}
-    configuration = {"listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}}, "plugins": plugins}
-    broker = Broker(configuration)
-    try:
-        await broker.start()
-    except (BrokerError, OSError) as error:
-        raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as held:
+        if not port:
+            # Held until the broker listens: no other program that asks for a free port gets this one.
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind((host, 0))
+            port = int(held.getsockname()[1])
+        configuration = {"listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}}, "plugins": plugins}
+        broker = Broker(configuration)
+        try:
+            await broker.start()
+        except (BrokerError, OSError) as error:
+            raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
     write_atomically(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -178,13 +183,6 @@ def _until_input_ends(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> N
         pass
     with contextlib.suppress(RuntimeError):  # the loop has already ended
         loop.call_soon_threadsafe(stop.set)
-
-
-def _free_port(host: str) -> int:
-    """A port that is free now. If another program takes it before the broker does, `serve` reports that."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()) -> int:
