@@ -273,14 +273,13 @@ class SerialDevice:
             bell.ring()
 
     def _run(self, bell: threads.Bell) -> None:
-        back_off_s = _BACK_OFF_S[0]
+        back_off_s, opened_s = _BACK_OFF_S[0], self._clock.now_s()
         while not self._closing:
             if self._line is None:
-                if self._reopen():
-                    back_off_s = _BACK_OFF_S[0]
-                else:
-                    bell.wait(None, back_off_s)
-                    back_off_s = min(back_off_s * 2, _BACK_OFF_S[1])
+                bell.wait(None, back_off_s)
+                back_off_s = min(back_off_s * 2, _BACK_OFF_S[1])
+                if not self._closing and self._reopen():
+                    opened_s = self._clock.now_s()
                 continue
             try:
                 self._turn(self._line, bell)
@@ -290,6 +289,8 @@ class SerialDevice:
                 if line is not None:
                     line.close()
                 self._lose(error.what)
+                if self._clock.now_s() - opened_s > _BACK_OFF_S[1]:
+                    back_off_s = _BACK_OFF_S[0]
 
     def _turn(self, line: SerialLine, bell: threads.Bell) -> None:
         """Writes what is due, waits for the next event, reads what has arrived."""

@@ -17,6 +17,7 @@ import pytest
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
+from harness.devices.serial.port import LineGone
 from harness.devices.text_streams import TextStream, TextStreamOptions
 from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
@@ -245,6 +246,34 @@ def test_a_port_that_is_unplugged_and_back(simulated_time: SimulatedThreads) -> 
         with pytest.raises(DeviceError), serial(box):
             pass  # another driver has it
     contained(seen, box.wrote_s)
+
+
+class FailingPort(SimulatedPort):
+    """A port that can always be opened, and then fails at once."""
+
+    opened = 0
+
+    def open(self) -> SimulatedPort:
+        self.opened += 1
+        if self.opened > 100:
+            raise DeviceError("opened far too often")
+        return self
+
+    def has_bytes(self) -> bool:
+        return True
+
+    def read(self) -> bytes:
+        raise LineGone("the port reports an error")
+
+
+def test_a_port_that_opens_and_fails_at_once_is_opened_ever_more_rarely(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    port = FailingPort(simulated_time, box)
+    driver = SimulatedSerial("box", SerialOptions(port="simulated", framing=FramingChoice.NONE), Around(), port)
+    driver.open(Seen())
+    threads.sleep(10.0)
+    driver.close()
+    assert 5 <= port.opened <= 10
 
 
 def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: SimulatedThreads) -> None:
