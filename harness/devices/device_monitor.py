@@ -81,8 +81,8 @@ class DeviceMonitor:
         self.problem = ""
         self.lines = self.mapped = self.unmapped = self.retained = 0
         self.device = device or self.profile.id
-        self._path = Path(self.profile.path)
-        self._seen = self._state_of_file()
+        self._path, self._folder = Path(self.profile.path), folder
+        self._seen = self._state_of_files()
         self._look_at_s = 0.0
         self._recent: deque[DeviceOutput] = deque()
         self._recent_bytes = 0
@@ -164,29 +164,29 @@ class DeviceMonitor:
         return rows
 
     def look(self, now_s: float) -> bool:
-        """Rereads the profile's file if it was saved since. Returns True if anything has changed."""
+        """Rereads the profile if one of its files was saved since. Returns True if anything has changed.
+
+        While it is invalid, it is reread each time: the error may be in a file that it has only just named.
+        """
         if now_s - self._look_at_s < LOOK_S:
             return False
         self._look_at_s = now_s
-        state = self._state_of_file()
-        if state == self._seen:
+        if self._state_of_files() == self._seen and not self.problem:
             return False
-        self._seen = state
+        earlier_problem, self.problem = self.problem, ""
         try:
-            self.profile = load_profile(self._path.name, beside=self._path.parent)
+            self.profile = load_profile(self._path, beside=self._folder)
         except InputError as error:
             self.problem = plain_text_lines(str(error))
-            return True
-        self.problem = ""
+        self._seen = self._state_of_files()
+        if self.problem:
+            return self.problem != earlier_problem
         self._begin()
         return True
 
-    def _state_of_file(self) -> tuple[int, int] | None:
-        try:
-            file_status = self._path.stat()
-        except OSError:
-            return None
-        return file_status.st_mtime_ns, file_status.st_size
+    def _state_of_files(self) -> list[tuple[int, int] | None]:
+        """Of the profile, and of those that it takes lines of."""
+        return [_state_of(Path(profile.path)) for profile in self.profile.files]
 
     def _bytes(self, heard: DeviceOutput) -> list[MonitorRow]:
         if self._decoder is None:
@@ -260,6 +260,14 @@ class DeviceMonitor:
         why = plain_text(reason[1]) if reason else ""
         made = _words(seen) if mapped else ""
         return [MonitorRow(heard.wall_s, line, made, mapped, why, snippet, retained=heard.retained)]
+
+
+def _state_of(path: Path) -> tuple[int, int] | None:
+    try:
+        file_status = path.stat()
+    except OSError:
+        return None
+    return file_status.st_mtime_ns, file_status.st_size
 
 
 def _said(text: str) -> str:

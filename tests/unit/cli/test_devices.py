@@ -170,6 +170,19 @@ def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tm
     assert not monitor.look(3.0)
 
 
+def test_a_saved_profile_whose_lines_another_takes_is_read_again(tmp_path: Path) -> None:
+    taken = lamp(tmp_path)
+    path = tmp_path / "desk.yaml"
+    path.write_text("device: desk\nwake_phrases: [hey lamp]\nlines_of: [lamp]\n", encoding="utf-8")
+    monitor = DeviceMonitor(str(path), tmp_path)
+    for now_s, before, after in ((1.0, "^WAKE", "^(?:GO|WAKE"), (2.0, "(?:GO|WAKE", "(?:GO|WAKE)")):
+        taken.write_text(taken.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+        assert monitor.look(now_s)
+        assert ("lamp.yaml:5" in monitor.problem) == (now_s == 1.0)
+    assert not monitor.look(3.0)
+    assert monitor.take(now_heard(b"GO hey lamp\n"))[0].mapped
+
+
 def test_a_row_is_copied_as_a_sample_that_is_right(tmp_path: Path) -> None:
     path = lamp(tmp_path)
     monitor = DeviceMonitor(str(path), Path())
