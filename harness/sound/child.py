@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from harness.model.errors import SoundError
 from harness.model.frozen import frozen
-from harness.sound.sound_devices import PULSE, SoundDevice, find, of_server
+from harness.sound.sound_devices import NO_DEVICE, PULSE, SoundDevice, find, of_server
 
 HEAD: Final = struct.Struct("<BIIQddI")
 """kind, number, frames, first sample, moment, reported, length."""
@@ -341,7 +341,10 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     raise_priority()
     portaudio = pyaudio.PyAudio()
     # No name: the default output of the host.
-    chosen = find(devices(portaudio), arguments.device, plays=plays) if arguments.device or not plays else None
+    chosen = None
+    if arguments.device or not plays:
+        server = arguments.sound_server
+        chosen = find(devices(portaudio), arguments.device, plays=plays, sound_server=server)
     index = None if chosen is None else chosen.index
     if chosen is not None and chosen.server_name:
         # Read by libpulse when the stream is opened.
@@ -380,6 +383,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="harness.sound.child")
     parser.add_argument("what", choices=("capture", "playback", "devices"))
     parser.add_argument("--device", default="")
+    parser.add_argument("--sound-server", choices=NO_DEVICE, default="system")
     parser.add_argument("--rate-hz", type=int, default=48000)
     parser.add_argument("--frames-per-buffer", type=int, default=480)
     parser.add_argument("--output", type=Output.written, default=Output())

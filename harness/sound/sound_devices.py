@@ -45,10 +45,10 @@ def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequen
     return playing + [SoundDevice(pulse.index, source, pulse.inputs, 0, rate_hz, source) for source in sources]
 
 
-def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevice:
+def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server: str = "system") -> SoundDevice:
     """The device of that name that plays (or records): exact, or the only one that contains it in any case.
 
-    SoundError lists the available names, the most similar first.
+    SoundError lists the available names, the most similar first; without any, it says what to do on this sound server.
     """
     able = [device for device in devices if (device.outputs if plays else device.inputs) > 0]
     exact = [device for device in able if device.name == name]
@@ -62,17 +62,14 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
         names = ", ".join(repr(device.name) for device in within)
         raise SoundError(f"{name!r} matches {len(within)} {kind} devices", remedy=f"Use one of these names: {names}")
     if not able:
-        raise SoundError(f"the {kind} device {name!r} does not exist, and there is no other", remedy=NO_SERVER)
+        what = f"the {kind} device {name!r} does not exist, and there is no other"
+        raise SoundError(what, remedy=NO_DEVICE[sound_server])
     names_able = [device.name for device in able]
     meant = did_you_mean(name, names_able)
     listed = ", ".join(repr(known_name) for known_name in names_able)
     raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
-NO_SERVER = (
-    "Is a sound server running? pactl info. Without sound hardware: harness admin lab up, then --sound-server "
-    "virtual_lab, or `sound_server: virtual_lab` in the bench"
-)
 NO_DEVICE = {
     "system": "Is a sound server running? pactl info. Connect a sound device, or write `sound_server: virtual_lab` in "
     "the bench",
@@ -92,11 +89,10 @@ def sound_parts(bench: Bench) -> list[Equipment]:
 def find_part(devices: Sequence[SoundDevice], part: Equipment, bench: Bench) -> SoundDevice:
     """The sound device that a part of the bench names; SoundError with the place in the bench, as `find`."""
     try:
-        return find(devices, part.sound_device, plays=part is not bench.microphone)
+        plays = part is not bench.microphone
+        return find(devices, part.sound_device, plays=plays, sound_server=bench.sound_server)
     except SoundError as error:
         error.place = error.place or part.place
-        if error.remedy == NO_SERVER:
-            error.remedy = NO_DEVICE[bench.sound_server]
         raise
 
 

@@ -187,7 +187,8 @@ class SupervisedStream:
     def _run_child(self, lost: bool) -> tuple[str, bool]:
         """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
         try:
-            options = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
+            options = [f"--device={self._device}", f"--sound-server={self._sound_server}"]
+            options.append(f"--frames-per-buffer={self._frames_per_buffer}")
             if self._output.of > 1:
                 options.append(f"--output={self._output.number}/{self._output.of}")
             self._child = child = ChildProcess(

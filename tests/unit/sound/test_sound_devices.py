@@ -58,6 +58,9 @@ def test_without_any_device_the_remedy_fits_the_sound_server_of_the_bench(sound_
         find_part(DEVICES[4:], speaker, on)
     assert remedy in caught.value.remedy
     assert "--sound-server" not in caught.value.remedy
+    with pytest.raises(SoundError) as of_child:
+        find(DEVICES[4:], "default", plays=True, sound_server=sound_server)
+    assert of_child.value.remedy == caught.value.remedy
 
 
 def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:
