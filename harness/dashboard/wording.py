@@ -8,8 +8,10 @@ from harness.base.foreign import plain_text
 from harness.model.numbers import NOTHING, fixed, hundredths, percent
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
+from harness.model.time import MeasuredDuration
 from harness.model.trial import ListeningSpec, Trial
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import LatencyFigures, Share
+from harness.statistics.text import measured, quantile, seconds_interval
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 
 SILENT_DBFS = -99.0
@@ -26,6 +28,18 @@ def share(value: Share) -> str:
         return NOTHING
     low, high = value.interval
     return f"{value.count}/{value.total} {percent(value.value, 0)} ({hundredths(low, 0)}–{hundredths(high, 0)})"
+
+
+def median_latency(figures: LatencyFigures, width: int) -> str:
+    """The median with the error of clocks and its interval: `840 ms ± 10 ms (790–912 ms)`.
+
+    The error is left out where there is no room.
+    """
+    if figures.p50 is None:
+        return NOTHING
+    interval = seconds_interval(figures.p50.low_s, figures.p50.high_s)
+    text = f"{measured(MeasuredDuration(figures.p50.value_s, figures.error_s))} ({interval})"
+    return text if len(text) <= width else quantile(figures.p50)
 
 
 def wer(words: GroupTranscripts, width: int = 80) -> str:

@@ -22,13 +22,14 @@ from harness.dashboard.widgets.wake import (
     timeline,
     top_of,
 )
-from harness.dashboard.wording import wer
+from harness.dashboard.wording import median_latency, wer
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, RecognitionRule, TrialKind
+from harness.model.time import MeasuredDuration
 from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio
 from tests.unit.session.figures.rows import Rows, planned
@@ -155,6 +156,13 @@ def test_the_unit_of_the_interval_gives_way_before_a_figure_does() -> None:
     assert wide.split()[3:] == ["by", "query", "144/144"]
     assert narrow.split() == [*wide.split()[:3], "144/144"]
     assert len(narrow) <= 24
+
+
+def test_the_error_of_clocks_gives_way_before_the_interval_does() -> None:
+    figures = latency_figures([MeasuredDuration(0.8 + 0.01 * number, 0.01) for number in range(20)])
+    assert median_latency(figures, 27) == "890 ms ± 10 ms (850–940 ms)"
+    assert median_latency(figures, 26) == "890 ms (850–940 ms)"
+    assert median_latency(LatencyFigures(), 26) == "n/a"
 
 
 def test_the_normalisation_stands_in_the_title_harmless() -> None:

@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlighted, move_keys
-from harness.dashboard.wording import level, query_text, share, wer
+from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.numbers import number, percent, seconds
 from harness.model.record import UnderstandingResult
@@ -24,7 +24,7 @@ from harness.rating.guide import LABELS
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.wording import OUTCOME_WORDS, short_names
-from harness.statistics.text import number_interval, percent_interval, quantile
+from harness.statistics.text import number_interval, percent_interval, percentile
 from harness.understanding.reported_frames import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 
@@ -264,8 +264,8 @@ class TotalsPanel(Painted):
             *_frames(progress),
             *_recognised(progress),
             *heard,
-            ("Lat. p50", quantile(totals.latency.p50)),
-            ("Lat. p95", quantile(totals.latency.p95)),
+            ("Lat. p50", median_latency(totals.latency, width - NAMES)),
+            ("Lat. p95", percentile(totals.latency.p95, totals.latency.total)),
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
             *([("Attempts", attempts)] if totals.attempts_to_recognition or not _until_understood(progress) else []),
