@@ -134,6 +134,15 @@ def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
     yield line
 
 
+def folded(lines: Iterable[str], width: int) -> list[str]:
+    """Lines of names and texts; those that are wider than `width` wrap as in `note`."""
+    return [
+        part
+        for line in lines
+        for part in (note(line[:NOTES], line[NOTES:], width) if width_of(line) > width else (line,))
+    ]
+
+
 def labelled_lines(name: str, lines: Iterable[str], at: int = NOTES) -> list[str]:
     """Lines that begin at column `at`; the name stands before the first."""
     return [padded("" if number else name, at) + line for number, line in enumerate(lines)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
-from harness.base.text_table import Column, fit, labelled_lines, shortened, text_table
+from harness.base.text_table import Column, fit, folded, labelled_lines, shortened, text_table
 from harness.base.user_text import name_key
 from harness.model.choices import Grouping
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome
@@ -166,7 +166,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
             lines += ["", *frames]
         lines += [*interrupted_lines(progress), ""]
     snapshot = wake.snapshot() if wake else None
-    lines += results_lines(progress, snapshot, wake_summary(wake) if wake else ())
+    lines += folded(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
     lines += self_wake_lines(progress)
     if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
         from harness.session.figures.memory import one_line  # here, since it takes long to import

@@ -434,6 +434,22 @@ def test_an_interrupted_trial_is_listed_with_its_reason() -> None:
     assert interrupted_lines(progress)[0] in end_of_session(progress, None, None)
 
 
+def test_the_latency_wraps_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows.of(*map(planned, range(1, 41)))
+    for number in range(1, 41):
+        rows.trial(f"time-{number}", latency_s=0.8 + number / 40)
+    lines = {}
+    for width in (80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        whole = end_of_session(progress_of(rows), None, None)
+        first = next(at for at, line in enumerate(whole) if line.startswith("latency "))
+        lines[width] = whole[first : next(at for at, line in enumerate(whole) if line.startswith("wake delay"))]
+    assert len(lines[200]) == 1
+    assert len(lines[80]) > 1
+    assert max(map(len, lines[80])) <= 80
+    assert " ".join(line[21:] for line in lines[80]) == lines[200][0][21:]
+
+
 def test_attempts_of_a_trial_that_is_not_proven_stay_visible() -> None:
     rows = Rows.of(planned(1))
     rows.trial("time-1", Outcome.NO_WAKE)
