@@ -417,7 +417,9 @@ class _Pool(Executor):
                 continue
             try:
                 future.set_result(job())
-            except Exception as error:  # noqa: BLE001 - raised by `result`
+            except _Ended:
+                raise
+            except BaseException as error:  # noqa: BLE001 - raised by `result`, as of a real pool
                 future.set_exception(error)
         self._working = False
 

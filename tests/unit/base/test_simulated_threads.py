@@ -254,3 +254,16 @@ def test_simulated_host_stall_stops_threads_but_not_the_world() -> None:
         assert called_s == [1001.0]
         threads.sleep(0.7)
         assert called_s == [1001.0, 1003.0]
+
+
+class PowerCut(BaseException):
+    """What no `except Exception` stops."""
+
+
+def test_a_pool_keeps_every_error_for_who_asks_and_goes_on(simulated_time: SimulatedThreads) -> None:
+    def die() -> None:
+        raise PowerCut
+
+    with threads.pool("work") as pool:
+        assert isinstance(pool.submit(die).exception(1.0), PowerCut)
+        assert pool.submit(lambda: 7).result(1.0) == 7
