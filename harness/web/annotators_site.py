@@ -14,7 +14,6 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
-from harness.base.user_text import to_nfc
 from harness.model.annotation import (
     LINE_KEYS,
     MOST_ON_A_PAGE,
@@ -76,6 +75,11 @@ class AnnotationSeat(BaseSeat):
             parts += [view.item.utterance, str(view.item.saved)] if view.item is not None else []
             parts += ["again"] if self.finding is not None else []
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+    @property
+    def comment(self) -> str:
+        item = self.desk.view.item
+        return "" if item is None else item.comment
 
     @property
     def waits(self) -> bool:
@@ -170,6 +174,7 @@ def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]
     view = seat.desk.view
     item = view.item
     return {
+        "page": seat.name_page(),
         "view": view,
         "item": item,
         "reviewing": view.phase is AnnotationPhase.REVIEWING,
@@ -216,7 +221,8 @@ def _span(first: str, last: str) -> tuple[int, int]:
     return int(first) - 1, int(last or first)
 
 
-def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
+def _take_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
+    desk = seat.desk
     view = desk.view
     for line in view.page:
         if line.struck != (line.number in post.struck):
@@ -226,8 +232,7 @@ def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
     for id_ in desk.label_set.ids:
         if (id_ in view.item.chosen) != (id_ in post.labels):
             desk.toggle(id_)
-    if post.comment is not None and to_nfc(post.comment) != to_nfc(view.item.comment):
-        desk.comment(post.comment)
+    seat.take_comment(post, desk.comment)
 
 
 def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
@@ -298,6 +303,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
             do=fields.get("do", ""),
             turn=fields.get("turn", ""),
             sight=fields.get("sight", ""),
+            page=fields.get("page", ""),
             struck=frozenset(int(number) for number in struck if re.fullmatch(r"[0-9]{1,3}", number)),
             labels=frozenset(labels),
             comment=fields.get("comment"),
@@ -312,7 +318,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         if fate is not PostResult.DONE:
             return fate
         if post.draft and not seat.is_listing:
-            _take_draft(seat.desk, post)
+            _take_draft(seat, post)
         if post.do.startswith("draft"):
             return PostResult.DONE
         seat.desk.ids.begin(post.request)

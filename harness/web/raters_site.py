@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from harness.base.user_text import to_nfc
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import (
     SUB_FLAGS_OF,
@@ -61,13 +59,9 @@ SLACK_MS = 2000
 
 @dataclass(slots=True)
 class PagePlays:
-    """What a page has reported of playing the response. sent_s: when the page was sent.
-
-    comment: in the page, as far as this site knows.
-    """
+    """What a page has reported of playing the response. sent_s: when the page was sent."""
 
     sent_s: float
-    comment: str = ""
     plays: int = 0
     heard_ms: int = 0
 
@@ -87,6 +81,10 @@ class Seat(BaseSeat):
         return item.id if item else ""
 
     @property
+    def comment(self) -> str:
+        return self.desk.view.draft.comment
+
+    @property
     def waits(self) -> bool:
         return not self.sight
 
@@ -103,10 +101,10 @@ class Seat(BaseSeat):
 
     def new_page(self, now_s: float) -> str:
         """Names a page before it is sent. It reports plays under this name."""
-        while len(self.pages) > 20:
-            del self.pages[next(iter(self.pages))]
-        name = secrets.token_hex(4)
-        self.pages[name] = PagePlays(now_s, self.desk.view.draft.comment)
+        name = self.name_page()
+        self.pages[name] = PagePlays(now_s)
+        for old in self.pages.keys() - self.comments.keys():
+            del self.pages[old]
         return name
 
     def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
@@ -254,9 +252,8 @@ MOST_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post(SubmittedForm):
-    """page: the name of the page that it came from. confidence, sub_flags, claimed: of the draft."""
+    """confidence, sub_flags, claimed: of the draft."""
 
-    page: str
     plays: int
     heard_ms: int
     heard_end: bool
@@ -268,13 +265,7 @@ class Post(SubmittedForm):
 def _take_draft(seat: Seat, post: Post) -> None:
     desk = seat.desk
     draft = desk.view.draft
-    if post.comment is not None:
-        comment, page = to_nfc(post.comment), seat.pages.get(post.page)
-        # A page on which nothing was typed must not undo what was typed on another page of the same response.
-        if comment != to_nfc(draft.comment) and (page is None or comment != page.comment):
-            desk.comment(post.comment)
-        if page is not None:
-            page.comment = comment
+    seat.take_comment(post, desk.comment)
     if post.confidence != draft.confidence:
         desk.confidence(post.confidence)
     changed = [flag for flag in draft.sub_flags if flag not in post.sub_flags]

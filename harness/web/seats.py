@@ -42,16 +42,22 @@ class PostResult(Enum):
     UNKNOWN = "unknown"
 
 
+MOST_PAGES = 20
+"""Pages of one turn whose comments are known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedForm:
     """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`. turn, sight: of its page.
 
-    comment: as the browser sent it; None without that field. draft: it has the fields of a draft. mark: of its content.
+    page: the name of its page. comment: as the browser sent it; None without that field. draft: it has the fields of a
+    draft. mark: of its content.
     """
 
     do: str
     turn: str
     sight: str
+    page: str
     comment: str | None
     draft: bool
     mark: str
@@ -73,6 +79,8 @@ class BaseSeat(ABC):
     read: number of the last reading of files that the desk has taken in.
 
     change: the latest form that arrived, as a document and the number that its script gave the form.
+
+    comments: by page of this turn, the comment in it, as far as the site knows.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -81,11 +89,17 @@ class BaseSeat(ABC):
     done: str = ""
     read: int = 0
     change: tuple[str, int] = ("", 0)
+    comments: dict[str, str] = field(default_factory=dict)
 
     @property
     @abstractmethod
     def sight(self) -> str:
         """Identifies the current item, also after a restart of the site; "" without one."""
+
+    @property
+    @abstractmethod
+    def comment(self) -> str:
+        """Of the draft."""
 
     @property
     @abstractmethod
@@ -107,6 +121,28 @@ class BaseSeat(ABC):
     def next_turn(self, done: str = "") -> None:
         self.number += 1
         self.done = done
+        self.comments.clear()
+
+    def name_page(self) -> str:
+        """Names a page before it is sent."""
+        while len(self.comments) > MOST_PAGES:
+            del self.comments[next(iter(self.comments))]
+        name = secrets.token_hex(4)
+        self.comments[name] = self.comment
+        return name
+
+    def take_comment(self, post: SubmittedForm, write: Callable[[str], object]) -> None:
+        """Writes the comment of a form if it is new; errors of `write`.
+
+        A page on which nothing was typed must not undo what was typed on another page of the same item.
+        """
+        if post.comment is None:
+            return
+        comment, known = to_nfc(post.comment), self.comments.get(post.page)
+        if comment not in (known, to_nfc(self.comment)):
+            write(post.comment)
+        if known is not None:
+            self.comments[post.page] = comment
 
     def is_stale(self, change: str) -> bool:
         """Whether a form arrives after one that the same document sent later. change: `DOCUMENT.NUMBER`, "" without."""

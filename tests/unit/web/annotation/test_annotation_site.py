@@ -44,6 +44,16 @@ def test_a_strike_is_kept_over_reloads_and_other_windows(premises: Premises, ann
     assert premises.rows == []
 
 
+def test_an_untouched_page_does_not_overwrite_the_comment_of_another(premises: Premises, ann: Browser) -> None:
+    ann.press("go.labelling")
+    typed, other = ann.page(), ann.page()
+    ann.press("draft.quiet", typed, comment=["a sound"])
+    ann.press("save", other, label=["filler"])
+    (row,) = premises.rows
+    assert isinstance(row, Labelled)
+    assert row.comment == "a sound"
+
+
 def test_labels_are_saved_and_the_proposal_shows_only_then(premises: Premises, ann: Browser) -> None:
     ann.press("go.labelling")
     page = ann.page()
