@@ -52,6 +52,7 @@ MOST_WAITING = 2000
 """Messages that a client may leave waiting, and rows that the server keeps in memory."""
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
+ACCEPT_AGAIN_S = 0.5
 """A client that reads nothing for SEND_WITHIN_S, or sends no Hello within HELLO_WITHIN_S, is dropped."""
 LONGEST_COMMAND = 1 << 16
 """Bytes of a line that a client may send."""
@@ -186,7 +187,11 @@ class FeedServer:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return  # closed by close()
+                with self._changed:
+                    if self._goodbye is not None:
+                        return  # closed by close()
+                    self._changed.wait(ACCEPT_AGAIN_S)  # such as too many open files, which may pass
+                continue
             with self._changed:
                 if self._goodbye is not None or len(self._clients) >= MOST_CLIENTS:
                     connection.close()

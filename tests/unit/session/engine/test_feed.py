@@ -1,12 +1,14 @@
 """The engine's socket: order, coming back, slow, silent and hostile clients."""
 
 import contextlib
+import errno
 import socket
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +121,23 @@ def test_rows_from_before_the_server_are_read_from_the_disk(tmp_path: Path) -> N
     session.server.close(Goodbye(0, ""))
     session.log.close()
     wait_for(lambda: heard.closed == [""])
+
+
+def test_a_client_that_cannot_be_accepted_at_once_is_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accept, failures = socket.socket.accept, [OSError(errno.EMFILE, "too many open files")]
+
+    def accept_later(listener: socket.socket) -> tuple[socket.socket, Any]:
+        if failures:
+            raise failures.pop()
+        return accept(listener)
+
+    monkeypatch.setattr(socket.socket, "accept", accept_later)
+    session = Session(tmp_path)
+    heard = Heard(session)
+    wait_for(lambda: bool(heard.messages))
+    heard.client.close()
+    session.server.close(Goodbye(0, "done"))
+    session.log.close()
 
 
 def test_a_client_comes_back_where_it_left(session: Session) -> None:
