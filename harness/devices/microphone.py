@@ -12,6 +12,7 @@ import numpy as np
 from harness.base import plugins, threads
 from harness.base.plugins import Group
 from harness.base.ports import Sink, Surroundings
+from harness.devices.outlet import BROKEN
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -166,6 +167,14 @@ class Microphone:
             self._sink(Overrun(self.id, Stamp(self._surroundings.clock.now_s()), count))
 
     def _listen(self, hearing: Hearing, sink: Sink) -> None:
+        try:
+            self._hear(hearing, sink)
+        except Exception:  # such as of a speech detector: from here on, nothing would be heard
+            for source in self._sources:
+                sink(LinkLost(source, Stamp(self._surroundings.clock.now_s()), BROKEN))
+            raise
+
+    def _hear(self, hearing: Hearing, sink: Sink) -> None:
         while (item := self._queue.get()) is not None:
             if self._lost_blocks:
                 count, self._lost_blocks = self._lost_blocks, 0

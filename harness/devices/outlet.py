@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from harness.base import threads
 from harness.base.ports import Sink, Surroundings
 from harness.model.numbers import exact
 from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
 from harness.model.time import Stamp
 
+BROKEN = "a thread of the driver ended with an error, see the engine's output"
 _LOG_LINES_PER_S = 50.0
 _LOG_LINES_AT_ONCE = 200.0
 """Burst allowed before the rate limit applies."""
@@ -100,6 +104,15 @@ class DriverOutlet:
             if self._told_lost and not self._lost:
                 self._told_lost = False
                 self.tell(LinkBack(self._id, self._now()))
+
+    @contextlib.contextmanager
+    def reports_errors(self) -> Iterator[None]:
+        """For what a thread of the driver does: an error that ends it is a lost link, which does not come back."""
+        try:
+            yield
+        except Exception:
+            self.lose(BROKEN, BROKEN, named=True)
+            raise
 
     def _now(self) -> Stamp:
         return Stamp(self._now_s())

@@ -27,7 +27,7 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import StreamSource
-from harness.devices.outlet import DriverOutlet
+from harness.devices.outlet import BROKEN, DriverOutlet
 from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
 from harness.model.bench import DeviceProfile
@@ -313,9 +313,10 @@ class TextStream:
             raise DeviceError(f"{self.id} took no command: {error}", remedy="Wait until its link is back") from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
-        self._why = "its thread ended with an error"
+        self._why = BROKEN
         try:
-            self._follow_all(far_end, bell)
+            with self._outlet.reports_errors():
+                self._follow_all(far_end, bell)
         finally:
             self._decided.set()
 

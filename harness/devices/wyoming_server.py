@@ -22,6 +22,7 @@ import numpy as np
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.devices import tcp
+from harness.devices.outlet import BROKEN
 from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, CommandSound, ServerUse
 from harness.devices.wire.segments import StreamSegment, WyomingEvents
 from harness.model.errors import DeviceError, HarnessError
@@ -41,7 +42,6 @@ PLAYED_LATE_S = 0.5
 """How much later than the sound ends `played` may come, as in Home Assistant. Some satellites never send it."""
 PIPELINE_ENDED = b'\n{"type": "pipeline-ended"}\n'
 """Reported where the satellite reports no end of a run."""
-_BROKEN = "a thread of the driver ended with an error, see the engine's output"
 _CLOSED = "the satellite closed the connection"
 _INFO = b'{"type": "info"'
 _UNREPORTED = ("ping", "pong", "info", "audio-chunk")
@@ -142,10 +142,10 @@ class ServerLink:
                 for segment in self._events.feed(data, 0.0):
                     self._take(segment, at_s)
         except (OSError, DeviceError) as error:
-            if self._why != _BROKEN:  # else the other thread has ended and closed the socket
+            if self._why != BROKEN:  # else the other thread has ended and closed the socket
                 self._why = str(error)
         except BaseException:
-            self._why = _BROKEN
+            self._why = BROKEN
             raise
         finally:
             self._drop()
@@ -206,7 +206,7 @@ class ServerLink:
         try:
             self._run_jobs()
         except BaseException:
-            self._why = _BROKEN
+            self._why = BROKEN
             raise
         finally:
             with contextlib.suppress(OSError):

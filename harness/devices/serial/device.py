@@ -273,6 +273,10 @@ class SerialDevice:
             bell.ring()
 
     def _run(self, bell: threads.Bell) -> None:
+        with self._outlet.reports_errors():
+            self._serve(bell)
+
+    def _serve(self, bell: threads.Bell) -> None:
         back_off_s, opened_s = _BACK_OFF_S[0], self._clock.now_s()
         while not self._closing:
             if self._line is None:

@@ -16,9 +16,11 @@ import pytest
 
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.outlet import BROKEN
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.port import LineGone
 from harness.devices.text_streams import TextStream, TextStreamOptions
+from harness.devices.wire.console import Console
 from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
@@ -246,6 +248,22 @@ def test_a_port_that_is_unplugged_and_back(simulated_time: SimulatedThreads) -> 
         with pytest.raises(DeviceError), serial(box):
             pass  # another driver has it
     contained(seen, box.wrote_s)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("opened", [serial, text])
+def test_an_error_that_ends_the_drivers_thread_is_a_lost_link(
+    simulated_time: SimulatedThreads, monkeypatch: pytest.MonkeyPatch, opened: Any
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    box = Box(simulated_time)
+    with opened(box) as (_, seen):
+        monkeypatch.setattr(Console, "feed", fail)
+        box.hears(simulated_time.monotonic())
+        threads.sleep(1.0)
+        assert [lost.what for lost in seen.of(LinkLost)] == [BROKEN]
 
 
 class FailingPort(SimulatedPort):
