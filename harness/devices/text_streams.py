@@ -344,7 +344,7 @@ class TextStream:
             except LoginRefused as error:
                 self._outlet.lose(FAR_END, str(error), named=True)
                 break
-            except DeviceError:
+            except (DeviceError, OSError):  # OSError: such as too many open files
                 continue  # not there yet: the next attempt may find it
             with self._outlet.lock:
                 self._far_end = opened

@@ -5,6 +5,7 @@ A board notes when it wrote what. Every stated time must contain that moment, wh
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.outlet import BROKEN
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.port import LineGone
-from harness.devices.text_streams import TextStream, TextStreamOptions
+from harness.devices.text_streams import FarEnd, TextStream, TextStreamOptions
 from harness.devices.wire.console import Console
 from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
@@ -320,6 +321,26 @@ def test_heartbeats_are_reported_about_every_5_s_and_at_once_after_a_restart(sim
     assert beats_s[:3] == pytest.approx([2.0, 8.0, 14.0], abs=0.1)
     assert any(abs(beat_s - 64.0) < 0.1 for beat_s in beats_s)
     assert beats_s[-1] <= 120.1
+
+
+def test_a_text_stream_is_opened_again_whatever_the_system_refused_meanwhile(
+    simulated_time: SimulatedThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box, refused = Box(simulated_time), [OSError(errno.EMFILE, "too many open files")]
+    with text(box) as (driver, seen):
+        connect = driver.connect
+
+        def connect_later() -> FarEnd:
+            if refused:
+                raise refused.pop()
+            return connect()
+
+        monkeypatch.setattr(driver, "connect", connect_later)
+        box.port.unplug()
+        threads.sleep(1.0)
+        box.port.plug()
+        threads.sleep(5.0)
+        assert (len(seen.of(LinkLost)), len(seen.of(LinkBack)), refused) == (1, 1, [])
 
 
 def test_a_text_stream_that_falls_silent_is_lost_until_a_line_comes(simulated_time: SimulatedThreads) -> None:
