@@ -23,7 +23,7 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
 from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
-from harness.devices.outlet import DriverOutlet
+from harness.devices.outlet import BROKEN, DriverOutlet
 from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
 from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
 from harness.devices.wire.console import Console, HeartbeatThrottle
@@ -240,7 +240,15 @@ class WyomingRelay:
             thread.join(max(0.0, deadline_s - threads.monotonic()))
 
     def _start(self, run: Callable[..., None], *arguments: object) -> None:
-        thread = threads.thread(run, *arguments, name=f"wyoming {self._options.address}")
+        def guarded() -> None:
+            try:
+                run(*arguments)
+            except Exception:
+                with self._lock:
+                    self._left(BROKEN)
+                raise
+
+        thread = threads.thread(guarded, name=f"wyoming {self._options.address}")
         with self._lock:
             self._threads = [*(other_thread for other_thread in self._threads if other_thread.is_alive()), thread]
             thread.start()
@@ -263,14 +271,17 @@ class WyomingRelay:
                     over = self._pipeline.due(now_s)
                     self._heard(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
                 if ready:
-                    with contextlib.suppress(OSError):
+                    try:
                         client, _ = self._listening.accept()
                         client.settimeout(None)
                         tcp.keep_alive(client)
-                        if len(self._open) < MOST_CONNECTIONS:
-                            self._start(self._serve, client)
-                        else:
-                            client.close()
+                    except OSError:
+                        self._stop.wait(TICK_S)  # such as too many open files: the client still waits
+                        continue
+                    if len(self._open) < MOST_CONNECTIONS:
+                        self._start(self._serve, client)
+                    else:
+                        client.close()
 
     def _serve(self, client: socket.socket) -> None:
         options, server = self._options, None

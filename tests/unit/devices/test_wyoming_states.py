@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import queue
+import time
 from pathlib import Path
 
 import pytest
 
+from harness.devices.outlet import BROKEN
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
-from harness.devices.wyoming import PipelineEnd
+from harness.devices.wyoming import PipelineEnd, WyomingOptions, WyomingRelay
 from harness.devices.wyoming_server import PIPELINE_ENDED
 from harness.model.observation import Status, Wake
 from harness.model.time import Stamp
+from tests.ports import free_port
 
 LOCAL = {"start_stage": "asr", "end_stage": "tts", "restart_on_end": False}
 MUTE = {**LOCAL, "end_stage": "handle"}
@@ -69,3 +73,14 @@ def test_without_a_detection_the_run_is_the_wake_event() -> None:
     assert states([*ASKED[1:], *SOUND], "wyoming_server")[1] == 1
     assert states([*ASKED, *SOUND], "wyoming_server")[1] == 1
     assert states([*ASKED[1:], *SOUND], "wyoming_events")[1] == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_that_ends_a_thread_of_the_relay_is_reported() -> None:
+    def fail(lines: bytes, at: Stamp) -> None:
+        raise ZeroDivisionError
+
+    reasons = queue.SimpleQueue[str]()
+    relay = WyomingRelay(WyomingOptions(f"127.0.0.1:{free_port()}"), time.monotonic, fail, left=reasons.put)
+    assert reasons.get(timeout=30) == BROKEN
+    relay.close()
