@@ -168,8 +168,13 @@ class SqliteLog:
                     break
                 wanted = self._queue.get()
             going = wanted is not None
-            if batch:
-                self._commit(batch)
+            try:
+                if batch:
+                    self._commit(batch)
+            except Exception as error:  # noqa: BLE001 - raised by `append`, which would otherwise wait for ever
+                for row in batch:
+                    if not row.done.done():
+                        row.done.set_exception(error)
 
     def _commit(self, batch: list[_QueuedRow]) -> None:
         run = self._run

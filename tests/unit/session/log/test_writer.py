@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import shutil
 import sqlite3
 import subprocess
@@ -473,3 +474,26 @@ def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
     content[3 * 4096 : 3 * 4096 + 600] = b"\xff" * 600
     database.write_bytes(content)
     assert any("damaged" in damage for damage in check(tmp_path).damage)
+
+
+def test_an_error_of_a_subscriber_reaches_who_appended_and_the_log_goes_on(tmp_path: Path) -> None:
+    seen: list[Entry] = []
+
+    def take(entry: Entry) -> None:
+        seen.append(entry)
+        if entry.seq == 1:
+            raise ZeroDivisionError
+
+    outcomes: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def append() -> None:
+        try:
+            outcomes.put(log.append(note("x")).seq)
+        except ZeroDivisionError as error:
+            outcomes.put(type(error))
+
+    with SqliteLog(tmp_path, on_commit=take) as log:
+        for expected in (ZeroDivisionError, 2):
+            threading.Thread(target=append, daemon=True).start()
+            assert outcomes.get(timeout=30) == expected
+    assert [entry.seq for entry in seen] == [1, 2]
