@@ -115,12 +115,12 @@ class RecogniserProcess:
         if self._closing.is_set():
             raise EngineError("the recogniser is closed")
         self._end_child()
-        self._child = ChildProcess(
-            python_command("harness.sound.recogniser_process", self._entry, str(self._nice)),
-            # Never the network, and one thread: what is timed here must not wait for it.
-            environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-        )
         try:
+            self._child = ChildProcess(
+                python_command("harness.sound.recogniser_process", self._entry, str(self._nice)),
+                # Never the network, and one thread: what is timed here must not wait for it.
+                environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+            )
             outcome, text = self._receive(self._child, time.monotonic() + self._load_limit_s)
         except OSError as error:
             reason = self._end_child() or error

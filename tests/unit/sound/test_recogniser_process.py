@@ -10,6 +10,7 @@ import pytest
 
 from harness.model.errors import EngineError, HarnessError
 from harness.model.stimulus import Waveform
+from harness.sound import recogniser_process
 from harness.sound.recogniser_process import RecogniserProcess
 from tests.heard import MOST_WRONG, word_error
 from tests.unit.engines.wake_sound import spoken
@@ -73,3 +74,16 @@ def test_unknown_recogniser_and_closed_process_report_errors() -> None:
     process.transcribe_later(quiet, answers.put)
     process.close()
     assert isinstance(answers.get(timeout=60), EngineError)
+
+
+def test_a_process_that_the_system_refuses_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(recogniser_process, "ChildProcess", refuse)
+    answers: queue.SimpleQueue[str | HarnessError] = queue.SimpleQueue()
+    process = RecogniserProcess("moonshine")
+    for _ in range(2):
+        process.transcribe_later(Waveform(np.zeros(160, np.float32), 16000), answers.put)
+        assert "too many open files" in str(answers.get(timeout=30))
+    process.close()
