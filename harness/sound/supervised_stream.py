@@ -30,6 +30,7 @@ FIRST_OPEN_LIMIT_S = 8.0
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)
 CLOSE_LIMIT_S = 1.5
 SETTLE_LIMIT_S = 3.0
+BROKEN = "the thread that watches its sound ended with an error, see the engine's output"
 
 OnFault = Callable[[Stamp, str], None]
 OnBack = Callable[[Stamp], None]
@@ -180,6 +181,11 @@ class SupervisedStream:
                     return
                 self._closing.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
                 attempt += 1
+        except Exception:
+            self._reap()
+            if self._ran:
+                self._owner.faulted(Stamp(time.monotonic()), BROKEN)
+            raise
         finally:
             self._reap()
             self._first_answer.set()

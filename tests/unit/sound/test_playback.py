@@ -9,7 +9,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.sound.child import Packet, PacketKind
 from harness.sound.playback import Playback
-from harness.sound.supervised_stream import SupervisedStream
+from harness.sound.supervised_stream import BROKEN, SupervisedStream
 
 FRAMES = 480
 
@@ -34,3 +34,16 @@ def test_plays_that_are_lost_while_an_end_is_reported_end_once(monkeypatch: pyte
         moment_s = 50.0 + number * FRAMES / 48000
         playback.received(Packet(PacketKind.TICK, 0, FRAMES, number * FRAMES, moment_s, 0.01))
     assert ended == [("a", True), ("b", False), ("c", False)]
+
+
+def test_an_error_that_ends_the_thread_of_a_running_stream_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(stream: SupervisedStream, lost: bool) -> None:
+        stream._start_running(Packet(PacketKind.OPENED), lost)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(SupervisedStream, "_run_child", fail)
+    faults: list[str] = []
+    playback = Playback("speaker", "system", on_fault=lambda at, problem: faults.append(problem))
+    with pytest.raises(ZeroDivisionError):
+        playback._stream._watch()
+    assert faults == [BROKEN]
