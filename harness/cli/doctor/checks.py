@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
+from statistics import median_low
 
 from harness.base import plugins
 from harness.base.clocks import kernel_clock
@@ -108,11 +109,11 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
         remedy = "Keep sessions on a disk of this host: a lost network stops a run"
         yield Check("file system", Level.WARN, f"{folder.absolute()} is remote ({kind})", remedy)
     try:
-        times = sorted(_sync_times(folder))
+        times = _sync_times(folder)
     except OSError as error:
         yield Check("disk sync", Level.FAIL, f"{folder} cannot be written: {error.strerror}", "Choose another folder")
         return
-    median_s, worst_s = times[len(times) // 2], times[-1]
+    median_s, worst_s = median_low(times), max(times)
     level = Level.FAIL if median_s > SYNC_FAIL_S else Level.WARN if median_s > SYNC_WARN_S else Level.OK
     says = f"a row is safe after {seconds(median_s)} (median of {SYNCS}; longest {seconds(worst_s)})"
     yield Check("disk sync", level, says, "Every event waits so long; use a faster disk")

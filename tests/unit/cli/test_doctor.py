@@ -108,3 +108,11 @@ def test_a_file_is_no_port_and_a_full_disk_is_told(tmp_path: Path, monkeypatch: 
     assert host_checks._port(str(path), {}, needed=True).level is Level.FAIL
     monkeypatch.setattr(checks, "FREE_FAIL_GB", 1e9)
     assert next(iter(checks.disk(tmp_path))).level is Level.FAIL
+
+
+def test_the_median_of_an_even_number_of_syncs_is_the_shorter_one_in_the_middle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_sync_times", lambda folder: [2.0, 0.01] * 10)
+    (sync,) = (check for check in checks.disk(tmp_path) if check.name == "disk sync")
+    assert "safe after 10 ms (median of 20; longest 2.00 s)" in sync.says
