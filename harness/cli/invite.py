@@ -49,6 +49,11 @@ def command(
         raise InputError(
             "no rater is named", remedy="Name one: harness rate invite RATER…, or use --list or --revoke RATER"
         )
+    if listed and raters:
+        raise InputError(
+            "--list takes no rater, since naming one makes a new link and ends the earlier one",
+            remedy="Remove --list to invite, or the names to list all invitations",
+        )
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from harness.base.places import config_folder
 from harness.base.user_text import name_key, person_name
 from harness.cli.options import Site, argument, flag, option, option_group, repeatable, site_options, verb
 from harness.cli.sessions import named_round, session_folder, user_name
-from harness.cli.streams import standard_output
+from harness.cli.streams import print_lines
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
@@ -25,7 +25,8 @@ from harness.model.numbers import counted, fixed
 from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
-    from harness.rating.desk import Desk
+    from harness.rating.desk import Desk, SittingView
+    from harness.rating.rater_queue import RaterQueue
     from harness.rating.rating_room import RatingRoom
 
 
@@ -93,7 +94,7 @@ def command(
     keys_file: Path | None = option("YAML file with other keys.", "--keys"),
     adjudicate: bool = flag("Settle responses on which raters disagree; shows their judgments."),
     names: bool = flag("Show raters' names to adjudicators.", show_default="hidden"),
-    listing: bool = flag("Print the number of responses left to judge, then exit.", "--list"),
+    listing: bool = flag("Print how many responses each rater (or --rater) has left, then exit.", "--list"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
     sound_device: str | None = option(
         "Sound device that plays responses.", "--speaker", former=("--sound-device",), show_default="the host's choice"
@@ -150,17 +151,21 @@ def command(
     if by_program.per_minute is not None:
         raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
     keys = _keys(keys_file)
+    everyone = rater is None and not adjudicate
     rater = person_name(rater if rater is not None else user_name(), "rater name")
     with closing(RatingRoom(round_)) as room:
         if site.web:
             from harness.web.server import WebOptions, serve
 
             sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.given)))
-        desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         for line in _notes(room):
             click.echo(line, err=True)
+        if listing and everyone:
+            print_lines(_listed(room, room.progress([rater])))
+            return
+        desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         if listing:
-            standard_output().write("\n".join(_listed(room, desk)) + "\n")
+            print_lines(_listed(room, [desk.view], adjudicating=adjudicate))
             return
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
 
@@ -225,7 +230,7 @@ def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound
         for line in _notes(room):
             click.echo(line, err=True)
         if listing:
-            standard_output().write("\n".join(_listed(room, desk)) + "\n")
+            print_lines(_listed(room, [desk.view]))
             return 0
         judged, left_open, status = 0, 0, 0
         click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
@@ -263,18 +268,18 @@ def _notes(room: RatingRoom) -> Iterator[str]:
         yield f"harness: {len(missed)} of {len(room.round.gold)} known answers match no response, for example {first}"
 
 
-def _listed(room: RatingRoom, desk: Desk) -> list[str]:
-    """How many responses there are, in total and for the rater."""
-    view, count = desk.view, desk.view.count
+def _listed(
+    room: RatingRoom, raters: Iterable[RaterQueue | SittingView], *, adjudicating: bool = False
+) -> Iterator[str]:
+    """How many responses there are, in total and for each rater."""
+    from harness.cli.rate_lines import counts_in_words
+
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
-    own = f"{count.total} {'to settle' if desk.adjudicating else 'to judge'}, {count.done} done, {count.left} left"
-    apart = f"{count.skipped} of them left for the end, {count.held} held, {count.flagged} put aside"
-    lines = [
-        f"round {plain_text(room.round.id)}: {responses}",
-        f"raters disagree on {counted(len(room.disputed), 'response')}",
-        f"{plain_text(view.rater)}: {own}, {apart}",
-    ]
-    if room.round.exercises and not desk.adjudicating:
-        done, every = view.exercises
-        lines.append(f"exercises: {done} of {every} done")
-    return lines
+    yield f"round {plain_text(room.round.id)}: {responses}"
+    yield f"raters disagree on {counted(len(room.disputed), 'response')}"
+    for each in raters:
+        to_do = "to settle" if adjudicating else "to judge"
+        yield f"{plain_text(each.rater)}: {each.count.total} {to_do}, {counts_in_words(each.count)}"
+        if room.round.exercises and not adjudicating:
+            done, every = each.exercises
+            yield f"exercises: {done} of {every} done"

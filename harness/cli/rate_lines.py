@@ -14,7 +14,7 @@ from harness.model.trial import Recognition
 from harness.rating.desk import ExerciseResult, SittingPhase, SittingView, effect_words, found_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
-from harness.rating.rater_queue import Given
+from harness.rating.rater_queue import Count, Given
 
 LONGEST = 1000
 MOST_FOUND = 50
@@ -95,16 +95,20 @@ def progress(view: SittingView) -> str:
     return ", ".join(parts)
 
 
+def counts_in_words(count: Count) -> str:
+    """What is done and left. Zero counts of the rarer states are left out."""
+    rarer = ((count.skipped, "of them left for the end"), (count.held, "held"), (count.flagged, "put aside"))
+    parts = [f"{count.done} done", f"{count.left} left", *(f"{number} {words}" for number, words in rarer if number)]
+    return ", ".join(parts)
+
+
 def status_lines(view: SittingView) -> Iterator[str]:
     """The rater's progress."""
     count = view.count
     yield f"rater: {plain_text(view.rater)}"
     if view.exercises[1]:
         yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
-    yield (
-        f"responses: {count.total}, {count.done} done, {count.left} left, {count.skipped} of them left for the end, "
-        f"{count.held} held, {count.flagged} put aside"
-    )
+    yield f"responses: {count.total}, {counts_in_words(count)}"
     pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
     yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
     draft = view.draft

@@ -228,6 +228,8 @@ def test_options_override_a_round_file(session: Path) -> None:
     assert "round spring: 4 responses" in rate(path, "", "--list", "--limit", "4").output
     rate(path, "1\n")
     assert given(session)[-1].round == "spring"
+    everyone = CliRunner().invoke(group, ["rate", str(path), "--list"]).output
+    assert "ann: 6 to judge, 1 done, 4 left, 1 held\nben: 6 to judge, 0 done, 6 left\n" in everyone
     stranger = CliRunner().invoke(group, ["rate", str(path), "--rater", "zoe", "--no-sound"])
     assert "not a rater of the round" in str(stranger.exception)
 
