@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
 from harness.base.text_table import Column, separated, shortened, shown
@@ -58,7 +59,7 @@ FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
     ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
     ("  held", (QueryOutcome.HELD,), "until the effect is known"),
-    ("  disputed", (QueryOutcome.DISPUTED,), "raters differ, and nothing settles it"),
+    ("  disputed", (QueryOutcome.DISPUTED,), "raters differ, and no adjudicator has decided"),
     ("with a category", (), ""),
 )
 READINGS = {
@@ -69,10 +70,21 @@ BASES = {Basis.ALONE: "by one rater alone"}
 
 
 def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
-    """The summary of all queries, then a block for each grouping, crossed table and comparison."""
+    """The summary of all queries, then a block for each grouping, crossed table and comparison.
+
+    Unless groupings are selected, only devices are shown; JSON, CSV and page have all.
+    """
     figures = report.figures
-    yield shown(f"categories of first responses, {counted(len(report.sessions), 'session')}{_only(report)}", width)
+    of_sessions = f"{counted(len(report.sessions), 'session')}{_only(report)}"
+    yield shown(f"categories of {_counted_in_words(figures)}, {of_sessions}", width)
     yield ""
+    more = [by.value for by, _ in report.groups if by is not ResultGrouping.DEVICE]
+    if report.selection.by is None:
+        devices = tuple((by, groups) for by, groups in report.groups if by is ResultGrouping.DEVICE)
+        crossed = () if report.selection.crosses is None else report.crossed
+        report = replace(report, groups=devices, crossed=crossed)
+    else:
+        more = []
     yield from separated(
         funnel(figures),
         eleven(figures).lines(width),
@@ -80,7 +92,24 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         _disputed(report.of(QueryOutcome.DISPUTED), width),
         *(section.lines(width, MOST_ROWS) for section in sections(report)),
         *(_comparison(comparison, width) for comparison in report.comparisons),
+        Notes([("", f"Further groups: --by {', '.join(more)}. All of them: --html FILE")]).lines(width) if more else (),
     )
+
+
+def _counted_in_words(figures: CategoryFigures) -> str:
+    """`3 of 13 first responses (not counted: 10 disputed)`."""
+    left_out = {
+        QueryOutcome.UNJUDGED: "not judged",
+        QueryOutcome.SKIPPED: "skipped",
+        QueryOutcome.FLAGGED: "put aside",
+        QueryOutcome.HELD: "held",
+        QueryOutcome.DISPUTED: "disputed",
+    }
+    parts = [f"{count} {words}" for outcome, words in left_out.items() if (count := figures.count(outcome))]
+    if not parts:
+        return counted(figures.total, "first response")
+    responses = counted(figures.total + figures.count(*left_out), "first response")
+    return f"{figures.total} of {responses} (not counted: {', '.join(parts)})"
 
 
 def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
@@ -103,9 +132,11 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
 
 
 def funnel(figures: CategoryFigures) -> Iterator[str]:
-    """A line for each stage and for what is lost before it."""
+    """A line for each stage and for what is lost before it, if anything is."""
     for name, count, remark in stages(figures):
-        yield f"{name:<18}{count:>6,}  {remark if count else ''}".rstrip()
+        if name.startswith(" ") and not count:
+            continue
+        yield f"{name:<18}{count:>6,}  {remark}".rstrip()
 
 
 def eleven(figures: CategoryFigures) -> Part:

@@ -76,6 +76,21 @@ def test_disputed_responses_are_listed_with_what_was_said() -> None:
     assert "and 10 more" in text
 
 
+def test_the_first_line_says_how_many_responses_are_not_counted() -> None:
+    cases = [Case("a", {"ann": C}), Case("b", {"ann": C, "ben": W}), Case("c"), Case("d", {"ann": C})]
+    head, *text = lines(reported(cases, Selection()))
+    assert head.startswith("categories of 2 of 4 first responses (not counted: 1 not judged, 1 disputed), ")
+    assert "  held" not in "\n".join(text)
+    assert lines(reported(cases[:1], Selection()))[0].startswith("categories of 1 first response, ")
+
+
+def test_only_devices_are_grouped_unless_groupings_are_named() -> None:
+    cases = [Case("a", {"ann": C}, query_class="x"), Case("b", {"ann": C}, query_class="y", device="den")]
+    text = lines(reported(cases, Selection()))
+    assert {line.split()[1] for line in text if line.startswith("by ")} == {"device"}
+    assert text[-1] == "Further groups: --by class. All of them: --html FILE"
+
+
 def test_asked_groupings_are_shown_even_of_one_label() -> None:
     selection = Selection(by=(ResultGrouping.QUERY, ResultGrouping.SESSION))
     text = lines(reported([Case("a", {"ann": C}), Case("b", {"ann": W})], selection))
