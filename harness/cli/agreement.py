@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 
+from harness.base.foreign import plain_text
 from harness.cli.options import (
     OutputFormat,
     RatedSessionOptions,
@@ -66,7 +68,8 @@ def command(
     elif disputed:
         print_lines(report.disputed(figures))
     else:
-        print_lines(report.lines(figures))
+        rated = shlex.quote(plain_text(asked.named[0], 200)) if sessions.round else "SESSION…"
+        print_lines(report.lines(figures, rated))
     if min_alpha is not None:
         from harness.statistics.verdict import alpha_limit
 

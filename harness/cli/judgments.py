@@ -10,8 +10,17 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_atomically
-from harness.cli.options import argument, flag, option, repeatable, sessions_argument, target_option, verb
-from harness.cli.sessions import session_folder
+from harness.cli.options import (
+    RatedSessionOptions,
+    argument,
+    flag,
+    option,
+    repeatable,
+    sessions_argument,
+    target_option,
+    verb,
+)
+from harness.cli.sessions import rated_sessions, session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
@@ -31,7 +40,7 @@ def command() -> None:
 @verb("export", of=command)
 def export(
     *,
-    sessions: tuple[str, ...] = sessions_argument(),
+    named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
     csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets."),
     jsonl_file: str | None = option(
         "One JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
@@ -44,11 +53,12 @@ def export(
 ) -> None:
     """Write one row per judgment, with the details of its response.
 
-    SESSION: a session's folder, or its name below ./sessions. A file is written whole or not at all.
+    SESSION: a session's folder, or its name below ./sessions. ROUND.yaml: the sessions of a round, with only its
+    judgments. A file is written whole or not at all.
     """
     from harness.base.typed_table import TypedTable, csv_of, demand_parquet, jsonl_of, parquet_of
-    from harness.rating.figures.judged_responses import read_sessions
-    from harness.rating.reports.judgment_table import judgment_table
+    from harness.rating.figures.judged_responses import read_sessions, with_rows_of
+    from harness.rating.reports.judgment_table import judgment_table, number_counting
 
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no file is named", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
@@ -56,8 +66,10 @@ def export(
         raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Name a file")
     if parquet_file is not None:
         demand_parquet()
+    sessions = rated_sessions(RatedSessionOptions(named=named, round_id=None, with_programs=False))
     with drawn_progress():
-        judged_sessions = read_sessions([session_folder(session) for session in sessions])
+        judged_sessions = read_sessions(sessions.folders)
+    judged_sessions = with_rows_of(judged_sessions, sessions.round_id)
     table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)
     wanted: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
@@ -67,8 +79,9 @@ def export(
             print_file(written(table))
         elif target is not None:
             write_atomically(Path(target), written(table))
-            count = counted(len(table.rows), "judgment")
-            click.echo(f'Writing {count} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
+            rows, count = counted(len(table.rows), "row"), number_counting(table)
+            counting = f"{counted(count, 'judgment')} {'counts' if count == 1 else 'count'}"
+            click.echo(f'Writing {rows} to "{plain_text(target)}"; {counting}', err=STDOUT in (csv_file, jsonl_file))
 
 
 @verb("import", of=command)

@@ -197,15 +197,15 @@ _AT = 15
 """Where the texts of notes begin."""
 
 
-def lines(figures: AgreementFigures) -> Iterator[str]:
-    """The report without disputed items."""
+def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]:
+    """The report without disputed items. rated: what `harness rate` takes to settle them, escaped."""
     names = ", ".join(shown(session, 30) for session in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
     if figures.untouched:
         yield f"{counted(figures.responses, 'response')}: {NOTHING_JUDGED}. {TO_JUDGE}"
         return
     listed = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
-    settle = ["Disputed items: --disagreements. To settle: harness rate SESSION… --adjudicate"]
+    settle = [f"Disputed items: --disagreements. To settle: harness rate {rated} --adjudicate"]
     yield from separated(*listed, settle if figures.disputed else ())
 
 
@@ -217,14 +217,14 @@ def sections(figures: AgreementFigures) -> Iterator[Section]:
         yield Section("votes", "How many raters agree", (agreed(figures), _agreed_in_words(figures)))
     yield Section("raters", "Raters", list(_raters(figures)))
     if figures.agreement.shared:
-        again = Notes([("said again", "when one rater says it, how often another one says it, too")], _AT)
+        again = Notes([("said again", "how often another rater gives this category if one does")], _AT)
         yield Section("confusions", "Agreement on each category", (_said_again(figures), again, _confusions(figures)))
     if figures.pairs:
         least = sorted(figures.pairs, key=lambda pair: pair.agreed.value or 0.0)
         order = _sentences(["The pairs that agree least come first."])
         yield Section("pairs", "Pairs of raters", (replace(_pairs_table(figures), rows=least), order))
     if flags := [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]:
-        again = Notes([("set again", "of equal categories: when one rater sets it, how often the other one does")], _AT)
+        again = Notes([("set again", "for equal categories: how often the other rater sets it if one does")], _AT)
         yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), again))
 
 
@@ -282,7 +282,10 @@ def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
     if figures.gold_items:
         yield f"{figures.gold_items} known answers are left out: they were chosen, not drawn"
     if table.shared:
-        yield f"agreement over {table.shared} items with {table.shared_labels} labels of two raters or more"
+        yield (
+            f"agreement over {counted(table.shared, 'response')} that at least two raters labelled, "
+            f"with {table.shared_labels} labels"
+        )
 
 
 def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
@@ -337,7 +340,7 @@ def _agreed_in_words(figures: AgreementFigures) -> Notes:
     pairs = [
         ("", f"consensus on {decided} of {len(labelled)} with two labels or more"),
         ("consensus", "the category of most raters, two at least; none for a tie"),
-        ("doubtful", f"first in a review; its order is that of Dawid-Skene ({rounds} rounds)"),
+        ("doubtful", f"review these first: less than 90 % probable by the Dawid-Skene model ({rounds} rounds)"),
     ]
     if not any(votes.right.total for votes in figures.by_votes.values()):
         pairs.append(("", "How often a consensus is right is unknown: only known answers can show it."))
@@ -355,6 +358,8 @@ def _raters(figures: AgreementFigures) -> Iterator[Part]:
     ]
     if any(rater.outdated for rater in raters):
         pairs.append(("old", "on responses that no longer count, since their trial was run again"))
+    if all(rater.others.value is None for rater in raters):
+        pairs.append(("n/a", "agreement with the others needs two other raters who agree"))
     if figures.programs:
         pairs.append((_PROGRAM, "a program; only people count in agreement, consensus and disputes"))
     yield Notes(pairs, _AT)

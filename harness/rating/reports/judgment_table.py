@@ -62,6 +62,13 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
     return TypedTable(tuple(columns.items()), tuple(rows))
 
 
+def number_counting(table: TypedTable) -> int:
+    """Number of rows with a category that were neither changed nor taken back."""
+    names = [name for name, _ in table.columns]
+    counts, category = names.index("in_force"), names.index("category")
+    return sum(bool(row[counts]) and row[category] is not None for row in table.rows)
+
+
 def _judgment(judgment: Judgment, session_id: str) -> dict[str, Value]:
     start_s, end_s = judgment.span_s or (None, None)
     own = {name: value.value if isinstance(value := getattr(judgment, name), StrEnum) else value for name in _OWN}

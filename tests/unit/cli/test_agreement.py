@@ -64,6 +64,25 @@ def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
         assert part in whole
 
 
+def test_what_is_missing_and_how_to_settle_are_explained(tmp_path: Path) -> None:
+    session = store_session(tmp_path / "s1", answers(3, ("kitchen",)))
+    clips = list(clips_of(session).items())
+    labels = {"ann": CATEGORIES[0], "bob": CATEGORIES[1]}
+    give(
+        session,
+        [
+            judged(trial, clip, name, label, round="spring")
+            for name, label in labels.items()
+            for trial, (_, clip) in clips
+        ],
+    )
+    output = harness(session).output
+    assert "agreement with the others needs two other raters who agree" in output
+    assert "To settle: harness rate SESSION… --adjudicate" in output
+    (tmp_path / "round.yaml").write_text("round: spring\nsessions: [s1]\n")
+    assert f"To settle: harness rate {tmp_path / 'round.yaml'} --adjudicate" in harness(tmp_path / "round.yaml").output
+
+
 def test_json_and_csv_say_the_same(folder: Path) -> None:
     report = json.loads(harness(folder, "--json").output)
     rows = list(csv.DictReader(io.StringIO(harness(folder, "--csv").output)))

@@ -96,11 +96,21 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_round_file_exports_its_sessions_and_only_its_judgments(folder: Path, tmp_path: Path) -> None:
+    round_file, file = tmp_path / "round.yaml", tmp_path / "out.jsonl"
+    round_file.write_text(f"round: r1\nsessions: [{folder.name}]\n")
+    assert harness("export", round_file, "--jsonl", file).exit_code == 0
+    assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [
+        *(f"id-{at}" for at in range(6)), "c0", "w1", "e0"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_exported_judgments_can_be_imported_again(folder: Path, tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"out.{kind}"
     done = harness("export", folder, f"--{kind}", file)
-    assert (done.exit_code, "Writing 10 judgments" in done.output) == (0, True), done.exception
+    assert done.exit_code == 0, done.exception
+    assert done.output == f'Writing 10 rows to "{file}"; 7 judgments count\n'
     copy = bare(folder, tmp_path / "copy")
     assert harness("import", copy, file).output == "10 new judgments, 0 already there\n"
     assert said(copy) == said(folder)
