@@ -43,6 +43,7 @@ from harness.model.scenario import Evidence, RecognitionRule, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.understanding import ExpectedFrame
 from harness.rating.items import new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
@@ -99,13 +100,15 @@ def rating_session(
     transcripts: bool = True,
     talks: Sequence[Talk] = (),
     sounds: Mapping[str, tuple[int, float]] = MappingProxyType({}),
+    by_frame: bool = False,
 ) -> Path:
     """A new session folder with `count` first responses of these devices in turn; each third one was asked twice.
 
     Trial ids are `moons-kitchen-1`, …; conditions: voice ann or bob, noise quiet or pink 10 dB. effects: four of
     twelve queries want an effect (else none does, and nothing is held). transcripts: by our own recogniser; every
     second device also tells what it says. talks: others than ours. sounds: rate in Hz and gain in dB of the clips of
-    a device, where they are not as the voice gives them.
+    a device, where they are not as the voice gives them. by_frame: queries are repeated until they are understood, and
+    the words of the last attempt were misheard.
     """
     talks = talks or (TALKS if effects else TALKS[:WITHOUT_EFFECT])
     folder.mkdir(parents=True)
@@ -113,6 +116,8 @@ def rating_session(
     clips = {device: _clips(shelf, talks, *sounds.get(device, (RATE_HZ, 0.0))) for device in devices}
     made = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
     trials = tuple(_trial(talk, device, number, effects) for talk, device, number in made)
+    if by_frame:
+        trials = tuple(replace(trial, expects=ExpectedFrame(("answer",))) for trial in trials)
     rows = _Rows()
     rows.add(SessionStarted(session_id, "kitchen", "Kitchen", "a", "lab", "b", 1, "in_process", (), trials))
     rows.add(EngineStarted(1, 10, "boot", 1.0))
@@ -201,7 +206,7 @@ class _Rows:
                 1,
                 attempts,
                 Outcome.RESPONDED,
-                Recognition.YES,
+                Recognition.NO if trial.until_understood else Recognition.YES,
                 EvidenceSource.DEVICE,
                 heard=talk.query,
                 latency=MeasuredDuration(0.9, 0.02),

@@ -164,6 +164,9 @@ def _item(
     frozen = next((attempt.frozen for attempt in attempts if attempt.attempt == response.attempt), None)
     texts = transcripts.get((trial.id, response.take, response.attempt))
     recognition = next((attempt.recognition for attempt in attempts if attempt.attempt == response.attempt), None)
+    if trial.until_understood:
+        # Its frame decides whether it is repeated. Only an understood query has a response to judge.
+        recognition = Recognition.YES
     return Item(
         id=blind_id(seed, judged.session_id, trial.id, response.clip.sha256),
         query=trial.reference,

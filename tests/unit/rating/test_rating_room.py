@@ -75,6 +75,15 @@ def test_items_come_from_all_sessions_and_tell_what_is_needed(room: RatingRoom) 
     assert third.subject.span_s[1] - third.subject.span_s[0] == pytest.approx(third.length.value_s)
 
 
+def test_an_understood_query_counts_as_heard_although_a_word_was_misheard(tmp_path: Path) -> None:
+    room = open_room([rating_session(tmp_path / "s1", 2, by_frame=True)])
+    aid = room.desk("ann").begin_aid()
+    assert aid is not None
+    assert aid.path[0] == "recognised=yes@harness"
+    assert aid.question is not None, "the report counts these responses, so the aid leads to a category"
+    room.close()
+
+
 def test_nothing_that_is_shown_names_the_device(room: RatingRoom) -> None:
     for response in room.items:
         shown = replace(response, hidden=type(response.hidden)(), subject=type(response.subject)("", 1, ""))
