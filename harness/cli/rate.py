@@ -191,9 +191,12 @@ def _sit(
             from harness.cli.rate_plain import run_plain_sitting
 
             return run_plain_sitting(room, desk, keys, player, names=names)
+        from harness.cli.rate_lines import ending_line
         from harness.dashboard.sitting_app import run_rating_app
 
-        return run_rating_app(room, desk, keys, player, names=names)
+        status = run_rating_app(room, desk, keys, player, names=names)
+        print_lines([f"{ending_line(desk.view)}. The same command continues"])
+        return status
     finally:
         if player is not None:
             player.close()

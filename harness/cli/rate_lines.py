@@ -8,10 +8,10 @@ from enum import Enum
 
 from harness.base.foreign import plain_text
 from harness.model.frozen import frozen
-from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
+from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.model.numbers import seconds
 from harness.model.trial import Recognition
-from harness.rating.desk import ExerciseResult, SittingPhase, SittingView, effect_words, found_words, given_words
+from harness.rating.desk import ExerciseResult, SittingView, effect_words, found_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import Count, Given
@@ -20,7 +20,7 @@ LONGEST = 1000
 MOST_FOUND = 50
 
 
-def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
+def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     """The current item, or the reason why there is none."""
     item, count = view.item, view.count
     if item is None and view.stopped:
@@ -49,7 +49,7 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
         yield f"{'what it did' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
     if item.core_capability:
         yield "core capability: every such device must be able to do this"
-    yield from text_lines(view, policy)
+    yield from text_lines(view)
     if view.proposal is not None:
         yield f"the classifier says: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
@@ -71,13 +71,13 @@ def found_lines(responses: Sequence[Given]) -> Iterator[str]:
         yield "none of your judged responses has these words"
 
 
-def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
+def text_lines(view: SittingView) -> Iterator[str]:
     """The transcript, where the rater may see it."""
     item = view.item
     if item is None:
         return
     if not view.draft.transcript_shown:
-        if view.phase is SittingPhase.TRAINING or policy is TranscriptPolicy.ON_REQUEST:
+        if not view.hides_text:
             yield "transcript: hidden; `text` shows it"
         return
     words = "there is none" if item.transcript is None else plain_text(item.transcript, LONGEST)
@@ -90,9 +90,19 @@ def progress(view: SittingView) -> str:
     parts = [f"{count.left} left"]
     if count.held:
         parts.append(f"{count.held} held")
-    if view.left_s is not None:
-        parts.append(f"about {max(1, round(view.left_s / 60))} min at your pace")
+    if left := _time_left(view):
+        parts.append(f"{left} at your pace")
     return ", ".join(parts)
+
+
+def _time_left(view: SittingView) -> str:
+    """`about 3 min`; "" if it is unknown, or if nothing is left."""
+    return f"about {max(1, round(view.left_s / 60))} min" if view.left_s is not None and view.count.left else ""
+
+
+def ending_line(view: SittingView, note: str = "everything is saved") -> str:
+    """The last line of a sitting."""
+    return f"ended: {view.count.done} of {view.count.total} done, {progress(view)}; {note}"
 
 
 def counts_in_words(count: Count) -> str:
@@ -110,7 +120,8 @@ def status_lines(view: SittingView) -> Iterator[str]:
         yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
     yield f"responses: {count.total}, {counts_in_words(count)}"
     pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
-    yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
+    left = _time_left(view)
+    yield f"pace: {pace}" + (f", {left} left" if left else "")
     draft = view.draft
     notes = [f"sure {draft.confidence}"] if draft.confidence else []
     notes += [flag.value for flag in draft.sub_flags]

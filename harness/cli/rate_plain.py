@@ -12,13 +12,13 @@ from harness.cli.rate_lines import (
     InvalidCommand,
     RateWord,
     TypedCommand,
+    ending_line,
     explained_lines,
     flag_of,
     found_lines,
     guide_lines,
     item_lines,
     parse,
-    progress,
     status_lines,
     sub_flag_of,
     text_lines,
@@ -158,7 +158,7 @@ class _PlainSitting:
         if name != self._shown:
             self._aid = None
         if name != self._shown or name is None:
-            self.say(item_lines(view, self._room.round.transcript, names=self._names))
+            self.say(item_lines(view, names=self._names))
         self._shown = name
 
     def _end(self) -> None:
@@ -166,9 +166,8 @@ class _PlainSitting:
         if self._aid is not None and self._aid.ending is not None:
             self.say(["the result of the aid was not saved; use `save` next time"])
             self.status = self.status if self.person or self.status else WRONG_LINE
-        count = self._desk.view.count
         note = "the last judgment is not saved, all others are" if self.status == NOT_SAVED else "everything is saved"
-        self.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {note}"])
+        self.say([ending_line(self._desk.view, note)])
 
     # Commands
 
@@ -245,7 +244,7 @@ class _PlainSitting:
             case RateWord.TEXT:
                 if not desk.show_transcript():
                     return desk.view.said
-                self.say(text_lines(desk.view, self._room.round.transcript))
+                self.say(text_lines(desk.view))
             case RateWord.AID:
                 aid = self._desk.begin_aid()
                 if aid is None:
@@ -258,9 +257,10 @@ class _PlainSitting:
                 self.refresh_room()
                 self.say(status_lines(desk.view))
             case RateWord.ITEM:
-                self.say(item_lines(desk.view, self._room.round.transcript))
+                self.say(item_lines(desk.view, names=self._names))
             case _:
-                self.say(f"{rate_word.word}: {rate_word.help}" for rate_word in RateWord)
+                hidden = RateWord.TEXT if desk.view.hides_text else None
+                self.say(f"{word.word}: {word.help}" for word in RateWord if word is not hidden)
                 self.say(["a category: its key or its name; `guide` lists them"])
         return ""
 

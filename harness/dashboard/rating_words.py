@@ -82,7 +82,8 @@ def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) 
             offers += [key(RaterAction.PLAY), key(RaterAction.PLAY_SLOWER), key(RaterAction.PLAY_QUERY)]
             offers += [key(RaterAction.STOP)] * playing
         shown = view.draft.transcript_shown
-        offers.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if shown else "text"))
+        if shown or not view.hides_text:
+            offers.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if shown else "text"))
         offers += [
             key(RaterAction.AID),
             key(RaterAction.SUB_FLAG),

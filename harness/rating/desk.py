@@ -76,7 +76,7 @@ class SittingView:
     item. `can_go_back`: items can be reopened. `exercises`: (done, all). `pace_s`: median time to an answer. `left_s`:
     time left at that pace. `explained`: waits for `go_on`. `break_due`: the rater has judged for long without a rest.
     `said`: what the last key did. `stopped`: the rater failed known answers and gets no more items. `proposal`: the
-    classifier's, where the rater may see it before choosing.
+    classifier's, where the rater may see it before choosing. `hides_text`: the round never shows the transcript.
     """
 
     phase: SittingPhase
@@ -98,6 +98,7 @@ class SittingView:
     break_due: bool = False
     said: str = ""
     proposal: CategoryProposal | None = None
+    hides_text: bool = False
 
 
 Keep = Callable[[Item, Judgment], None]
@@ -181,6 +182,7 @@ class Desk:
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
             said=self._said,
             proposal=self._in_sight(self._item),
+            hides_text=self._hides_text,
         )
 
     def item(self, item_id: str) -> Item | None:
@@ -362,7 +364,7 @@ class Desk:
 
     def show_transcript(self) -> bool:
         """Shows the transcript if the round allows it; the judgment stores this."""
-        if self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING:
+        if self._hides_text:
             self._said = "this round hides transcripts"
             return False
         self._change(transcript_shown=True)
@@ -406,6 +408,10 @@ class Desk:
             self._next()
 
     # Inside
+
+    @property
+    def _hides_text(self) -> bool:
+        return self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING
 
     def _ready(self) -> Item | None:
         self._presence.sign()

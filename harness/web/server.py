@@ -158,6 +158,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     invitations.set_address(address)
     _run(server.run, listening, called)
     site.close()
+    print(f"{called} ended; what was received is saved, and the same command continues", file=sys.stderr, flush=True)  # noqa: T201
     return 0
 
 

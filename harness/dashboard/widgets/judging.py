@@ -44,7 +44,7 @@ class JudgedItem(Showing[SittingView]):
         if item is None:
             return []
         rows = [("asked", Text(f"“{plain_text(item.query, LONGEST)}”", style=f"bold {palette.TEXT}"))]
-        rows += self._said(item, view.draft.transcript_shown)
+        rows += self._said(item, view)
         rows += self._inputs(item)
         if view.proposal is not None:
             rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
@@ -64,9 +64,10 @@ class JudgedItem(Showing[SittingView]):
             rows.append(("before", Text(own, style=palette.VIOLET)))
         return rows
 
-    def _said(self, item: Item, shown: bool) -> list[Row]:
-        if not shown:
-            return [("said", Text(f"not shown; {self._key} shows it in writing", style=palette.QUIET))]
+    def _said(self, item: Item, view: SittingView) -> list[Row]:
+        if not view.draft.transcript_shown:
+            words = "hidden in this round" if view.hides_text else f"not shown; {self._key} shows it in writing"
+            return [("said", Text(words, style=palette.QUIET))]
         if item.transcript is None:
             return [("said", Text("there is no text", style=palette.QUIET))]
         return [("said", Text(f"“{plain_text(item.transcript, LONGEST)}”", style=palette.TEXT))]
@@ -354,7 +355,7 @@ def guide_text(keys: RaterKeys) -> Text:
                     )
                     for example in guide.examples
                 ),
-                (f"  beside it: {flags}\n" if flags else "", palette.VIOLET),
+                (f"  sub-flags: {flags}\n" if flags else "", palette.VIOLET),
             )
         )
     return text

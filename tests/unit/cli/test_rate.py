@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from harness.cli import group
 from harness.cli.rate_lines import InvalidCommand, RateWord, TypedCommand, parse
 from harness.cli.rate_plain import run_plain_sitting
+from harness.dashboard import sitting_app
 from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
@@ -191,6 +192,37 @@ def test_exercises_are_explained(session: Path) -> None:
 
 def test_showing_rater_names_requires_adjudication(session: Path) -> None:
     assert "--adjudicate" in str(getattr(rate(session, "", "--names").exception, "remedy", ""))
+
+
+def test_a_round_without_transcripts_offers_none(session: Path) -> None:
+    assert "\ntext: show what was said" in rate(session, "help\n").output
+    never = rate(session, "help\n", "--transcript", "never").output
+    assert "\ntext: " not in never
+    assert "`text`" not in never
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_leaving_the_screen_says_that_all_is_saved_and_how_to_continue(
+    session: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sitting_app.SittingApp, "run", lambda app: app.desk.judge(Category.WRONG) and None)
+    monkeypatch.setattr(sys, "stdin", _Terminal())
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(SystemExit, match="0"):
+        group.main(["rate", str(session), "--rater", "ann", "--no-sound", "--limit", "2"], standalone_mode=False)
+    line = capsys.readouterr().out
+    assert line.startswith("ended: 1 of 2 done, 1 left")
+    assert line.endswith("everything is saved. The same command continues\n")
+
+
+def test_the_time_left_is_not_given_when_nothing_is_left(session: Path) -> None:
+    assert "ended: 1 of 2 done, 1 left, about 1 min at your pace;" in rate(session, "1\n", "--limit", "2").output
+    assert "ended: 2 of 2 done, 0 left;" in rate(session, "1\nstatus\n", "--limit", "2").output
 
 
 def test_filters_and_the_list(session: Path) -> None:
