@@ -317,7 +317,7 @@ def aid_lines(state: AidState, width: int = 76) -> list[str]:
         text += wrapped.wrap(state.question.text)
         hanging = textwrap.TextWrapper(width, subsequent_indent="   ", break_on_hyphens=False)
         for answer in state.question.answers:
-            known = " (known so far)" if answer == state.suggested else ""
+            known = " (known)" if answer == state.suggested else ""
             text += hanging.wrap(f"{answer.key}: {answer.text}{known}")
         return text
     ending = state.ending

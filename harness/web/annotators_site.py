@@ -141,7 +141,6 @@ MOST_FOUND = 50
 WORDS = SiteWords(
     name="Annotating",
     welcome="Annotating utterances",
-    main="Go to the utterances",
     kept="which labels you give, and when, under your pseudonym",
     go_on="Go on annotating",
     rest="Everything that you accepted, struck and labelled is saved. You may close this window.",

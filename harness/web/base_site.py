@@ -41,14 +41,13 @@ _KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 class SiteWords:
     """A site's words on the shared pages.
 
-    name: in titles. welcome: heading of the login. main: text of the skip link.
+    name: in titles. welcome: heading of the login.
 
     kept: what the site stores about a visitor. go_on: link back to the work. rest: shown after logging out.
     """
 
     name: str
     welcome: str
-    main: str
     kept: str
     go_on: str
     rest: str

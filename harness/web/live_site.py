@@ -40,7 +40,6 @@ from harness.web.sounds import SoundCache, ranged
 WORDS = SiteWords(
     name="Live sessions",
     welcome="Live sessions",
-    main="Go to the sessions",
     kept="nothing else about you",
     go_on="Back to the sessions",
     rest="You are still logged in. You may close this window.",

@@ -26,12 +26,11 @@ from harness.model.judgment import (
     RaterKeys,
     RatingRound,
     SubFlag,
-    TranscriptPolicy,
 )
 from harness.model.numbers import NOTHING, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
-from harness.rating.desk import Desk, SittingPhase, SittingView
+from harness.rating.desk import Desk, SittingPhase
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
@@ -134,7 +133,6 @@ MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
     name="Rating",
     welcome="Rating first responses",
-    main="Go to the response",
     kept="what you judge, when, and how often and how long you listened, under your pseudonym",
     go_on="Go on rating",
     rest="Everything that you judged is saved. You may close this window.",
@@ -165,7 +163,7 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
     return Templates(TEMPLATES, WORDS, values)
 
 
-def desk_page(page: str, seat: Seat, round_: RatingRound) -> Mapping[str, Any]:
+def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
     """Values of a seat's page. page: its name."""
     view = seat.desk.view
     item = view.item
@@ -177,7 +175,7 @@ def desk_page(page: str, seat: Seat, round_: RatingRound) -> Mapping[str, Any]:
         "finished": view.phase is SittingPhase.FINISHED,
         "aid": seat.aid,
         "written": item.transcript or "" if item and view.draft.transcript_shown else None,
-        "may_ask_written": _may_ask(view, round_),
+        "may_ask_written": item is not None and not view.draft.transcript_shown and not view.hides_text,
         "facts": _facts(item) if item else (),
         "effect": item.effect if item else None,
         "effect_text": effect_text,
@@ -226,11 +224,6 @@ def given_text(row: Judgment) -> str:
 
 def _goes_with(flag: SubFlag) -> str:
     return ", ".join(LABELS[category] for category, allowed in SUB_FLAGS_OF.items() if flag in allowed)
-
-
-def _may_ask(view: SittingView, round_: RatingRound) -> bool:
-    allowed = round_.transcript is not TranscriptPolicy.NEVER or view.phase is SittingPhase.TRAINING
-    return allowed and not view.draft.transcript_shown and view.item is not None
 
 
 def _facts(item: Item) -> tuple[str, ...]:
@@ -366,7 +359,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         self._room.update(seat.desk)
 
     def _seat_page(self, seat: Seat) -> tuple[str, Mapping[str, object]]:
-        return "desk.html", desk_page(seat.new_page(self._now_s()), seat, self._room.round)
+        return "desk.html", desk_page(seat.new_page(self._now_s()), seat)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
         """Without invalid answers."""

@@ -158,6 +158,8 @@ async def test_the_transcript_is_hidden_until_asked_for_and_that_is_stored(sessi
 
 async def test_a_round_that_is_judged_by_ear_shows_no_text(session: Path) -> None:
     async with sitting(seated(session, round_=RatingRound(transcript=TranscriptPolicy.NEVER))) as (app, pilot):
+        assert "hidden in this round" in screen_text(pilot)
+        assert " t text" not in screen_text(pilot)
         await press(pilot, "t")
         item = known(app.desk.view.item)
         assert ANSWERS[item.query] not in screen_text(pilot)
@@ -180,8 +182,10 @@ async def test_the_aid_leads_to_a_category_that_is_saved_with_its_path(session: 
     async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "question_mark")
         await until(pilot, shows(pilot, "of at most"))
-        assert "seen by the harness" in screen_text(pilot)
-        await press(pilot, "b")
+        assert "(known)" in screen_text(pilot)
+        await press(pilot, "question_mark")
+        assert "of at most" not in screen_text(pilot), "its key closes it, too"
+        await press(pilot, "question_mark", "b")
         await until(pilot, shows(pilot, "That makes it  Slot request"))
         await press(pilot, "backspace")
         await until(pilot, shows(pilot, "of at most"))
@@ -481,7 +485,7 @@ async def test_keys_and_answers_that_do_not_fit(tmp_path: Path) -> None:
         text = screen_text(pilot)
         assert all(f"  {letter} " in text for letter in "abcd")
         assert "escape" in text
-        assert "seen by the harness)\n" not in text
+        assert "(known)\n" not in text
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
         assert "query heard" in screen_text(pilot)

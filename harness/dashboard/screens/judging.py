@@ -46,7 +46,7 @@ LOW = 20
 
 
 class AidPanel(Panel):
-    """Returns the final state when enter saves it, or None after escape."""
+    """Returns the final state when enter saves it, or None after escape or `key`, which opened it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
@@ -58,9 +58,9 @@ class AidPanel(Panel):
     AidPanel > Vertical { width: 100%; max-width: 100; max-height: 100%; padding: 0 2; overflow-y: auto; }
     """
 
-    def __init__(self, state: AidState, query: str) -> None:
+    def __init__(self, state: AidState, query: str, key: str) -> None:
         super().__init__()
-        self._state, self._query = state, query
+        self._state, self._query, self._key = state, query, key
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -78,6 +78,9 @@ class AidPanel(Panel):
             event.stop()
             self._state = state
             self._write()
+        elif key_name(event) == self._key:
+            event.stop()
+            self.dismiss(None)
 
     def action_back(self) -> None:
         self._state = self._state.back()
@@ -112,7 +115,7 @@ class AidPanel(Panel):
             text.append(f"\n  {answer.key} ", style=f"bold {palette.BLUE}")
             text.append(plain_text(answer.text), style=palette.TEXT)
             if answer == state.suggested:
-                text.append("  (what the harness has seen)", style=palette.QUIET)
+                text.append("  (known)", style=palette.QUIET)
         return text
 
     def _ending(self) -> Text:
@@ -136,7 +139,7 @@ def _answered(step: AidStep) -> Text:
     return Text.assemble(
         f"{plain_text(step.question.topic)}: ",
         (plain_text(step.answer.text), palette.TEXT),
-        ("  (seen by the harness)" if step.filled else "", palette.QUIET),
+        ("  (known)" if step.filled else "", palette.QUIET),
         style=palette.QUIET,
     )
 
@@ -366,7 +369,7 @@ class JudgingScreen(Screen[None]):
         flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
         words = tuple(f"{'✓' if sub_flag in chosen else ' '} {SUB_FLAG_TEXTS[sub_flag]}" for sub_flag in flags)
         self._ask(
-            ChoicePanel("Which note do you want to add? Choose it again to remove it.", words),
+            ChoicePanel("Which sub-flag do you want to set? Choose it again to clear it.", words),
             lambda i: self._desk.toggle(flags[i]),
         )
 
@@ -376,7 +379,8 @@ class JudgingScreen(Screen[None]):
 
     def _aid(self) -> None:
         if self._item is not None and (aid := self._desk.begin_aid()) is not None:
-            self._ask(AidPanel(aid, self._item.query), lambda state: self._write(lambda: self._desk.conclude(state)))
+            panel = AidPanel(aid, self._item.query, self._keys.actions[RaterAction.AID])
+            self._ask(panel, lambda state: self._write(lambda: self._desk.conclude(state)))
 
     def _find(self) -> None:
         """Asks for words, then which of the responses with them to open again."""

@@ -344,13 +344,13 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
 def test_prefilled_answers_are_shown_once() -> None:
     state = AidState.begin(HEARD)
     assert aid_lines(state)[:3] == [
-        "Known already: query heard. Yes, or nothing speaks against it.",
+        "Known already: query heard correctly. Yes, or it seems so.",
         "Known already: first response, whole. Yes.",
         "Question 3 of at most 8.",
     ]
     assert aid_lines(state.answer("no"))[0] == "Question 4 of at most 8."
     back = AidState.begin(ResponseFacts(Recognition.YES, truncated=True)).back()
-    assert "b: No, a part is missing, or it is not the first (known so far)" in aid_lines(back)
+    assert "b: No, a part is missing, or it is not the first (known)" in aid_lines(back)
 
 
 def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
