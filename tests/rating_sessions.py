@@ -101,6 +101,7 @@ def rating_session(
     talks: Sequence[Talk] = (),
     sounds: Mapping[str, tuple[int, float]] = MappingProxyType({}),
     by_frame: bool = False,
+    finished: bool = True,
 ) -> Path:
     """A new session folder with `count` first responses of these devices in turn; each third one was asked twice.
 
@@ -108,7 +109,7 @@ def rating_session(
     twelve queries want an effect (else none does, and nothing is held). transcripts: by our own recogniser; every
     second device also tells what it says. talks: others than ours. sounds: rate in Hz and gain in dB of the clips of
     a device, where they are not as the voice gives them. by_frame: queries are repeated until they are understood, and
-    the words of the last attempt were misheard.
+    the words of the last attempt were misheard. finished: the session has ended.
     """
     talks = talks or (TALKS if effects else TALKS[:WITHOUT_EFFECT])
     folder.mkdir(parents=True)
@@ -125,7 +126,8 @@ def rating_session(
         rows.trial(trial, talk, clips[device][talk.id], 2 if number % 3 == 0 else 1, transcripts)
         if devices.index(device) % 2:
             rows.said(trial, talk.answer, 2 if number % 3 == 0 else 1)
-    rows.add(SessionFinished(EndReason.COMPLETED))
+    if finished:
+        rows.add(SessionFinished(EndReason.COMPLETED))
     rows.write(folder)
     return folder
 

@@ -34,7 +34,8 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     if item.exercise is not None:
         yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]}"
     else:
-        yield f"response {view.position} of {count.total}{' again' if view.again else ''}, {progress(view)}"
+        total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
+        yield f"response {view.position} of {total}, {progress(view)}"
     yield f"query: {plain_text(item.query, LONGEST)}"
     if item.exercise is None:
         yield f"attempts: {item.attempts}{_waits(item)}"

@@ -77,6 +77,7 @@ class SittingView:
     time left at that pace. `explained`: waits for `go_on`. `break_due`: the rater has judged for long without a rest.
     `said`: what the last key did. `stopped`: the rater failed known answers and gets no more items. `proposal`: the
     classifier's, where the rater may see it before choosing. `hides_text`: the round never shows the transcript.
+    `growing`: items may still be added, which changes positions and counts.
     """
 
     phase: SittingPhase
@@ -99,6 +100,7 @@ class SittingView:
     said: str = ""
     proposal: CategoryProposal | None = None
     hides_text: bool = False
+    growing: bool = False
 
 
 Keep = Callable[[Item, Judgment], None]
@@ -114,8 +116,8 @@ class Desk:
 
     A call that writes returns after the row is on the disk. If that fails, the error is raised, and the item keeps its
     draft. `items`, `exercises`: all of the round; the desk selects and orders the rater's share. `rows`: judgments so
-    far, in any order. `program`: the rater is a program. `adjudicating`: settle what raters disagree on. `ids`: ids of
-    the rows to write. A front-end whose requests may arrive twice begins each request there, and checks `is_saved`.
+    far, in any order. `program`: the rater is a program. `adjudicating`: settle what raters disagree on. `growing`:
+    items may still be added. `ids`: of rows to write; requests that may arrive twice begin there (`is_saved`).
     """
 
     def __init__(
@@ -130,11 +132,13 @@ class Desk:
         propose: Propose | None = None,
         program: bool = False,
         adjudicating: bool = False,
+        growing: bool = False,
         now_s: Callable[[], float] = time.monotonic,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self.rater = rater
         self.adjudicating = adjudicating
+        self._growing = growing
         self.ids = RowIds(rater)
         self._round = round_
         self._keep = keep
@@ -160,7 +164,6 @@ class Desk:
         """The current state of the sitting."""
         standing = self._standing
         count = standing.count
-        pace_s = standing.rows.pace_s
         minutes = self._round.break_after_min
         return SittingView(
             phase=self._phase(),
@@ -173,8 +176,8 @@ class Desk:
             position=0 if self._item is None else standing.position(self._item) or 0,
             count=count,
             exercises=standing.exercises,
-            pace_s=pace_s,
-            left_s=None if pace_s is None else pace_s * count.left,
+            pace_s=standing.rows.pace_s,
+            left_s=standing.left_s,
             draft=self._draft,
             explained=self._explained,
             can_undo=standing.last is not None,
@@ -183,6 +186,7 @@ class Desk:
             said=self._said,
             proposal=self._in_sight(self._item),
             hides_text=self._hides_text,
+            growing=self._growing,
         )
 
     def item(self, item_id: str) -> Item | None:
@@ -296,10 +300,7 @@ class Desk:
     # Reopened items: a new row replaces the one in force
 
     def given(self, words: str = "") -> tuple[Given, ...]:
-        """Items of the rater that can be reopened and contain all the words, latest first.
-
-        For an adjudicator also items on which raters agree.
-        """
+        """Items that can be reopened and contain all the words, latest first; see `RaterQueue.given`."""
         return self._standing.given(words)
 
     def open(self, item_id: str) -> bool:
@@ -393,8 +394,9 @@ class Desk:
         if self._item is not None:  # without an item, pages poll on their own
             self._presence.sign()
 
-    def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
+    def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
         """Takes in new responses, evidence and rows from elsewhere. The current item stays if it can."""
+        self._growing = growing
         known = self._standing
         self._standing = RaterQueue(
             self.rater, self._round, items, self._exercises, known.rows.with_rows(rows), with_held=known.with_held

@@ -17,7 +17,16 @@ from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.observation import ResponseText
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, SharesMoved, chronological
+from harness.model.record import (
+    EffectAnswered,
+    EngineStarted,
+    Entry,
+    JudgmentGiven,
+    Observed,
+    SessionFinished,
+    SharesMoved,
+    chronological,
+)
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.trial import Recognition, Trial
 from harness.rating.desk import Desk
@@ -37,7 +46,8 @@ from harness.sound.stimuli.renderer import Renderer, renderer
 class SessionItems:
     """One session folder, for raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
 
-    moves: responses that coordinators moved, oldest first; stored with the first session of a round.
+    moves: responses that coordinators moved, oldest first; stored with the first session of a round. finished: no more
+    responses are to come.
     """
 
     folder: Path
@@ -47,6 +57,7 @@ class SessionItems:
     responses: tuple[JudgedResponse, ...]
     trials: Mapping[str, Trial]
     moves: tuple[SharesMoved, ...] = ()
+    finished: bool = True
 
 
 class RatingSource:
@@ -67,6 +78,7 @@ class RatingSource:
         self._moves: list[SharesMoved] = []
         self._profiles = frozenset(path.stem for path in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._found: SessionItems | None = None
+        self._finished = False
 
     def read(self) -> SessionItems:
         """All responses that can be judged, unfiltered and in order; LogError. Works while the session runs."""
@@ -92,6 +104,8 @@ class RatingSource:
                 self._said.setdefault((trial_id, take, attempt), []).append(text)
             case JudgmentGiven():
                 self._at_bench.append(entry)
+            case EngineStarted() | SessionFinished():
+                self._finished = isinstance(entry.record, SessionFinished)
             case _:
                 pass
 
@@ -119,7 +133,9 @@ class RatingSource:
             if response.trial.trial.memory is None
         )
         by_id = {trial.id: trial for trial in trials}
-        return SessionItems(self._folder, session_id, items, given, responses, by_id, tuple(self._moves))
+        return SessionItems(
+            self._folder, session_id, items, given, responses, by_id, tuple(self._moves), self._finished
+        )
 
 
 def _names_of_devices(trials: Sequence[Trial]) -> frozenset[str]:
@@ -382,7 +398,15 @@ class RatingRoom:
                 remedy=f"Its raters: {', '.join(self.round.raters)}",
             )
         return Desk(
-            rater, self.round, self.items, self.exercises, self.rows, self.keep, propose=self._propose, program=program
+            rater,
+            self.round,
+            self.items,
+            self.exercises,
+            self.rows,
+            self.keep,
+            propose=self._propose,
+            program=program,
+            growing=self.growing,
         )
 
     def adjudication(self, rater: str) -> Desk:
@@ -395,7 +419,13 @@ class RatingRoom:
         settled = replace(
             self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=(), stop=None
         )
-        return Desk(rater, settled, self._judged(rater), (), self.rows, self.keep, adjudicating=True)
+        items = self._judged(rater)
+        return Desk(rater, settled, items, (), self.rows, self.keep, adjudicating=True, growing=self.growing)
+
+    @property
+    def growing(self) -> bool:
+        """Whether a session of the round has not finished, so that items may be added."""
+        return not all(session.finished for session in self._found)
 
     @property
     def disputed(self) -> tuple[Item, ...]:
@@ -404,7 +434,8 @@ class RatingRoom:
 
     def update(self, desk: Desk) -> None:
         """Gives a desk of this room what the last `refresh` has read."""
-        desk.refresh(self._judged(desk.rater) if desk.adjudicating else self.items, self.rows)
+        items = self._judged(desk.rater) if desk.adjudicating else self.items
+        desk.refresh(items, self.rows, growing=self.growing)
 
     # For coordinators
 

@@ -63,7 +63,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 
         return RatersSite(room, invitations, options.keys, reached=reached, rater_names=options.names)
 
-    return serve_site(make, options, "raters' site")
+    return _with_farewell(serve_site(make, options, "raters' site"))
 
 
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
@@ -74,7 +74,12 @@ def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
 
         return AnnotationSite(room, invitations, reached=reached)
 
-    return serve_site(make, options, "annotators' site")
+    return _with_farewell(serve_site(make, options, "annotators' site"))
+
+
+def _with_farewell(status: int) -> int:
+    print("ended: everything is saved. The same command continues", file=sys.stderr, flush=True)  # noqa: T201
+    return status
 
 
 def serve_live(begin: Callable[[], Path | None], options: WebOptions) -> int:
@@ -158,7 +163,6 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     invitations.set_address(address)
     _run(server.run, listening, called)
     site.close()
-    print(f"{called} ended; what was received is saved, and the same command continues", file=sys.stderr, flush=True)  # noqa: T201
     return 0
 
 

@@ -27,7 +27,7 @@ class SittingTitle(TextLine):
         elif view.item is not None:
             text = Text.assemble(
                 ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),
-                (f" item {view.position} of {view.count.total}", palette.TEXT),
+                (f" item {view.position} of {view.count.total}{' so far' if view.growing else ''}", palette.TEXT),
                 (" again" if view.again else "", f"bold {palette.VIOLET}"),
                 (f"  {view.item.id}", palette.QUIET),
             )

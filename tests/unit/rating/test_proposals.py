@@ -16,7 +16,6 @@ from harness.model.judgment import (
     ProposalRule,
     ProposalShown,
     RatingRound,
-    TranscriptPolicy,
     in_force,
 )
 from harness.rating.desk import Desk
@@ -176,7 +175,7 @@ def test_the_classifier_has_the_settings_of_the_round(source: Path, session: Pat
 def test_plain_lines_show_the_proposal_when_the_round_allows(source: Path, session: Path) -> None:
     for show in ProposalShown:
         room = RatingRoom(proposing_round(source, show, session))
-        lines = list(item_lines(room.desk("ann").view, TranscriptPolicy.NEVER))
+        lines = list(item_lines(room.desk("ann").view))
         assert any(line.startswith("the classifier says: ") for line in lines) is (show is ProposalShown.BEFORE)
         room.close()
 

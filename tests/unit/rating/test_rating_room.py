@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from textual.app import App, ComposeResult
 
 from harness.cli import group
+from harness.cli.rate_lines import item_lines
 from harness.dashboard.widgets.response import ClipShape
 from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, LogError, SoundGone
@@ -82,6 +83,21 @@ def test_an_understood_query_counts_as_heard_although_a_word_was_misheard(tmp_pa
     assert aid.path[0] == "recognised=yes@harness"
     assert aid.question is not None, "the report counts these responses, so the aid leads to a category"
     room.close()
+
+
+def test_positions_count_so_far_until_the_session_has_finished(tmp_path: Path) -> None:
+    finished = rating_session(tmp_path / "s1", 2)
+    running = rating_session(tmp_path / "s2", 2, session_id="s2", finished=False)
+    for folders, growing in (([finished], False), ([finished, running], True)):
+        room = open_room(folders)
+        desk = room.desk("ann")
+        assert desk.view.growing is growing
+        room.update(desk)
+        assert desk.view.growing is growing
+        assert room.adjudication("lead").view.growing is growing
+        (first, *_) = item_lines(desk.view)
+        assert first.startswith(f"response 1 of {2 * len(folders)}{' so far' if growing else ''}, ")
+        room.close()
 
 
 def test_nothing_that_is_shown_names_the_device(room: RatingRoom) -> None:
