@@ -40,7 +40,7 @@ def command() -> None:
 @verb("export", of=command)
 def export(
     *,
-    named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
+    sessions: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
     csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets."),
     jsonl_file: str | None = option(
         "One JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
@@ -66,10 +66,9 @@ def export(
         raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Name a file")
     if parquet_file is not None:
         demand_parquet()
-    sessions = rated_sessions(RatedSessionOptions(named=named, round_id=None, with_programs=False))
+    rated = rated_sessions(RatedSessionOptions(named=sessions, round_id=None, with_programs=False))
     with drawn_progress():
-        judged_sessions = read_sessions(sessions.folders)
-    judged_sessions = with_rows_of(judged_sessions, sessions.round_id)
+        judged_sessions = with_rows_of(read_sessions(rated.folders), rated.round_id)
     table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)
     wanted: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)

@@ -52,6 +52,14 @@ def test_the_page_tells_how_far_raters_are_and_who_was_stopped(premises: Premise
     assert row_of(carla.page("/coordinate"), "&lt;cem&gt;")[1].startswith("0 of ")
 
 
+def test_the_instructions_lead_a_coordinator_to_the_progress(carla: Browser) -> None:
+    page = carla.page("/instructions")
+    assert "You judge nothing yourself" in page
+    assert ">See the progress</a>" in page
+    assert ">Begin</a>" not in page
+    assert ">Open responses</th>" in carla.page("/coordinate")
+
+
 def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla: Browser) -> None:
     bob = premises.rater("bob")
     before = bob.page()
