@@ -42,7 +42,7 @@ def low_pass_taps(count: int, cutoff_hz: float, rate_hz: float) -> npt.NDArray[n
 class HighPass:
     """A Butterworth high-pass of second order over blocks of one length.
 
-    The filter is linear: its output and the two values of its state at the end of a block are one matrix times the
+    The filter is linear. So its output, and its state of two values at the end of a block, are one matrix times the
     block and the state before.
     """
 
