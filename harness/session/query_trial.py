@@ -471,8 +471,8 @@ class TrialMachine(Take):
     def _may_be_open(self) -> bool:
         """Whether a dialogue is to be closed: the trial says how, and the device has not said otherwise.
 
-        It is not when it is idle; nor while its first answer is still to come or to be heard, which closing words would
-        cut off.
+        It is not when the device is idle. Nor is it while the first answer is still to come or to be heard: closing
+        words would cut it off.
         """
         if self.trial.close_dialogue is None or self._device.state is DeviceState.IDLE:
             return False
