@@ -61,7 +61,7 @@ class _Initialiser:
 
 
 def _compiled(cls: type, of: tuple[Field[Any], ...]) -> Any:
-    names: dict[str, Any] = {"__set__": object.__setattr__, "__absent__": MISSING}
+    names: dict[str, Any] = {"__absent__": MISSING}
     parameters, lines = ["self"], list[str]()
     for each in sorted(of, key=lambda each: each.kw_only is True):
         parameter = value = each.name
@@ -76,7 +76,8 @@ def _compiled(cls: type, of: tuple[Field[Any], ...]) -> Any:
             value = f"__make_{each.name}__() if {each.name} is __absent__ else {each.name}"
         if each.init:
             parameters.append(parameter)
-            lines.append(f" __set__(self, {each.name!r}, {value})")
+            names[f"__set_{each.name}__"] = getattr(cls, each.name).__set__  # of the slot: no name is looked up
+            lines.append(f" __set_{each.name}__(self, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), names)
