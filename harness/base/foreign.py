@@ -69,6 +69,8 @@ def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
     """
     if limit < 1:
         raise ValueError(f"a text cannot be cut to {limit} characters")
+    if len(text) <= limit and text.isascii() and text.isprintable():  # nearly every text
+        return text
     pieces: list[str] = []
     length = 0
     room = 0  # number of pieces that leave room for the ellipsis
