@@ -46,9 +46,9 @@ from harness.report.session_cases import (
 )
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.procedures import clause_rows
-from harness.session.figures.progress import Progress, normalisation_of, total, words_of_session
+from harness.session.figures.progress import Progress, normalisation_of, recognised_of, words_of_session
 from harness.session.figures.requests import requests_of_session
-from harness.session.figures.trials import TrialProgress, by_group, heard_in
+from harness.session.figures.trials import TrialProgress, by_group, heard_in, understood_of
 from harness.session.log.reader import LogReader, gc_paused, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
 from harness.session.wording import OUTCOME_WORDS
@@ -224,10 +224,10 @@ def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
     for device, trials in queries.items():
         named = [(dict(trial.trial.conditions), trial) for trial in trials]
         axes = _axes([trial.trial for trial in trials])
-        if total(trials).recognised.total:
-            yield _by_conditions("recognised", device, axes, named, lambda of: _cell(total(of).recognised))
-        if total(trials).understood.right.total:
-            yield _by_conditions("understood", device, axes, named, lambda of: _cell(total(of).understood.right))
+        if recognised_of(trials)[0].total:
+            yield _by_conditions("recognised", device, axes, named, lambda of: _cell(recognised_of(of)[0]))
+        if understood_of(trials).right.total:
+            yield _by_conditions("understood", device, axes, named, lambda of: _cell(understood_of(of).right))
     wake = session.wake.snapshot()
     for device, gaps in requests_of_session(session.progress.totals.requests, wake):
         if len(gaps) > 1:

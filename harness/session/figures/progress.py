@@ -105,9 +105,8 @@ class Totals:
 def total(trials: Iterable[TrialProgress]) -> Totals:
     """The results over `trials`; outcomes that occurred are in the order of `Outcome`."""
     trials = list(trials)
-    planned = decided = assessed = answered = to_judge = judged = 0
+    planned = decided = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
-    attempts: Counter[int] = Counter()
     latencies: list[MeasuredDuration] = []
     delays: list[MeasuredDuration] = []
     sounds: list[MeasuredDuration | None] = []
@@ -130,10 +129,6 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         if take.outcome in DECIDED and trial.trial.listening is None:
             decided += trial.trial.responds
             answered += trial.trial.responds and take.outcome.answered
-            by_words = not trial.trial.until_understood
-            assessed += by_words and take.recognition is not Recognition.NOT_ASSESSED
-            if by_words and (needed := take.attempts_to_recognition) is not None:
-                attempts[needed] += 1
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
         if trial.trial.microphone and trial.trial.responds and take.outcome in _SOUNDING and verdict is not None:
@@ -146,12 +141,13 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
             to_judge += 1
             judged += any(row.status is JudgmentStatus.SUBMITTED for row in response.judgments)
     words = words_of(heard)
+    recognised, attempts = recognised_of(trials)
     return Totals(
         planned=planned,
         finished=outcomes.total(),
         by_outcome=tuple((outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]),
-        recognised=Share(attempts.total(), assessed),
-        first_attempt=Share(attempts[1], assessed),
+        recognised=recognised,
+        first_attempt=Share(attempts[1], recognised.total),
         answered=Share(answered, decided),
         attempts_to_recognition=tuple(sorted((needed, n) for needed, n in attempts.items() if n)),
         latency=latency_figures(latencies),
@@ -165,6 +161,20 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         understood=understood_of(trials),
         requests=requests_asked(trials),
     )
+
+
+def recognised_of(trials: Iterable[TrialProgress]) -> tuple[Share, Counter[int]]:
+    """Trials with evidence of recognition, of those decided and assessed; and attempts to recognition → trials."""
+    attempts: Counter[int] = Counter()
+    assessed = 0
+    for trial in trials:
+        take = trial.counting
+        by_words = trial.trial.listening is None and trial.trial.memory is None and not trial.trial.until_understood
+        if by_words and take is not None and take.outcome in DECIDED:
+            assessed += take.recognition is not Recognition.NOT_ASSESSED
+            if (needed := take.attempts_to_recognition) is not None:
+                attempts[needed] += 1
+    return Share(attempts.total(), assessed), attempts
 
 
 _SOUNDING = DECIDED - {Outcome.NO_WAKE}
