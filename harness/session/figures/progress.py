@@ -283,6 +283,9 @@ class Progress:
         return next((trial for trial in self.trials if trial.trial.id == trial_id), None)
 
 
+_CHANGES_TOTALS = SessionStarted | TrialFinished | AttemptFinished | JudgmentGiven
+
+
 class SessionFigures:
     """Takes a log's rows in their order, and gives a frozen `Progress` when asked; not thread-safe.
 
@@ -428,7 +431,7 @@ class SessionFigures:
     def _take(self, row: Record) -> bool:
         """Takes a row on trials; False when it changes none."""
         changed = self._played.take(row)
-        if changed and isinstance(row, SessionStarted | TrialFinished | AttemptFinished | JudgmentGiven):
+        if changed and isinstance(row, _CHANGES_TOTALS):
             self._totals = None
         return changed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 
 from harness.model.frozen import frozen
@@ -33,6 +34,7 @@ class SelfWakes:
         self._trials: dict[str, Trial] = {}
         self._device_of: dict[str, str] = {}
         self._latest: deque[tuple[float, str]] = deque(maxlen=_KEPT)
+        self._newest_s = -math.inf
         self._answers: Counter[str] = Counter()
         self._woke: Counter[tuple[str, str]] = Counter()
         self._reporting: dict[str, None] = {}
@@ -40,6 +42,7 @@ class SelfWakes:
     def observe(self, seen: Observation) -> None:
         if isinstance(seen, Wake) and not seen.inferred:
             self._latest.append((seen.at.at_s, seen.source))
+            self._newest_s = max(self._newest_s, seen.at.at_s)
             self._reporting[self._device_of.get(seen.source, seen.source)] = None
 
     def take(self, row: Record) -> None:
@@ -50,6 +53,8 @@ class SelfWakes:
             speaker = self._trials[row.trial_id].device
             self._answers[speaker] += 1
             from_s, to_s = row.starts.at_s, row.ends.at_s
+            if self._newest_s < from_s:  # nearly always
+                return
             woken = {source for at_s, source in self._latest if from_s <= at_s <= to_s}
             for device in {self._device_of.get(source, source) for source in woken}:
                 self._woke[device, speaker] += 1

@@ -115,7 +115,10 @@ class TakeProgress:
     cause: str = ""
 
     def attempt(self, number: int) -> AttemptProgress | None:
-        return next((attempt for attempt in self.attempts if attempt.attempt == number), None)
+        for attempt in self.attempts:  # a loop, since a generator takes twice as long, and this is asked often
+            if attempt.attempt == number:
+                return attempt
+        return None
 
     @property
     def deciding(self) -> AttemptProgress | None:
@@ -150,7 +153,10 @@ class TrialProgress:
     @property
     def counting(self) -> TakeProgress | None:
         """The take that results use: the latest that finished."""
-        return next((take for take in reversed(self.takes) if take.outcome is not None), None)
+        for take in reversed(self.takes):
+            if take.outcome is not None:
+                return take
+        return None
 
     @property
     def tries(self) -> int | None:
