@@ -197,8 +197,6 @@ class WakeFigures:
 
     def _observe(self, row: rows.Observed, entry: rows.Entry) -> None:
         seen = row.observation
-        attempt = row.trial_id or "", row.take or 0, row.attempt or 0
-        plays = self._running.get(attempt) or self._last.get(attempt) or {}
         name = self._connections.get(seen.source)
         device = self._devices.get(name) if name is not None else None
         match seen:
@@ -211,7 +209,7 @@ class WakeFigures:
                 self._speech.woke(name, seen.at.at_s)
                 device.heard(event)
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
-                self._stimulus(seen, plays)
+                self._stimulus(seen, self._plays_of(row))
             case seen_by.StimulusHeard():
                 for device in self._devices.values():
                     device.heard_in_room(seen)
@@ -228,8 +226,9 @@ class WakeFigures:
             case _ if name is None or device is None:
                 pass
             case seen_by.Transcript(final=True) | seen_by.Intent():
-                if name in plays and plays[name].state is PlayState.RUNNING:
-                    plays[name].words.append(seen)
+                play = self._plays_of(row).get(name)
+                if play is not None and play.state is PlayState.RUNNING:
+                    play.words.append(seen)
             case seen_by.ListeningProved():
                 device.proofs.own.add(seen)
                 device.proved()
@@ -256,6 +255,11 @@ class WakeFigures:
                 device.clock_error_s, device.changed = error_s, True
             case _:
                 pass  # Log lines, responses and meters do not change wake statistics.
+
+    def _plays_of(self, row: rows.Observed) -> Mapping[str, Play]:
+        """The plays of the attempt that an observation is credited to, by device; also just after its end."""
+        attempt = row.trial_id or "", row.take or 0, row.attempt or 0
+        return self._running.get(attempt) or self._last.get(attempt) or {}
 
     def _stimulus(self, seen: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]) -> None:
         for name, play in plays.items():

@@ -146,7 +146,7 @@ class DeviceFigures:
 
     def _place(self, event: HeardWake, shown: bool) -> None:
         # Each report can place it: the best time may lie just beyond a play.
-        play = next(filter(None, map(self._reached, (event, *event.reports))), None)
+        play = self._reached(event) or next(filter(None, map(self._reached, event.reports)), None)
         if self._merging.several:
             self._homes[event.seq] = play
         if not event.apart or play is not None:

@@ -384,8 +384,12 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     placed: list[tuple[float, HeardWake, Play]] = []
     outside: list[tuple[float, HeardWake]] = []
     for at_s, event, owner in sorted(line, key=lambda item: item[0]):
-        # In the window of an earlier play, an event belongs to that one, although a later play has begun.
-        home = next((play for window, play in windows if window.start_s <= at_s <= window.end_s), owner)
+        home = owner
+        for window, play in windows:
+            # In the window of an earlier play, an event belongs to that one, although a later play has begun.
+            if window.start_s <= at_s <= window.end_s:
+                home = play
+                break
         if home is None:
             outside.append((at_s, event))
         else:
@@ -441,8 +445,9 @@ def _expected(play: Play) -> list[HeardWake]:
 def read(play: Play, proven: Sequence[Span]) -> PlayReading:
     """The result of a play from what became of its events. proven: where on its line it was known to listen."""
     fates, hit = play.fates, play.fates.hit
-    duration_s = play.end_s - play.start_s
-    ends = [min(play.place(event), play.end_s) for event in fates.unmatched]
+    end_s = play.end_s
+    duration_s = end_s - play.start_s
+    ends = [min(play.place(event), end_s) for event in fates.unmatched]
     inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
     offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
@@ -461,11 +466,9 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
     )
-    return (
-        reading
-        if play.kind is not TrialKind.COMMAND or play.window is None
-        else _of_command(play, reading, play.window)
-    )
+    if play.kind is TrialKind.COMMAND and (window := play.window) is not None:
+        return _of_command(play, reading, window)
+    return reading
 
 
 def proven_s(play: Play, proven: Sequence[Span]) -> float:
@@ -542,13 +545,10 @@ class ReportMerger:
 
     def __init__(self, sources: tuple[str, ...], within_s: float) -> None:
         self._ranks = {source: rank for rank, source in enumerate(sources)}
+        self.several = len(self._ranks) > 1
         self._within_s = within_s
         self._reports: list[HeardWake] = []
         self._events: dict[tuple[int, ...], HeardWake] = {}
-
-    @property
-    def several(self) -> bool:
-        return len(self._ranks) > 1
 
     def add(self, report: HeardWake) -> tuple[list[HeardWake], list[HeardWake]]:
         """What a report changes: events that are gone, and those that are new in their place."""
