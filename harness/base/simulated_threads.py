@@ -63,7 +63,7 @@ class SimulatedThreads:
     def __exit__(self, *_: object) -> None:
         self._over = True
         while self._waiting:  # one after another: what they do at their end touches what they share
-            strand = self._waiting.pop()
+            self._running = strand = self._waiting.pop()
             strand.baton.release()
             if strand.thread is not None:
                 threading.Thread.join(strand.thread)
@@ -105,16 +105,23 @@ class SimulatedThreads:
 
     def _hand_over(self, me: _SimulatedThread | None) -> None:
         following = self._next()
-        if following is not None and following is not me:
-            self._running = following
-            following.baton.release()
-        if me is not None and following is not me:
-            me.baton.acquire()
-            if self._over:
-                raise _Ended
-            self._running = me
+        if following is not me:
+            if following is not None:
+                self._running = following
+            self._switch(me, following)
+            if me is not None:
+                if self._over:
+                    raise _Ended
+                self._running = me
         if self._stuck and me is self._first:
             raise RuntimeError("every thread waits for another one")
+
+    def _switch(self, me: _SimulatedThread | None, following: _SimulatedThread | None) -> None:
+        """Lets another thread go on, and returns when it is this one's turn again. me: None if this one ends."""
+        if following is not None:
+            following.baton.release()
+        if me is not None:
+            me.baton.acquire()
 
     def _next(self) -> _SimulatedThread | None:
         """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
@@ -152,32 +159,38 @@ class SimulatedThreads:
         self._waiting.remove(strand)
         return strand
 
-    def begin(self, thread: threading.Thread, target: Callable[[], object]) -> Callable[[], None]:
-        """What a thread of the simulation is to run; it starts at its next turn."""
+    def begin(self, thread: threading.Thread, target: Callable[[], object]) -> Callable[[], None] | None:
+        """What a thread of the simulation is to run, which goes on at its next turn; None if it needs no thread."""
         strand = _SimulatedThread()
         strand.thread = thread
         self._waiting.append(strand)
 
         def run() -> None:
             strand.baton.acquire()
-            if self._over:
-                return
-            self._running = strand
-            with using(self):  # also for what others have called for meanwhile, which this thread does at its end
-                try:
-                    target()
-                except _Ended:
-                    return
-                finally:
-                    if not self._over:
-                        self._hand_over(None)
+            self._run(strand, target)
 
         return run
+
+    def _run(self, strand: _SimulatedThread, target: Callable[[], object]) -> None:
+        if self._over:
+            return
+        self._running = strand
+        with using(self):  # also for what others have called for meanwhile, which this thread does at its end
+            try:
+                target()
+            except _Ended:
+                return
+            finally:
+                if not self._over:
+                    self._hand_over(None)
 
     # As harness.base.threads
 
     def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
         return _Thread(self, lambda: target(*args), name)
+
+    def current_thread(self) -> threading.Thread:
+        return self._running.thread or threading.current_thread()
 
     def lock(self) -> threading.Lock:
         return cast(threading.Lock, _Lock(self))
@@ -215,8 +228,10 @@ class _Thread(threading.Thread):
 
     def start(self) -> None:
         self._begun = True
-        self._turns = self._world.begin(self, self._work)
-        super().start()
+        turns = self._world.begin(self, self._work)
+        if turns is not None:
+            self._turns = turns
+            super().start()
 
     def run(self) -> None:
         self._turns()

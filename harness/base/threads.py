@@ -43,6 +43,7 @@ class Threads(Protocol):
     def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
         """A daemon, not started yet."""
 
+    def current_thread(self) -> threading.Thread: ...
     def lock(self) -> threading.Lock: ...
     def rlock(self) -> threading.RLock: ...
     def condition(self, lock: Any = None) -> threading.Condition: ...
@@ -98,6 +99,9 @@ class HostThreads:
 
     def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=name or None, daemon=True)
+
+    def current_thread(self) -> threading.Thread:
+        return threading.current_thread()
 
     def lock(self) -> threading.Lock:
         return threading.Lock()
@@ -163,6 +167,10 @@ def current() -> Threads:
 def thread(target: Callable[..., object], *args: Any, name: str = "") -> threading.Thread:
     """A daemon, not started yet."""
     return _here.threads.thread(target, args, name)
+
+
+def current_thread() -> threading.Thread:
+    return _here.threads.current_thread()
 
 
 def lock() -> threading.Lock:

@@ -41,6 +41,7 @@ from harness.session.simulated.bench import (
 from harness.session.talker import AROUND_S
 from harness.wake.wake import WakeFigures
 from tests.nights.figures import figures_of
+from tests.nights.greenlets import GreenletThreads
 from tests.nights.host import Death, MortalLog, Renders, UnthreadedLog
 from tests.nights.scenario import drawn_scenario
 from tests.nights.wires import Injected, Reached, board_of
@@ -554,5 +555,5 @@ def played(
     seed: int, folder: Path, without: Collection[int] = (), templates: Collection[int] | None = None
 ) -> NightRecord:
     """Plays the night of a seed in an empty folder; the rest as of `Night`."""
-    with SimulatedThreads() as world, threads.using(world):
+    with GreenletThreads() as world, threads.using(world):
         return Night(seed, world, without, templates).play(folder)

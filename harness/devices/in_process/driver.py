@@ -89,7 +89,7 @@ class Air:
         with self._changed:
             self._open = False
             self._changed.notify_all()
-        if threading.current_thread() is not self._thread:
+        if threads.current_thread() is not self._thread:
             self._thread.join(1.0)
 
     def at(self, due_s: float, tag: str, happen: Callable[[], None]) -> None:

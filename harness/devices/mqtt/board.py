@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 import struct
-import threading
 import zlib
 from collections.abc import Callable
 
@@ -274,7 +273,7 @@ class MqttBoard:
             self.session.playing = None
             self._changed.notify_all()
         # A thread cannot wait for its own end.
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threads.current_thread():
             self._thread.join(1.0)
 
     def wait_until_met(self, limit_s: float) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -102,7 +101,7 @@ class KeepAlive:
     def stop(self) -> None:
         self._stop.set()
         self._beat_now.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threads.current_thread():
             self._thread.join(0.5)
 
     def answered(self, number: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
+from tests.nights.greenlets import GreenletThreads
 
 
 def play(world: SimulatedThreads) -> list[tuple[float, str]]:
@@ -211,6 +212,33 @@ def test_a_thread_of_the_simulation_knows_itself_and_ends_with_it() -> None:
         assert future.result() == 7
         assert not ended
     assert sorted(map(id, ended)) == sorted(map(id, waiting))
+
+
+def test_greenlets_run_in_the_order_of_threads_end_with_the_simulation_and_show_their_errors(
+    simulated_time: SimulatedThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", errors.append)
+    ended: list[str] = []
+
+    def waits() -> None:
+        try:
+            threads.event().wait()
+        finally:
+            ended.append(threads.current_thread().name)
+
+    events = play(simulated_time)
+    with GreenletThreads() as world, threads.using(world):
+        assert play(world) == events
+        threads.thread(waits, name="waits").start()
+        fails = threads.thread(lambda: 1 / 0, name="fails")
+        fails.start()
+        fails.join()
+        assert threads.current_thread() is threading.current_thread()
+        assert not ended
+    assert ended == ["waits"]
+    assert [(error.exc_type, error.thread) for error in errors] == [(ZeroDivisionError, fails)]
+    assert threads.monotonic() == simulated_time.monotonic()  # what was used before the simulation is used again
 
 
 def test_a_thread_that_ends_makes_due_calls_in_the_simulation() -> None:
