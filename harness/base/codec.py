@@ -22,7 +22,7 @@ class CodecError(HarnessError):
 
 def encode(adapter: TypeAdapter[T], value: T) -> bytes:
     """One line of UTF-8 JSON without a newline."""
-    return adapter.dump_json(value)
+    return adapter.serializer.to_json(value)  # past the adapter's options, as `decode`
 
 
 def decode(adapter: TypeAdapter[T], text: bytes | str) -> T:

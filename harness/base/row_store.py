@@ -516,8 +516,13 @@ FilePlace = tuple[tuple[int, int], ...]
 
 def place_of(path: Path) -> FilePlace | None:
     """Which file this is, with its write-ahead log; None when one of them is gone."""
+    return place_and_size(path)[0]
+
+
+def place_and_size(path: Path) -> tuple[FilePlace | None, int]:
+    """As `place_of`, with the size of the file in bytes."""
     try:
-        files = [os.stat(name) for name in (path, f"{path}-wal")]
+        file, log = os.stat(path), os.stat(f"{path}-wal")
     except OSError:
-        return None
-    return tuple((file.st_dev, file.st_ino) for file in files)
+        return None, 0
+    return ((file.st_dev, file.st_ino), (log.st_dev, log.st_ino)), file.st_size

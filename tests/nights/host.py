@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from harness.base.row_store import SESSION
 from harness.model.errors import LogFull
 from harness.model.record import Clip, Entry, OperatorAsked, Question, Record, TrialFinished
 from harness.model.stimulus import Ambience, Part, RenderedStimulus, Role, StimulusRecipe, Waveform
-from harness.session.log.database import SqliteLog, _QueuedRow
+from harness.session.log.database import SqliteLog
 from harness.session.simulated.bench import RATE_HZ
 
 if TYPE_CHECKING:
@@ -56,12 +55,13 @@ class Renders:
 
 
 class UnthreadedLog(SqliteLog):
-    """Commits in the thread that appends: a third of a night's handovers are between it and the log's thread."""
+    """Commits in the thread that appends: a third of a night's handovers would be to the log's thread and back."""
 
     def append(self, record: Record) -> Entry:
-        row = _QueuedRow(record, SESSION.text(record))
-        self._commit([row])
-        return Future.result(row.done, 0)
+        (entry,) = self._store([(record, SESSION.text(record))])
+        if self._on_commit is not None:
+            self._on_commit(entry)
+        return entry
 
 
 class MortalLog:

@@ -444,14 +444,13 @@ FAULTS = (
 -from harness.model.record import Clip, EngineStarted, Entry, Record
 +from harness.model.record import Clip, EngineStarted, Entry, Observed, Record
 @ session/log/database.py
-         try:
--            self._connection.execute("BEGIN IMMEDIATE")
+-            if several:
 +            if not self._connection.in_transaction:
-+                self._connection.execute("BEGIN IMMEDIATE")
+                 self._connection.execute("BEGIN IMMEDIATE")
 @ session/log/database.py
--            self._connection.execute("COMMIT")
-+            if not isinstance(batch[-1].record, Observed):
-+                self._connection.execute("COMMIT")
+-            if several:
++            if not isinstance(batch[-1][0], Observed):
+                 self._connection.execute("COMMIT")
 """, "observations are acknowledged before they are committed, which happens with the next other row"),
     Planted("decisions_asked_too_rarely", "", Area.VERDICT, """
 @ session/takes.py

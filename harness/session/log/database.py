@@ -24,6 +24,7 @@ from harness.base.row_store import (
     explanation,
     insert,
     open_for_writing,
+    place_and_size,
     place_of,
     read_entries,
     translate_errors,
@@ -101,11 +102,10 @@ class SqliteLog:
     def demand_place(self) -> None:
         """LogError when another file, or none, has taken the log's place; quick, from any thread."""
         database, known_bytes = self._folder.database, self._bytes
-        with contextlib.suppress(OSError):
-            size = database.stat().st_size
-            if size >= known_bytes and place_of(database) == self._opened:
-                self._bytes = size  # rows are only added: a file that shrinks was overwritten
-                return
+        place, size = place_and_size(database)
+        if size >= known_bytes and place == self._opened:
+            self._bytes = size  # rows are only added: a file that shrinks was overwritten
+            return
         raise LogError(
             f"{database} was deleted, moved or replaced while the session was running",
             remedy=f"Its rows are in {self._folder.rescue.name}. Continue: harness run resume {self._folder.path}",
@@ -177,37 +177,48 @@ class SqliteLog:
                         row.done.set_exception(error)
 
     def _commit(self, batch: list[_QueuedRow]) -> None:
-        run = self._run
-        entries: list[Entry] = []
-        at_s, wall_s = self._now_s(), self._wall_s()
-        for offset, wanted in enumerate(batch):
-            if isinstance(wanted.record, EngineStarted):
-                run = wanted.record.run
-            entries.append(Entry(self._next_seq + offset, run, at_s, wall_s, wanted.record))
-        rows_ = [
-            (entry.seq, entry.run, at_s, wall_s, entry.record.kind, wanted.body)
-            for entry, wanted in zip(entries, batch, strict=True)
-        ]
-        lost, link = self._lost(), self._link
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for row in rows_:
-                link = insert(self._connection, row, link)
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if not self._was_committed(entries[-1]):
-                self._refuse(batch, lost or explanation(error, self._folder.database))
-                return
-        self._next_seq += len(batch)
-        self._link = link
-        self._run = run
-        if lost is not None:
-            self._refuse(batch, lost)
+            entries = self._store([(wanted.record, wanted.body) for wanted in batch])
+        except LogError as error:
+            for wanted in batch:
+                wanted.done.set_exception(error)
             return
         for entry, wanted in zip(entries, batch, strict=True):
             if self._on_commit is not None:
                 self._on_commit(entry)
             wanted.done.set_result(entry)
+
+    def _store(self, batch: list[tuple[Record, str]]) -> list[Entry]:
+        """The rows of records and their texts, on the disk, all or none; LogFull, LogError."""
+        run = self._run
+        entries: list[Entry] = []
+        at_s, wall_s = self._now_s(), self._wall_s()
+        for offset, (record, _) in enumerate(batch):
+            if isinstance(record, EngineStarted):
+                run = record.run
+            entries.append(Entry(self._next_seq + offset, run, at_s, wall_s, record))
+        rows_ = [
+            (entry.seq, entry.run, at_s, wall_s, record.kind, body)
+            for entry, (record, body) in zip(entries, batch, strict=True)
+        ]
+        lost, link = self._lost(), self._link
+        several = len(rows_) > 1  # one statement is a transaction of its own
+        try:
+            if several:
+                self._connection.execute("BEGIN IMMEDIATE")
+            for row in rows_:
+                link = insert(self._connection, row, link)
+            if several:
+                self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if not self._was_committed(entries[-1]):
+                raise lost or explanation(error, self._folder.database) from error
+        self._next_seq += len(batch)
+        self._link = link
+        self._run = run
+        if lost is not None:
+            raise lost
+        return entries
 
     def _was_committed(self, last: Entry) -> bool:
         """After an error, whether the rows were stored, so that a retry does not duplicate them."""
@@ -218,10 +229,6 @@ class SqliteLog:
         except sqlite3.Error:
             return False
         return row is not None
-
-    def _refuse(self, batch: list[_QueuedRow], error: LogError) -> None:
-        for wanted in batch:
-            wanted.done.set_exception(error)
 
     def _lost(self) -> LogError | None:
         """Why no row can be acknowledged any more; None while the log is in its place. Rescues the rows, once."""
