@@ -7,8 +7,8 @@ sides. The estimate is a line through the tenth of the pings with the shortest r
 
 from __future__ import annotations
 
-from collections import deque
 from enum import Enum, auto
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -71,14 +71,14 @@ class DeviceClock:
 
     def __init__(self) -> None:
         self.boot = ""
-        self._bars: deque[_Bar] = deque(maxlen=KEPT_PINGS)
         self._origin: _Bar | None = None
-        # Kept bars relative to the origin: device time, host time minus device time, half width.
+        self._last_s = 0.0
+        # Bars relative to the origin: device time, host time minus device time, half width. First all, then the best.
+        self._bars: Floats = np.zeros((3, 0))
         self._x: Floats = np.zeros(0)
         self._y: Floats = np.zeros(0)
         self._h: Floats = np.zeros(0)
-        self._slope = 0.0
-        self._level = 0.0
+        self._line: tuple[float, float] | None = None
         self._slowest = -MOST_DRIFT
         self._fastest = MOST_DRIFT
 
@@ -105,10 +105,13 @@ class DeviceClock:
         jumped = self._origin is not None and self._contradicts(bar)
         if jumped:
             self._forget()
-        self._bars.append(bar)
         if self._origin is None:
             self._origin = bar
-        self._fit()
+        self._last_s = bar.device_s
+        x = bar.device_s - self._origin.device_s
+        y = bar.host_s - self._origin.host_s - x
+        self._bars = np.concatenate((self._bars[:, 1 - KEPT_PINGS :], ((x,), (y,), (half_s,))), axis=1)
+        self._choose_best()
         return PingResult.JUMPED if jumped else PingResult.TAKEN
 
     def host_time(self, device_us: int) -> Stamp:
@@ -117,7 +120,8 @@ class DeviceClock:
             raise ValueError(f"the clock of boot {self.boot or '?'} is not known yet")
         x = device_us * 1e-6 - self._origin.device_s
         lowest, highest = self._bounds(x)
-        estimate = self._level + self._slope * x
+        level, slope = self._fitted_line()
+        estimate = level + slope * x
         if lowest > highest:
             # The clock's rate has changed more than allowed: widen the error.
             lowest, highest = highest, lowest
@@ -129,13 +133,13 @@ class DeviceClock:
         """The current fit; None before the first ping."""
         if self._origin is None:
             return None
-        last = self._bars[-1]
-        offset_s = self._origin.host_s - self._origin.device_s + self._level - self._slope * self._origin.device_s
-        skew_ppm = (1 / (1 + self._slope) - 1) * 1e6
-        return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(last.device_s * 1e6)).error_s)
+        level, slope = self._fitted_line()
+        offset_s = self._origin.host_s - self._origin.device_s + level - slope * self._origin.device_s
+        skew_ppm = (1 / (1 + slope) - 1) * 1e6
+        return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(self._last_s * 1e6)).error_s)
 
     def _forget(self) -> None:
-        self._bars.clear()
+        self._bars = np.zeros((3, 0))
         self._origin = None
 
     def _contradicts(self, bar: _Bar) -> bool:
@@ -150,35 +154,37 @@ class DeviceClock:
         away = x - self._x
         slow, fast = away * self._slowest, away * self._fastest
         return (
-            float(np.max(self._y - self._h + np.minimum(slow, fast))),
-            float(np.min(self._y + self._h + np.maximum(slow, fast))),
+            float((self._y - self._h + np.minimum(slow, fast)).max()),
+            float((self._y + self._h + np.maximum(slow, fast)).min()),
         )
 
-    def _fit(self) -> None:
-        assert self._origin is not None
-        table = np.array([(bar.device_s, bar.host_s, bar.half_s) for bar in self._bars])
-        x = table[:, 0] - self._origin.device_s
-        y = table[:, 1] - self._origin.host_s - x
-        h = table[:, 2]
+    def _choose_best(self) -> None:
+        x, y, h = self._bars
         count = min(len(x), max(_FEWEST, len(x) // _SHARE))
         # An old ping must beat a new one by the possible drift since.
         best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
         self._x, self._y, self._h = x[best], y[best], h[best]
         self._limit_drift()
-        weights = 1 / self._h**2
-        centre_x = float(np.average(self._x, weights=weights))
-        centre_y = float(np.average(self._y, weights=weights))
-        away = self._x - centre_x
-        spread = float(np.sum(weights * away**2))
-        slope = 0.0
-        if self._x[-1] - self._x[0] > _LINE_SPAN_S:
-            slope = float(np.sum(weights * away * (self._y - centre_y))) / spread
-        self._slope = min(max(slope, self._slowest), self._fastest)
-        self._level = centre_y - self._slope * centre_x
+        self._line = None
+
+    def _fitted_line(self) -> tuple[float, float]:
+        """Level and slope of the line through the best bars; worked out when it is asked for, not at each ping."""
+        if self._line is None:
+            weights = 1 / self._h**2
+            total = weights.sum()
+            centre_x = float((self._x * weights).sum() / total)
+            centre_y = float((self._y * weights).sum() / total)
+            away = self._x - centre_x
+            slope = 0.0
+            if self._x[-1] - self._x[0] > _LINE_SPAN_S:
+                slope = float((weights * away * (self._y - centre_y)).sum()) / float((weights * away**2).sum())
+            slope = min(max(slope, self._slowest), self._fastest)
+            self._line = centre_y - slope * centre_x, slope
+        return self._line
 
     def _limit_drift(self) -> None:
         """The slowest and fastest drift through every pair of bars, with room for its own change."""
-        first, second = np.triu_indices(len(self._x), 1)
+        first, second = _pairs(len(self._x))
         apart = self._x[second] - self._x[first]
         far = apart > 1e-3  # s; pairs closer together bound no drift
         if not far.any():
@@ -186,10 +192,17 @@ class DeviceClock:
             return
         rise = (self._y[second] - self._y[first])[far] / apart[far]
         room = (self._h[second] + self._h[first])[far] / apart[far] + _WANDER
-        slowest, fastest = float(np.max(rise - room)), float(np.min(rise + room))
+        slowest, fastest = float((rise - room).max()), float((rise + room).min())
         if slowest > fastest:  # the rate has changed more than allowed, as in `host_time`
             slowest, fastest = fastest, slowest
         self._slowest, self._fastest = max(slowest, -MOST_DRIFT), min(fastest, MOST_DRIFT)
+
+
+@lru_cache(maxsize=KEPT_PINGS // _SHARE)
+def _pairs(count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """First and second number of every pair of so many."""
+    first, second = np.triu_indices(count, 1)
+    return first, second
 
 
 class PingSchedule:
