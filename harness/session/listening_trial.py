@@ -86,11 +86,13 @@ class ListeningAttempt:
     opened: set[str] = field(default_factory=set)
     unread: dict[str, str] = field(default_factory=dict)
     host: Disturbance = field(default_factory=Disturbance)
+    players: tuple[str, ...] = field(init=False)
     through_air: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         injected = {target.player for target in self.listening.targets if target.injected}
-        self.through_air = tuple(player for player in self.listening.players if player not in injected)
+        self.players = self.listening.players
+        self.through_air = tuple(player for player in self.players if player not in injected)
 
     def stalled_s(self, player: str) -> float:
         """Least excess of a finished stimulus over the length of its sound; 0 if it may be none."""
@@ -123,7 +125,7 @@ class ListeningAttempt:
     @property
     def unfinished(self) -> tuple[str, ...]:
         """Players that have not finished."""
-        return tuple(player for player in self.listening.players if player not in self.ended)
+        return tuple(player for player in self.players if player not in self.ended)
 
     def lost_at_s(self) -> float:
         """When an unfinished player's sound counts as lost."""
@@ -157,7 +159,7 @@ class ListeningAttempt:
     @property
     def _in_real_time(self) -> list[str]:
         """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
-        return [player for player in self.listening.players if player not in self.audio_s]
+        return [player for player in self.players if player not in self.audio_s]
 
     def _waits_for_words(self, player: str) -> bool:
         return any(
