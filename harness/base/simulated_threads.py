@@ -316,8 +316,7 @@ class _Condition(threading.Condition):
 
 
 class _Event(threading.Event):
-    def __init__(self, world: SimulatedThreads) -> None:
-        super().__init__()
+    def __init__(self, world: SimulatedThreads) -> None:  # without the lock and the condition of a real one
         self._world = world
         self._mark: list[None] = []  # whether it has an item is asked without a call of Python code
         self._is_marked = self._mark.__len__

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from harness.session.simulated.night import MEMORY
@@ -26,7 +27,7 @@ from tests.nights.night import ON_DISK_EVERY, NightRecord, played
 
 @dataclass
 class Outcome:
-    """Of one night. what: the broken invariants."""
+    """Of one night. what: the broken invariants. digest: "" if it was not asked for."""
 
     seed: int
     trials: int
@@ -38,17 +39,19 @@ class Outcome:
     settings: dict[str, object] = field(default_factory=dict)
 
 
-def play(seed: int, without: Collection[int] = (), templates: Collection[int] | None = None) -> Outcome:
+def play(
+    seed: int, without: Collection[int] = (), templates: Collection[int] | None = None, *, with_digest: bool = False
+) -> Outcome:
     """Plays a night in a folder that is removed afterwards. A crash of the product is a broken invariant, too."""
     gc.disable()  # one collection at its end takes a fifth of those during a night
     try:
-        return _play(seed, without, templates)
+        return _play(seed, without, templates, with_digest=with_digest)
     finally:
         gc.enable()
         gc.collect()
 
 
-def _play(seed: int, without: Collection[int], templates: Collection[int] | None) -> Outcome:
+def _play(seed: int, without: Collection[int], templates: Collection[int] | None, *, with_digest: bool) -> Outcome:
     on_disk = seed % ON_DISK_EVERY == 0 or not MEMORY.is_dir()
     with tempfile.TemporaryDirectory(prefix="night", dir=None if on_disk else MEMORY) as folder:
         try:
@@ -63,7 +66,7 @@ def _play(seed: int, without: Collection[int], templates: Collection[int] | None
         night.hours,
         night.truth.faults,
         broken(night),
-        digest(night),
+        digest(night) if with_digest else "",
         night.settings,
     )
 
@@ -128,16 +131,18 @@ def main(arguments: list[str]) -> int:
         outcome = play(seeds[0], without, templates)
         _tell("\n".join(outcome.what) or "nothing is broken")
         return 1 if outcome.what else 0
-    return _report(seeds, options.first, options.digest, _outcomes(seeds, options.processes))
+    return _report(seeds, options.first, options.digest, _outcomes(seeds, options.processes, options.digest))
 
 
-def _outcomes(seeds: range, processes: int) -> Callable[[], Iterator[Outcome]]:
+def _outcomes(seeds: range, processes: int, with_digest: bool) -> Callable[[], Iterator[Outcome]]:
+    plays = partial(play, with_digest=with_digest)
+
     def outcomes() -> Iterator[Outcome]:
         if processes == 1 or len(seeds) < 2:
-            yield from map(play, seeds)
+            yield from map(plays, seeds)
             return
         with ProcessPoolExecutor(processes) as pool:
-            yield from pool.map(play, seeds, chunksize=4)
+            yield from pool.map(plays, seeds, chunksize=4)
 
     return outcomes
 

@@ -179,7 +179,8 @@ class Night:
             "stopping": asdict(stopping),
             "life_check_after": self.scenario.defaults.life_check_after,
         }
-        self._compare(self._replayed(folder / "log.sqlite"))
+        self.history += read_entries(folder / "log.sqlite", len(self.history))
+        self._compare(self._replayed())
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
         totals, limits = self.last.session().totals, self.scenario.limits
@@ -262,9 +263,10 @@ class Night:
 
         return committed
 
-    def _replayed(self, path: Path) -> LiveFigures:
+    def _replayed(self) -> LiveFigures:
+        """Of all rows that were read from the file, each once."""
         figures = LiveFigures(self.scenario)
-        for entry in read_entries(path):
+        for entry in self.history:
             figures.add(entry)
         return figures
 

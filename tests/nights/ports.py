@@ -358,6 +358,7 @@ class SimulatedBroker:
 
 
 _matches = functools.lru_cache(mqtt.topic_matches_sub)
+_reason = functools.lru_cache(ReasonCode)
 
 
 class Peer:
@@ -468,7 +469,7 @@ class SimulatedClient:
 
     def subscribe(self, topics: list[tuple[str, int]]) -> None:
         number = next(self._numbers)
-        granted = [ReasonCode(PacketTypes.SUBACK, f"Granted QoS {qos}") for _, qos in topics]
+        granted = [_reason(PacketTypes.SUBACK, f"Granted QoS {qos}") for _, qos in topics]
 
         if (connection := self._connection) is None:
             return
@@ -508,7 +509,7 @@ class SimulatedClient:
 
     def _published(self, published: _Published) -> None:
         published.done.set()
-        self.on_publish(self, None, published.mid, ReasonCode(PacketTypes.PUBACK, "Success"), None)
+        self.on_publish(self, None, published.mid, _reason(PacketTypes.PUBACK, "Success"), None)
 
     def _reach(self) -> None:
         """OSError when nobody listens."""
@@ -529,13 +530,13 @@ class SimulatedClient:
     def _accepted(self) -> None:
         self._connected = True
         self._back_off_s = self._least_s
-        self.on_connect(self, None, None, ReasonCode(PacketTypes.CONNACK, "Success"), None)
+        self.on_connect(self, None, None, _reason(PacketTypes.CONNACK, "Success"), None)
         for number, (message, _) in list(self._unacknowledged.items()):
             self._send(number, message)
 
     def _lost(self) -> None:
         self._connected = False
-        self.on_disconnect(self, None, None, ReasonCode(PacketTypes.DISCONNECT, "Unspecified error"), None)
+        self.on_disconnect(self, None, None, _reason(PacketTypes.DISCONNECT, "Unspecified error"), None)
 
     def _reconnect(self) -> None:
         while not self._ending.wait(self._back_off_s):
