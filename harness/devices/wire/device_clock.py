@@ -168,7 +168,7 @@ class DeviceClock:
         self._line = None
 
     def _fitted_line(self) -> tuple[float, float]:
-        """Level and slope of the line through the best bars; worked out when it is asked for, not at each ping."""
+        """Level and slope of the line through the best bars, fitted at its first use after a ping."""
         if self._line is None:
             weights = 1 / self._h**2
             total = weights.sum()
