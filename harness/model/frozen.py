@@ -76,7 +76,7 @@ def _compiled(cls: type, of: tuple[Field[Any], ...]) -> Any:
             value = f"__make_{each.name}__() if {each.name} is __absent__ else {each.name}"
         if each.init:
             parameters.append(parameter)
-            names[f"__set_{each.name}__"] = getattr(cls, each.name).__set__  # of its slot: past `_refuse_to_set`
+            names[f"__set_{each.name}__"] = getattr(cls, each.name).__set__  # of the slot: no name is looked up
             lines.append(f" __set_{each.name}__(self, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
