@@ -298,7 +298,10 @@ class _ClusterRun:
                 self._workers.leave_out(answer["address"], answer["misfit"])
             self._submit(flight.piece)
             return
-        self.used = WorkerUse.of_all([self.used, WorkerUse(host=tuple(map(tuple, answer.get("host", ()))))])
+        cached_s, cached_files = answer.get("cached", (0.0, 0))
+        host = tuple(map(tuple, answer.get("host", ())))
+        use = WorkerUse(cached_s=cached_s, cached_files=cached_files, host=host)
+        self.used = WorkerUse.of_all([self.used, use])
         places = {
             (self._files[position].kind, self._files[position].number): position for position in flight.piece.positions
         }

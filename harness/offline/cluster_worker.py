@@ -200,9 +200,16 @@ class EngineHost:
         return ""
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
-        journal = self._thread.submit(self._play, files, proven).result()
         assert self._pool is not None
-        return {"lines": b"".join(journal.lines), "lost": journal.losses, "host": self._pool.used.host}
+        before = self._pool.used
+        journal = self._thread.submit(self._play, files, proven).result()
+        used = self._pool.used
+        return {
+            "lines": b"".join(journal.lines),
+            "lost": journal.losses,
+            "host": used.host,
+            "cached": (used.cached_s - before.cached_s, used.cached_files - before.cached_files),
+        }
 
     def told(self) -> list[str]:
         lines, self._told[:] = list(self._told), []

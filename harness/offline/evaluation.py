@@ -371,6 +371,7 @@ class EvaluationRunner:
             head_of,
             point_lines,
             sound_lines,
+            stored_lines,
             summary_line,
         )
 
@@ -393,6 +394,8 @@ class EvaluationRunner:
         for breakdown in done.breakdowns:
             for line in group_lines(breakdown, screen.width):
                 screen.say(line)
+        for line in stored_lines(done):
+            screen.warn(line)
         log = shown(str(self._written.log), 200)
         for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log):
             screen.warn(line)

@@ -152,12 +152,14 @@ class JournalMark(StrEnum):
 @frozen
 class WorkerUse:
     """What a worker has used so far. memory_mb: its peak, with the programs that it started. programs_cpu_s: the
-    processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s: audio with stored scores.
-    host: of each machine that played files; () in journals of earlier versions."""
+    processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s, cached_files: audio with
+    stored scores, which the engine did not hear. host: of each machine that played files; () in journals of earlier
+    versions."""
 
     memory_mb: float = 0.0
     programs_cpu_s: float = 0.0
     cached_s: float = 0.0
+    cached_files: int = 0
     host: HostFacts = ()
 
     @classmethod
@@ -166,7 +168,13 @@ class WorkerUse:
         every = list(used)
         peak_mb = max((use.memory_mb for use in every), default=0.0)
         host = tuple(dict.fromkeys(fact for use in every for fact in use.host))
-        return cls(peak_mb, sum(use.programs_cpu_s for use in every), sum(use.cached_s for use in every), host)
+        return cls(
+            peak_mb,
+            sum(use.programs_cpu_s for use in every),
+            sum(use.cached_s for use in every),
+            sum(use.cached_files for use in every),
+            host,
+        )
 
 
 @frozen

@@ -45,7 +45,7 @@ class WorkerFrame(Enum):
     TOLD = b"T"
 
 
-def resource_use(cached_s: float, host: HostFacts) -> WorkerUse:
+def resource_use(cached_s: float, cached_files: int, host: HostFacts) -> WorkerUse:
     """Memory of this process and the programs that run for it, and their processor time. Source: proc(5)."""
     peak_kb, own = 0, os.getpid()
     for pid in (own, *descendants(own)):
@@ -54,7 +54,7 @@ def resource_use(cached_s: float, host: HostFacts) -> WorkerUse:
             peak_kb += int(status.partition("VmHWM:")[2].split()[0])
         except (OSError, IndexError):  # it has just ended
             continue
-    return WorkerUse(round(peak_kb / 1024, 1), round(programs_seconds(), 3), round(cached_s, 3), host)
+    return WorkerUse(round(peak_kb / 1024, 1), round(programs_seconds(), 3), round(cached_s, 3), cached_files, host)
 
 
 def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:

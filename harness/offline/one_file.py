@@ -249,6 +249,7 @@ class FilePlayer:
         self._scores = engine if isinstance(engine, ScoresSound) else None
         self._lead_in_ms = float(dict(evaluation.task.settings).get(LEAD_IN.name, self._facts.lead_in_ms))
         self.cached_s = 0.0
+        self.cached_files = 0
         self._tries = 1 + getattr(engine, "more_tries", 0)
         self._renderer: Renderer | None = None
 
@@ -365,6 +366,7 @@ class FilePlayer:
         tracks = None if cache is None else cache.get(facts.fingerprint, sound.sha256)
         if tracks is not None:
             self.cached_s += sound.samples / sound.rate_hz
+            self.cached_files += 1
         else:
             tracks = scores_of(engine, sound.blocks())
             if cache is not None and 0 not in constant.values:

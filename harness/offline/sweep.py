@@ -199,4 +199,5 @@ class SweepRun:
             yield from pictures.chosen_lines(target, chosen)
         if values is not None:
             yield from pictures.twv_lines(values)
-        self._warn(f"scores in {self._cache.folder}: {self._cache.size(header.facts.fingerprint)}")
+        kept = self._cache.size(header.facts.fingerprint)
+        self._warn(f"scores of this and earlier runs are kept in {self._cache.folder}: {kept}")

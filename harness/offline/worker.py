@@ -86,7 +86,8 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
-            self._send(WorkerFrame.USED, json.dumps(to_plain(resource_use(self._player.cached_s, self._host))).encode())
+            used = resource_use(self._player.cached_s, self._player.cached_files, self._host)
+            self._send(WorkerFrame.USED, json.dumps(to_plain(used)).encode())
             self._send(WorkerFrame.OUTCOMES, encode_answers([FileAnswer.of(*pair) for pair in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()

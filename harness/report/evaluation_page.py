@@ -22,7 +22,7 @@ from harness.offline.figures.sweep import figures_at
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve
 from harness.offline.reports.groups import gap_texts
-from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, summary_line
+from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, stored_lines, summary_line
 from harness.offline.request import DeclaredLimits
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
@@ -95,6 +95,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "warnings": [
             *fault_lines(engine.counted.counts, "the log says", resampling=run.header.evaluation.resample),
             *clip_warnings(engine.counted),
+            *stored_lines(run),
         ],
         "verdict": verdict,
         "verdict_why": why,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def loudness_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "loudness_spots = loudness_plugin:LoudnessSpots\n"
         "loudness_words = loudness_plugin:LoudnessWords\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
     monkeypatch.syspath_prepend(site)
     return site
 

@@ -70,6 +70,19 @@ def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None
     assert "loudness_spots counts at the point where it ran" in done.stderr
 
 
+def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> None:
+    command = ("evaluate", "-t", SCORES, *FOLDERS, "-l", "x.log", "--html", "page.html", "--audio", "none", "--force")
+    first = harness(*command)
+    assert re.search(r", \d+\.\dx RT$", first.stdout, re.M)
+    assert "scores of 2 files came from x.log.scores" in first.stderr  # b.wav and d.wav have the bytes of a.wav
+    again = harness(*command)
+    assert again.stdout.splitlines()[0] == re.sub(r"[\d.]+x RT", "n/ax RT", first.stdout.splitlines()[0])
+    said = "scores of 6 files came from x.log.scores, not from the engine"
+    assert f"harness: {said}" in again.stderr
+    assert said in (here / "page.html").read_text()
+    assert json.loads((here / "x.log.json").read_text())["real_time_factor"] is None
+
+
 def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
     rows = [f"yes/{name}.wav,{talker},1.7" for name, talker in zip("abcd", "xxyz", strict=True)]
     (here / "m.csv").write_text("\n".join(["audio,talker,phrase_end_s", *rows]) + "\n")

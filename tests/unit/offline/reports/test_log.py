@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,10 @@ from harness.model.offline import (
 )
 from harness.offline.figures.figures import Figures
 from harness.offline.journal import Journal, JournalFile
-from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard
+from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard, WorkerUse
 from harness.offline.reports.log import (
     EvaluationRun,
+    factor,
     head_of,
     point_lines,
     run_of,
@@ -225,6 +227,13 @@ def test_speed_of_a_killed_run_covers_only_timed_files(tmp_path: Path) -> None:
     assert "INFO real-time-factor 50.0\n" in log_text
     assert summary_text.endswith(", 50.0x RT")
     assert 'INFO x-lost-worker "a worker was ended by SIGKILL at c.wav"\n' in log_text
+
+
+@pytest.mark.parametrize(("cached_s", "speed"), [(0.0, 50.0), (20.0, 40.0), (60.0, None), (100.0, None)])
+def test_speed_covers_only_audio_that_the_engine_heard(cached_s: float, speed: float | None) -> None:
+    _, figures = written([outcome(OOV, seconds=100)])
+    used = WorkerUse(cached_s=cached_s, cached_files=1)
+    assert factor(replace(run(CountingRules(), 1), used=used), figures.counts) == speed
 
 
 def _as_told(journal: Path) -> tuple[str, str]:
