@@ -367,6 +367,7 @@ class EvaluationRunner:
         from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import (
             clip_warnings,
+            corrected_command,
             fault_lines,
             head_of,
             point_lines,
@@ -399,6 +400,8 @@ class EvaluationRunner:
         log = shown(str(self._written.log), 200)
         for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log):
             screen.warn(line)
+        if corrected := corrected_command(done.header, figures.counts):
+            screen.warn(f"to evaluate the rejected files too: {corrected}")
         if not (figures.counts.inv_files or figures.counts.oov_files):
             screen.warn("no file was usable")
         if figures.clustered and figures.clustering is not None:

@@ -303,6 +303,7 @@ def _yes(on: bool) -> str:
 
 
 _LONGEST_PATH = 4096
+_LONGEST_COMMAND = 20_000
 
 
 def writing_line(log: str) -> str:
@@ -338,9 +339,9 @@ def fault_lines(
     """Warnings about rejected files and errors. where: names the place of details ("the log says"). noun: name of a
     file. log: its path, if readers have it; what is wrong with the first files is then said too."""
     if counts.rejected_files:
-        hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 takes them)"}
+        hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 accepts them)"}
         if not resampling:
-            hints[RejectReason.RATE] = " (--resample takes them)"
+            hints[RejectReason.RATE] = " (--resample accepts them)"
         rejections = sorted(counts.rejected.items())
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejections)
         line = f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
@@ -354,6 +355,20 @@ def fault_lines(
     if errors := counts.count(Key.ERROR):
         see = f" ({log}). The first is {_fault_of(*counts.first_error)}" if log and counts.first_error else ""
         yield f"{counted(errors, 'error')}: {where} what went wrong{see}"
+
+
+def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
+    """The same command with the options that accept its rejected files; "" if no option does."""
+    evaluation, more = header.evaluation, list[str]()
+    if counts.rejected[RejectReason.SHORT]:
+        # So short a clip has no room for sound after its phrase either.
+        more += ["-s", "min-in-vocab-duration=0", *([] if evaluation.tail_s else ["--tail", "1"])]
+    if counts.rejected[RejectReason.RATE] and not evaluation.resample:
+        more.append("--resample")
+    if not more:
+        return ""
+    command = [word for word in header.command_line if word not in ("--resume", "--force")]
+    return plain_text(shlex.join([*command, *more, "--force"]), _LONGEST_COMMAND)
 
 
 def _fault_of(listed: str, problem: str) -> str:
@@ -382,14 +397,15 @@ def clip_warnings(figures: Figures) -> Iterator[str]:
     if early and 2 * early >= rejects > 0 and figures.counting.lead_in_ms:
         yield (
             f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
-            f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {exact(figures.counting.lead_in_ms)} ms)"
+            "begin with the phrase, set -s min-in-vocab-duration=0 "
+            f"(it is {exact(figures.counting.lead_in_ms)} ms), and repeat the run with --force"
         )
     if short := figures.counts.without_tail:
         recordings = "is in a recording that ends" if short == 1 else "are in recordings that end"
         yield (
             f"{short} of {counted(figures.counts.false_rejects, 'false reject')} {recordings} less than "
             f"{exact(NEEDED_TAIL_MS / 1000)} s after the last speech. If that is the phrase, add silence with "
-            "--tail 1, since most engines need sound after it"
+            "--tail 1, since most engines need sound after it, and repeat the run with --force"
         )
 
 

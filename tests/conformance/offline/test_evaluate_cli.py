@@ -207,7 +207,7 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
     assert re.search(r'^REJECT ".*/rate.wav" wrong rate', log, re.M)
     assert len(re.findall(r"^ERROR ", log, re.M)) == 2
     assert "INFO rejected-files 10\n" in log
-    assert re.search(r"10 files rejected: .*1 wrong rate \(--resample takes them\)", done.stderr)
+    assert re.search(r"10 files rejected: .*1 wrong rate \(--resample accepts them\)", done.stderr)
     assert re.search(r"The REJECT lines of \S+\.log name each; the first is \S+\.wav: ", done.stderr)
     assert "2 errors: the ERROR lines of the log say what went wrong" in done.stderr
     assert re.search(
@@ -228,6 +228,7 @@ def test_file_rejected_for_lack_of_an_option_makes_result_undecided(loud: Sounds
     assert "UNDECIDED" in done.stdout
     assert re.search(r"1 file rejected: 1 wrong rate .* the first is \S*rate\.wav: 48000 Hz", done.stderr), done.stderr
     assert "1 file rejected: 1 wrong rate" in (here / "page.html").read_text("utf-8")
+    assert re.search(r"to evaluate the rejected files too: harness .*--resample --force\n", done.stderr), done.stderr
     taken = evaluate(*limited, "--resample")
     assert (taken.exit_code, "rejected" in taken.stderr) == (0, False), taken.output
 

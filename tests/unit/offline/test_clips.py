@@ -33,7 +33,7 @@ from harness.offline.figures.counts import NEEDED_TAIL_MS, OfflineCounts
 from harness.offline.journal_lines import JournalHeader, ListFacts, differences, outcome_line, outcome_of
 from harness.offline.one_file import FilePlayer
 from harness.offline.reports.comparison import read_evaluated
-from harness.offline.reports.log import fault_lines
+from harness.offline.reports.log import corrected_command, fault_lines
 from harness.offline.request import EvaluationRequest
 from harness.offline.score_cache import ScoreCache
 from harness.report.evaluation_page import write_evaluations
@@ -186,7 +186,19 @@ def test_clips_shorter_than_the_lead_in_have_a_remedy() -> None:
     counts = OfflineCounts()
     counts.rejected[RejectReason.SHORT] = 2
     (line,) = fault_lines(counts, "the log says", resampling=False)
-    assert "2 shorter than the lead-in (-s min-in-vocab-duration=0" in line
+    assert "2 shorter than the lead-in (-s min-in-vocab-duration=0 accepts them)" in line
+
+
+def test_corrected_command_has_all_that_rejected_clips_need() -> None:
+    counts = OfflineCounts(rejected=Counter({RejectReason.SHORT: 2}))
+    run = replace(header(CountingRules(), 2), command_line=("harness", "evaluate", "--in", "my clips", "--resume"))
+    start, lead_in, tail = "harness evaluate --in 'my clips'", "-s min-in-vocab-duration=0", "--tail 1"
+    assert corrected_command(run, counts) == f"{start} {lead_in} {tail} --force"
+    counts.rejected[RejectReason.RATE] = 1
+    assert corrected_command(run, counts) == f"{start} {lead_in} {tail} --resample --force"
+    padded = replace(run, evaluation=replace(run.evaluation, tail_s=0.5, resample=True))
+    assert corrected_command(padded, counts) == f"{start} {lead_in} --force"
+    assert corrected_command(run, OfflineCounts(rejected=Counter({RejectReason.UNREADABLE: 1}))) == ""
 
 
 def test_a_tail_needs_a_phrase_and_makes_another_evaluation() -> None:
