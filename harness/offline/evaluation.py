@@ -219,6 +219,15 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
     return recordings
 
 
+def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[SoundCondition]) -> Listing:
+    """The development files, of lists and of folders. InputError."""
+    lists, folders = [], []
+    for names in (sweep.dev_inv, sweep.dev_oov):
+        lists.append([name for name in names if not os.path.isdir(name)])
+        folders.append([collect_files(name) for name in names if os.path.isdir(name)])
+    return read_lists(*lists, (), *folders, conditions=conditions, encoding=encoding)
+
+
 class EvaluationRunner:
     """Runs the evaluation, writes its log and prints the results. named: the task as given."""
 
@@ -241,12 +250,7 @@ class EvaluationRunner:
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
         self._listing, self._clustered_by = listing, clusters_of(request, listing)
         # Reports errors in development lists now, not after hours.
-        developed, conditions = sweep.developed, evaluation.conditions
-        self._developed = (
-            read_lists(sweep.dev_inv, sweep.dev_oov, (), conditions=conditions, encoding=request.encoding)
-            if developed
-            else None
-        )
+        self._developed = _developed(sweep, request.encoding, evaluation.conditions) if sweep.developed else None
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
         if request.shard is not None:

@@ -420,10 +420,11 @@ def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_doe
         "inv": [sounds("a.wav", 3.0, [1.5])],
         "oov": [sounds("b.wav", 3.0)],
         "dev-inv": [sounds("c.wav", 4.0, [1.5]), Path("gone.wav")],
-        "dev-oov": [sounds("d.wav", 4.0)],
     }.items():
         list_of(Path(f"{name}.txt"), files)
-    dev = ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt", "--target-fr", "0", "--no-picture")
+    Path("dev-oov").mkdir()
+    sounds("d.wav", 4.0).rename("dev-oov/d.wav")
+    dev = ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov", "--target-fr", "0", "--no-picture")
     result = harness(
         "evaluate", "-t", "loudness:boom", "-i", "inv.txt", "--oov", "oov.txt", "-l", "a.log", "--sweep", *dev
     )
