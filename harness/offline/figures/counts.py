@@ -207,6 +207,8 @@ FAULTS = (
     RejectReason.EMPTY, RejectReason.RATE, RejectReason.CHANNELS, RejectReason.ENCODING,
 )  # fmt: skip
 """Rejections that need a repair or an option. Other reasons describe the files."""
+MOST_SEEN = 10_000
+"""Files whose later copies can be named."""
 NAMED = 3
 """Rejected files whose names are kept."""
 
@@ -216,7 +218,7 @@ class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far.
 
     lines: number of each key. rejected: files by reason; named: the first of them. first_rejected, first_error: the
-    first file of each kind, and what is wrong with it.
+    first file of each kind, and what is wrong with it. first_copy: a file, and an earlier one with the same bytes.
 
     inv_files, oov_files: without rejected ones. Files with a reference are in-vocabulary, long recordings with labels
     out of vocabulary. inv, oov: their samples by rate in Hz, integers, so that their order does not matter. phrases:
@@ -235,6 +237,7 @@ class OfflineCounts:
     named: list[str] = field(default_factory=list)
     first_rejected: tuple[str, str] | None = None
     first_error: tuple[str, str] | None = None
+    first_copy: tuple[str, str] | None = None
     inv_files: int = 0
     oov_files: int = 0
     phrases: int = 0
@@ -328,6 +331,7 @@ class Tally:
         """For each file with STT lines."""
         self.contents = array("Q")
         """The beginning of each file's sha256, where it was computed."""
+        self._seen: dict[int, str] = {}
 
     @property
     def talkers(self) -> dict[str, list[int]]:
@@ -380,7 +384,12 @@ class Tally:
         if outcome.detail:
             counts.assumed += 1
         if outcome.sha256:
-            self.contents.append(int(outcome.sha256[:16], 16))  # 64 bits, as many as the array holds
+            content = int(outcome.sha256[:16], 16)  # 64 bits, as many as the array holds
+            self.contents.append(content)
+            if earlier := self._seen.get(content):
+                counts.first_copy = counts.first_copy or (listed, earlier)
+            elif len(self._seen) < MOST_SEEN:
+                self._seen[content] = listed
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
         has_tail = outcome.tail_ms is None or outcome.tail_ms >= NEEDED_TAIL_MS

@@ -391,8 +391,10 @@ def clip_warnings(figures: Figures) -> Iterator[str]:
         do = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
         yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log names each (INFO x-no-sound)"
     if copies := figures.copies:
-        do = "has the bytes of another one and counts" if copies == 1 else "have the bytes of others and count"
-        yield f"{counted(copies, 'recording')} {do} again. Equal sha256 in LOG.jsonl show which: list each once"
+        do = "is a copy of another and counts" if copies == 1 else "are copies of others and count"
+        pair = figures.counts.first_copy
+        such = f", such as {shown(pair[0], 100)} of {shown(pair[1], 100)}" if pair else ""
+        yield f"{counted(copies, 'recording')} {do} again{such}. Equal sha256 in the journal (.jsonl) show them"
     early, rejects = figures.counts.count(Key.INVFA), figures.counts.count(Key.INVFR)
     if early and 2 * early >= rejects > 0 and figures.counting.lead_in_ms:
         yield (

@@ -304,7 +304,8 @@ def test_copies_of_a_recording_are_told_where_files_are_hashed(tmp_path: Path) -
     hit = outcome(ListKind.INV, spot(1.2, 1.9))
     hashed = [replace(hit, sha256=digit * 64) for digit in "abacbab"]
     _, warnings, _ = written(tmp_path, hashed)
-    assert warnings == [
-        "4 recordings have the bytes of others and count again. Equal sha256 in LOG.jsonl show which: list each once"
-    ]
+    show = "Equal sha256 in the journal (.jsonl) show them"
+    assert warnings == [f"4 recordings are copies of others and count again, such as 2.wav of 0.wav. {show}"]
+    one = written(tmp_path, hashed[:3])[1]
+    assert one == [f"1 recording is a copy of another and counts again, such as 2.wav of 0.wav. {show}"]
     assert written(tmp_path, [hit, hit])[1] == []
