@@ -288,11 +288,19 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
         )
     # With references the percentage covers all errors.
     ratio = "FR+SBRATIO" if "FR+SBRATIO" in totals else "FRRATIO"
-    rejects = f"{_shown(totals, ratio, 2)}% FR" if ratio in totals else "no in-vocabulary files"
+    nothing = "all in-vocabulary files rejected" if _all_rejected(log) else "no in-vocabulary files"
+    rejects = f"{_shown(totals, ratio, 2)}% FR" if ratio in totals else nothing
     return (
         f"{files} files, {hours:.3f} hr, {totals.get('FACOUNT', 0):.0f} FA {_shown(totals, 'FARATE', 2)}/hr, "
         f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA, {fast}x RT"
     )
+
+
+def _all_rejected(log: WakeLog) -> bool:
+    """Whether there was a list of in-vocabulary files, of which none is usable or left to be played."""
+    listed = any(name == "x-list" and detail.startswith(("inv ", "referenced ")) for name, detail in log.info)
+    is_part = log.about("x-partial") is not None or log.about("x-shard") is not None
+    return listed and not is_part and log.about("inv-files") == "0" and log.about("rejected-files") != "0"
 
 
 def _shown(totals: dict[str, float], key: str, decimals: int) -> str:

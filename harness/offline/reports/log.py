@@ -413,7 +413,8 @@ def clip_warnings(figures: Figures) -> Iterator[str]:
 
 def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:
     """The log without its events: enough for the console's lines."""
-    info = list(sound_info(figures.counts))
+    info = [pair for pair in _settings(run) if pair[0] in ("x-list", "x-partial", "x-shard")]
+    info += sound_info(figures.counts)
     fast = factor(run, figures.counts)
     if fast is not None:
         info.append(("real-time-factor", f"{fast:.1f}"))

@@ -236,6 +236,13 @@ def test_speed_covers_only_audio_that_the_engine_heard(cached_s: float, speed: f
     assert factor(replace(run(CountingRules(), 1), used=used), figures.counts) == speed
 
 
+def test_rejected_files_are_not_taken_for_no_files() -> None:
+    text, figures = written([outcome(INV, rejected=RejectReason.SHORT) for _ in range(3)])
+    assert "FA n/a/hr, all in-vocabulary files rejected, 0 TA" in summary_line(run(PLAIN, 3), figures)
+    assert "FA n/a/hr, all in-vocabulary files rejected, 0 TA" in summary(read(text))
+    assert "FA n/a/hr, no in-vocabulary files, 0 TA" in summary_line(run(PLAIN, 3, 6), figures)
+
+
 def _as_told(journal: Path) -> tuple[str, str]:
     journal_file, stream = JournalFile(journal), io.StringIO()
     figures = write_log(stream, run_of(journal_file), journal_file.outcomes())
