@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,22 @@ def _read_log_totals(name: str) -> LogSummary:
     if not (log.info or sums.lines or log.totals):
         raise InputError("this log is empty", place=Place(file.name), remedy="Give the log of an evaluation")
     demand_numbers(log, file.name)
-    return summarise_log(log, sums)
+    summary = summarise_log(log, sums)
+    journal = Path(name if name.endswith(".jsonl") else f"{name}.jsonl")
+    return replace(summary, missed=_nearest_misses(journal)) if sums.missed and journal.is_file() else summary
+
+
+def _nearest_misses(path: Path) -> tuple[str, ...]:
+    """The false rejects of a journal with their highest scores, where these are stored."""
+    from harness.offline.evaluation_results import scores_of
+    from harness.offline.journal import JournalFile
+    from harness.offline.wake_log import MOST_MISSED
+    from harness.report.evaluation_cases import errors_of, nearest_first
+
+    journal = JournalFile(path)
+    missed, _, _ = errors_of(journal)
+    nearest = nearest_first(missed, journal, scores_of(journal, lambda line: click.echo(f"harness: {line}", err=True)))
+    return tuple(error.line for error in nearest[:MOST_MISSED])
 
 
 @contextmanager

@@ -164,6 +164,7 @@ _WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
 """-u, alone or among other flags."""
 FORMULA = "OOVFA / oov-hours"
 FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
+MOST_MISSED = 5
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 
 
@@ -205,12 +206,14 @@ class WakeLog:
 class LineSums:
     """Sums over lines of files, added one by one. Keeps 16 bytes per file with words, and nothing of others.
 
-    lines: number of each key. rejected: files by reason. word_errors, words: of each file with words.
+    lines: number of each key. rejected: files by reason. missed: names of the first MOST_MISSED files.
+    word_errors, words: of each file with words.
     """
 
     def __init__(self, happenings: Iterable[Happening] = ()) -> None:
         self.lines: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
+        self.missed: list[str] = []
         self.said = StatedWords()
         self.word_errors, self.words = array("q"), array("q")
         for happening in happenings:
@@ -218,6 +221,8 @@ class LineSums:
 
     def add(self, happening: Happening) -> None:
         self.lines[happening.key] += 1
+        if isinstance(happening, Missed) and len(self.missed) < MOST_MISSED:
+            self.missed.append(happening.file)
         match happening:
             case Rejected():
                 self.rejected[happening.reason] += 1

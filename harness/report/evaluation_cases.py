@@ -21,6 +21,7 @@ from harness.offline.evaluation_results import scores_of, sound_path
 from harness.offline.figures.counts import MISSED, MISTAKEN, Key, judged
 from harness.offline.figures.engines import EvaluatedEngine
 from harness.offline.figures.phrase_matching import compared
+from harness.offline.journal import JournalFile
 from harness.offline.score_cache import ScoreCache
 from harness.report.charts import PICTURE
 from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundPlacement
@@ -64,10 +65,10 @@ class FileError:
         return ", ".join([plain_text(self.listed, 200), *self.details()])
 
 
-def errors_of(engine: EvaluatedEngine) -> tuple[list[FileError], list[FileError], list[FileError]]:
+def errors_of(journal: JournalFile) -> tuple[list[FileError], list[FileError], list[FileError]]:
     """Misses, false accepts (the highest score first), and other words than those said."""
-    counting, missed, accepted, mistaken = engine.counted.counting, list[FileError](), list[FileError](), []
-    for entry in engine.journal.outcomes():
+    counting, missed, accepted, mistaken = journal.header.counting, list[FileError](), list[FileError](), []
+    for entry in journal.outcomes():
         outcome = entry.outcome
         for fact in judged(outcome, counting).facts:
             spot = fact.spot
@@ -85,6 +86,37 @@ def _score(error: FileError) -> float:
     return -1.0 if error.score is None else error.score
 
 
+def nearest_first(missed: Sequence[FileError], journal: JournalFile, scores: ScoreCache | None) -> list[FileError]:
+    """Misses with their highest scores, where these are stored; in the order given if there are very many."""
+    if len(missed) > MOST_NAMED:
+        return list(missed)
+    return sorted((_with_highest(error, journal, scores) for error in missed), key=_score, reverse=True)
+
+
+def _with_highest(error: FileError, journal: JournalFile, scores: ScoreCache | None) -> FileError:
+    track = _track(error, journal, scores)
+    if track is None:
+        return error
+    rate_hz = journal.header.facts.rate_hz
+    first, last = 0, len(track.scores)
+    if error.label is not None:
+        end_s = error.label.end_s + journal.header.counting.tolerance_s
+        first, last = (
+            int((at_s * rate_hz - track.first_end) // track.step) + 1 for at_s in (error.label.start_s, end_s)
+        )
+    return replace(error, score=float(track.scores[max(0, first) : max(0, last)].max(initial=0.0)))
+
+
+def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) -> ScoreTrack | None:
+    """The scores of the phrase that was found, or of the one with the highest score."""
+    if scores is None or not error.outcome.sha256:
+        return None
+    tracks = scores.get(journal.header.facts.fingerprint, error.outcome.sha256) or ()
+    named = error.spot.phrase if error.spot is not None else error.label.phrase if error.label is not None else ""
+    of_phrase = [track for track in tracks if compared(track.phrase) == compared(named)]
+    return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
+
+
 class EvaluationCases:
     """The cases of one evaluation; number: its place on the page."""
 
@@ -95,9 +127,8 @@ class EvaluationCases:
 
     def listed(self) -> Iterator[Cases]:
         titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Understood otherwise"))
-        missed, *others = errors_of(self._engine)
-        if len(missed) <= MOST_NAMED:  # the nearest to a detection first
-            missed = sorted((self._with_highest(error) for error in missed), key=_score, reverse=True)
+        missed, *others = errors_of(self._engine.journal)
+        missed = nearest_first(missed, self._engine.journal, self._scores)
         for (id, title), errors in zip(titles, (missed, *others), strict=True):
             shown = tuple(self._case(at, id, error) for at, error in enumerate(errors[: self._most]))
             rest = tuple(error.line for error in errors[self._most : self._most + MOST_NAMED])
@@ -107,7 +138,7 @@ class EvaluationCases:
         title, lines = plain_text(error.listed, 200), tuple(error.details())
         header = self._engine.journal.header
         rate_hz, rule = header.facts.rate_hz, header.facts.rule
-        track = self._track(error)
+        track = _track(error, self._engine.journal, self._scores)
         first, last = _window(error, track, rate_hz)
         curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
         if self._sounds.where is SoundPlacement.NONE:
@@ -129,29 +160,6 @@ class EvaluationCases:
         name = f"{kind}-{self._number}-{at + 1}.flac"
         sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
         return ListedCase(title, lines, sound, curve)
-
-    def _with_highest(self, error: FileError) -> FileError:
-        track = self._track(error)
-        if track is None:
-            return error
-        rate_hz = self._engine.journal.header.facts.rate_hz
-        first, last = 0, len(track.scores)
-        if error.label is not None:
-            end_s = error.label.end_s + self._engine.counted.counting.tolerance_s
-            first, last = (
-                int((at_s * rate_hz - track.first_end) // track.step) + 1 for at_s in (error.label.start_s, end_s)
-            )
-        scores = track.scores[max(0, first) : max(0, last)]
-        return replace(error, score=float(scores.max(initial=0.0)))
-
-    def _track(self, error: FileError) -> ScoreTrack | None:
-        """The scores of the phrase that was found, or of the one with the highest score."""
-        if self._scores is None or not error.outcome.sha256:
-            return None
-        tracks = self._scores.get(self._engine.journal.header.facts.fingerprint, error.outcome.sha256) or ()
-        named = error.spot.phrase if error.spot is not None else error.label.phrase if error.label is not None else ""
-        of_phrase = [track for track in tracks if compared(track.phrase) == compared(named)]
-        return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
 
 
 def _window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[int, int]:

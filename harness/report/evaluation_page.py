@@ -145,7 +145,7 @@ def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
 
 
 def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:
-    missed, accepted, mistaken = errors_of(engine)
+    missed, accepted, mistaken = errors_of(engine.journal)
     for kind, option, errors in (
         ("false_reject", "--max-fr", missed), ("false_accept", "--max-fa-per-hour", accepted),
         ("mistaken", "--max-wer" if engine.counted.counting.words else "--max-fr", mistaken),

@@ -34,6 +34,8 @@ class LogSummary:
     rejected: dict[str, int]
     errors: int
     differences: tuple[str, ...]
+    missed: tuple[str, ...]
+    """The first false rejects, in words."""
 
     @property
     def with_substitutions(self) -> bool:
@@ -66,6 +68,7 @@ def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
         dict(sorted(sums.rejected.items())),
         sums.lines["ERROR"],
         (*differences(log, sums), *_file_differences(log, sums.lines)),
+        tuple(sums.missed),
     )
 
 
@@ -85,6 +88,9 @@ def lines(report: LogSummary) -> Iterator[str]:
     point = log.about("operating-point")
     if point is not None:
         yield f"Using operating point {point}."
+    threshold = log.about("x-threshold")
+    if threshold is not None:
+        yield f"Threshold: {threshold}."
     yield report.summary
     if report.false_accepts is not None:
         yield f"False accepts: 95 % interval {number_interval(report.false_accepts)} per hour (Garwood)."
@@ -94,9 +100,10 @@ def lines(report: LogSummary) -> Iterator[str]:
     over_voices = "voice" in stated
     if over_voices:
         yield f"{subject}: {stated}."
-    for interval, source in ((report.false_rejects, "Clopper-Pearson"), (report.false_rejects_wilson, "Wilson")):
-        if interval is not None and not over_voices:
-            yield f"{subject}: 95 % interval {percent_interval(interval)} ({source})."
+    elif report.false_rejects is not None:
+        yield f"{subject}: 95 % interval {percent_interval(report.false_rejects)} (Clopper-Pearson)."
+    for file in report.missed:
+        yield f"Missed: {file}."
     if report.word_errors is not None:
         yield f"WER: 95 % interval {percent_interval(report.word_errors)} (by file)."
     for reason, count in report.rejected.items():

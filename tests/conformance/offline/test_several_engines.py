@@ -81,6 +81,11 @@ def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> 
     assert f"harness: {said}" in again.stderr
     assert said in (here / "page.html").read_text()
     assert json.loads((here / "x.log.json").read_text())["real_time_factor"] is None
+    with_scores = harness("report", "x.log").stdout
+    assert re.search(r"^Threshold: 0\.\d+\.$", with_scores, re.M)
+    assert re.search(r"^Missed: yes/c\.wav, highest score 0\.\d{3}\.$", with_scores, re.M)
+    shutil.rmtree(here / "x.log.scores")
+    assert "\nMissed: yes/c.wav.\n" in harness("report", "x.log").stdout
 
 
 def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:

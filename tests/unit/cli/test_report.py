@@ -67,7 +67,7 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
         "4 files, 10.003 hr, 1 FA 0.10/hr, 33.33% FR, 2 TA, 658.9x RT",
         "False accepts: 95 % interval 0.0025–0.56 per hour (Garwood).",
         "False rejects: 95 % interval 0.84–90.6 % (Clopper-Pearson).",
-        "False rejects: 95 % interval 6.15–79.2 % (Wilson).",
+        "Missed: c.wav.",
         "Rejected: 1 unreadable.",
     ]
     stated = "2.5000 to 91.0000 %, over 2 voices, 95 %"
