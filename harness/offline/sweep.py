@@ -17,7 +17,7 @@ from harness.model.errors import InputError
 from harness.model.numbers import counted
 from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.sweep import Sweep, choose, term_weighted
+from harness.offline.figures.sweep import Sweep, choose, figures_at, term_weighted
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.lists import Listing
 from harness.offline.reports import det as pictures
@@ -180,7 +180,8 @@ class SweepRun:
             write_atomically(Path(name), text.encode())
         drawn = [*files]
         if not options.no_picture and det.has_accepts and det.has_rejects:
-            curves = [pictures.Curve("list" if developed is None else "reported list", det)]
+            own = figures_at(report, report.rule.threshold)
+            curves = [pictures.Curve("list" if developed is None else "reported list", det, own)]
             if developed is not None:
                 curves.append(pictures.Curve("development list", on))
             for ending in pictures.ENDINGS:

@@ -348,7 +348,10 @@ class _Picture:
         label = f"{curve.name}: {det.files} utterances, {hours} (band: 95 %)"
         if curve.own is not None:
             own_x, own_y = self._at.place(curve.own)
-            self._axes.plot(min(own_x, self._at.right), own_y, "o", color=colour, markersize=8, clip_on=False, zorder=4)
+            self._axes.plot(
+                min(own_x, self._at.right), own_y, "o", color=colour, markersize=8, clip_on=False, zorder=4,
+                label=None if place else f"as run: threshold {threshold_text(curve.own.threshold)}",
+            )  # fmt: skip
         x, best, low, high = self._at.steps(det)
         self._axes.fill_between(x, low, high, step="post", color=colour, alpha=0.18, linewidth=0)
         self._axes.step(x, best, where="post", color=colour, linestyle=STYLES[place % len(STYLES)],

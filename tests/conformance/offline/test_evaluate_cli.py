@@ -374,6 +374,7 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
     assert re.search(r"^MTWV -?[\d.]+ at threshold", result.output, re.M)
     for ending, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         assert Path(f"a.det.{ending}").read_bytes().startswith(first)
+    assert re.search(r">as run: threshold 0\.\d+</text>", Path("a.det.svg").read_text())
     rows = list(csv.DictReader(Path("a.det.csv").read_text().splitlines()))
     assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(n) for n in range(1, 21)]
     assert sum(row["chosen"] == "yes" for row in rows) == 1
