@@ -46,6 +46,7 @@ def _sentences(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         wanted = error.option_name.lstrip("-")  # click compares the hyphens, too
         near = [name for name in error.possibilities or () if difflib.get_close_matches(wanted, [name.lstrip("-")])]
+        near = _settings(wanted, error.ctx) or near
         return f"there is no option {error.option_name}. {_nearest(near, error.ctx)}"
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
         near = [repr(name) for name in getattr(error, "possibilities", None) or ()]
@@ -54,6 +55,15 @@ def _sentences(error: click.UsageError) -> str:
     if extra is not None:
         return f"too many arguments: {extra[1]}. {_usage(error.ctx)}"
     return error.format_message().removesuffix(".")
+
+
+def _settings(name: str, ctx: click.Context | None) -> list[str]:
+    """`-s threshold=VALUE`, where that is a setting of engines and not an option."""
+    if ctx is None or not any("--setting" in parameter.opts for parameter in ctx.command.params):
+        return []
+    from harness.engines.settings import OF_SCORES  # here, since few need it
+
+    return [f"-s {name}=VALUE"] if name in [setting.name for setting in OF_SCORES] else []
 
 
 def _missing(error: click.MissingParameter) -> str:

@@ -23,6 +23,11 @@ from harness.cli import group
         ("run a --benhc b", "harness run: there is no option --benhc. Did you mean --bench?"),
         ("run a --frob", "harness run: there is no option --frob. To list them: harness run --help"),
         ("evaluate --frob", "harness evaluate: there is no option --frob. To list them: harness evaluate --help-all"),
+        (
+            "evaluate --threshold 1",
+            "harness evaluate: there is no option --threshold. Did you mean -s threshold=VALUE?",
+        ),
+        ("run --threshold 1", "harness run: there is no option --threshold. To list them: harness run --help"),
         ("rate --json", "harness rate: there is no option --json. To list them: harness rate --help"),
         ("run", "harness run: SCENARIO is missing. Usage: harness run [OPTIONS] SCENARIO"),
         ("run a", "harness run: --bench is missing. Add --bench PATH"),
