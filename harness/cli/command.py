@@ -30,7 +30,7 @@ class Option(click.Option):
     - any_word: takes any next word that is not an option. For options whose FILE used to be required.
     - heading: of its section in the help; "" for the options that are used most.
     - writes: the value is a file that the command writes. Its folder must exist, which is checked before anything is
-      read or played. It may exist: results can be made again. What it replaced is said when the command ends.
+      read or played. It may exist: results can be made again. A page, and what was replaced, is reported at the end.
     """
 
     def __init__(
@@ -55,8 +55,9 @@ class Option(click.Option):
         if self.writes and cast not in (None, "", STREAM) and not ctx.resilient_parsing:
             target = Path(cast)
             demand_folder(target)
-            if os.path.isfile(target):
-                ctx.call_on_close(partial(_say_replaced, target, target.stat()))
+            before = target.stat() if os.path.isfile(target) else None
+            if before is not None or "--html" in self.opts:
+                ctx.call_on_close(partial(_say_written, target, before))
         return cast
 
     def takes(self, word: str) -> bool:
@@ -102,8 +103,8 @@ class Option(click.Option):
         return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
 
 
-def _say_replaced(target: Path, before: os.stat_result) -> None:
-    """Reports a file that has been written since."""
+def _say_written(target: Path, before: os.stat_result | None) -> None:
+    """Reports a file that has been written since. before: of the file that was there."""
     try:
         now = target.stat()
     except OSError:
@@ -111,8 +112,9 @@ def _say_replaced(target: Path, before: os.stat_result) -> None:
     with suppress(OSError):  # closed
         if os.path.samestat(now, os.fstat(1)):  # a path such as /dev/stdout
             return
-    if (now.st_ino, now.st_mtime_ns) != (before.st_ino, before.st_mtime_ns):
-        click.echo(f"harness: replaced {plain_text(str(target), 300)}", err=True)
+    if before is None or (now.st_ino, now.st_mtime_ns) != (before.st_ino, before.st_mtime_ns):
+        verb = "wrote" if before is None else "replaced"
+        click.echo(f"harness: {verb} {plain_text(str(target), 300)}", err=True)
 
 
 def numbers_allowed(kind: click.ParamType[Any]) -> str:

@@ -285,7 +285,7 @@ def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: 
 
     if pages.report:
         verdict = write_evaluations(engines, table, Path(pages.report), SoundPlacement(pages.audio))
-        print_lines([f'{verdict}. Writing the report to "{shown(pages.report)}"'])
+        print_lines([f"{verdict}."])
     if pages.junit:
         write_junit(engines, Path(pages.junit))
 

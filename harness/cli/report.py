@@ -69,7 +69,7 @@ def command(
         folders = [session_folder(session) for session in (log, *more)]
         with drawn_progress():
             verdict = write_report(folders, output, SoundPlacement(audio))
-        click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
+        click.echo(f"{verdict}.")
         return
     if more or Path(log).is_dir():
         raise InputError("a page about sessions needs a file", remedy="Name one: --html report.html")

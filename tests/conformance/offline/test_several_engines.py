@@ -124,7 +124,7 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
     done = harness("evaluate", "-t", SCORES, *FOLDERS, "--by", "folder", *limits, "--limits-on", "estimate",
                    "--html", "page.html", "--junit", "j.xml")  # fmt: skip
     assert done.exit_code == 1
-    assert done.stdout.splitlines()[-1] == 'FAIL. Writing the report to "page.html"'
+    assert (done.stdout.splitlines()[-1], done.stderr.splitlines()[-1]) == ("FAIL.", "harness: wrote page.html")
     page = (here / "page.html").read_text()
     assert (
         page.count("data:audio/flac;base64,") == page.count('<svg class="sound score"') == 2

@@ -434,12 +434,14 @@ def test_an_option_that_writes_a_file_refuses_a_missing_folder_before_work_begin
     assert str(refused.value) == refusal
 
 
-def test_replacing_a_result_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_written_pages_and_replaced_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.trn").write_text("a b (u1)\n")
     words = ["score", "-r", "r.trn", "-H", "r.trn", "--html", "page.html", "--json", "score.json"]
     first, second = (CliRunner().invoke(group, words) for _ in range(2))
-    assert (first.exit_code, first.stderr) == (0, "")
+    assert (first.exit_code, first.stderr) == (0, "harness: wrote page.html\n")
     assert sorted(second.stderr.splitlines()) == ["harness: replaced page.html", "harness: replaced score.json"]
     wrong = CliRunner().invoke(group, ["score", "-r", "gone.trn", "-H", "r.trn", "--html", "page.html"])
     assert "replaced" not in wrong.stderr
+    fresh = CliRunner().invoke(group, ["score", "-r", "gone.trn", "-H", "r.trn", "--html", "none.html"])
+    assert "wrote" not in fresh.stderr

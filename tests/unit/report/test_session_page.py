@@ -203,7 +203,7 @@ def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -
     good = session(tmp_path / "good", wake_rows(), Limits(max_false_reject_share=0.9))
     bad = session(tmp_path / "bad", wake_rows(), Limits(max_false_reject_share=0.1))
     done = harness("report", good, bad, "--html", tmp_path / "r.html", "--audio", "none")
-    assert done.stdout.startswith("FAIL. Writing the report to")
+    assert (done.stdout, done.stderr.splitlines()[-1]) == ("FAIL.\n", f"harness: wrote {tmp_path / 'r.html'}")
     shown = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert shown.count('class="verdict ') == 2
     assert not re.findall(r"(?:src|href)=\"?(?:https?:)?//", shown)
