@@ -35,10 +35,14 @@ def format_of(path: Path, option: str = EITHER) -> Format:
         return Format.KALDI
     if suffix == "json":
         return Format.SEGLST
+    if suffix == "tsv":
+        return Format.CSV
     if suffix in tuple(Format):
         return Format(suffix)
-    problem = f"the suffix .{suffix} names no format" if suffix else "no suffix says which format this is"
-    remedy = f"Say it: {option} {'|'.join(Format)}"
+    problem = f"the suffix .{suffix} is not that of a transcript format" if suffix else "the name has no suffix"
+    remedy = (
+        f"Name the format: {option} {'|'.join(Format)}. In trn, each line ends with its id: what day is it (spk1_001)"
+    )
     raise InputError(problem, place=Place(str(path)), remedy=remedy)
 
 

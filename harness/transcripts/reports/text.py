@@ -39,9 +39,9 @@ NO_LABEL = "(none)"
 NO_SPEAKER = "(no speaker)"
 ALL = "all"
 INTERVALS = {
-    IntervalUnit.SPEAKERS: "for further speakers like these",
-    IntervalUnit.UTTERANCES: "for further utterances of these speakers",
-    IntervalUnit.QUERIES: "for further queries like these",
+    IntervalUnit.SPEAKERS: "further speakers like these",
+    IntervalUnit.UTTERANCES: "further utterances of these speakers",
+    IntervalUnit.QUERIES: "further queries like these",
 }
 TESTS = {
     PairedBy.WORDS: "{rate}",
@@ -164,12 +164,18 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5)
         (
             ("normalisation", shown(scoring.normalisation, max(20, width - 21))),
             (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
-            *((("interval", INTERVALS[unit_of(scoring)]),) if interval is not None else ()),
+            *((("interval", f"applies to {_applies_to(scoring)}"),) if interval is not None else ()),
             ("missing hypotheses", missing + counted),
             ("surplus hypotheses", _listed(len(scoring.surplus), scoring.surplus, width, ids) + nowhere),
             ("empty references", f"{scoring.empty_references:,}"),
         )
     )
+
+
+def _applies_to(scoring: Scoring) -> str:
+    unit = unit_of(scoring)
+    nameless = unit is IntervalUnit.UTTERANCES and not any(name for name, _ in scoring.by_speaker)
+    return "further utterances like these" if nameless else INTERVALS[unit]
 
 
 def entities(of: EntityErrors) -> Section:
@@ -247,8 +253,8 @@ def groups(
     pairs += [("", f"{name}: {labels:,} different labels are too many for a table") for name, labels in of.left_out]
     units = {words.unit for grouped in of.grouped for _, words in grouped.values}
     for varying in sorted(units):
-        over = f"over {varying.value}: " if len(units) > 1 else ""
-        pairs.append(("intervals", over + INTERVALS[varying]))
+        over = f"over {varying.value} " if len(units) > 1 else ""
+        pairs.append(("intervals", f"{over}apply to {INTERVALS[varying]}"))
     if without := of.without_row:
         listed = _listed(len(without), without, width, ids)
         pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))

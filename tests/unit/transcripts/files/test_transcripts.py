@@ -114,7 +114,9 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     assert transcripts is None or (len(set(transcripts.ids)) == len(transcripts) > 0)
 
 
-@pytest.mark.parametrize(("name", "format"), [("a.trn", "trn"), ("A.SRO", "sro"), ("a.b.csv", "csv"), ("a.Stm", "stm")])
+@pytest.mark.parametrize(
+    ("name", "format"), [("a.trn", "trn"), ("A.SRO", "sro"), ("a.b.csv", "csv"), ("a.TSV", "csv"), ("a.Stm", "stm")]
+)
 def test_the_suffix_says_the_format(name: str, format: str) -> None:
     assert format_of(Path(name)) is Format(format)
 
@@ -123,7 +125,7 @@ def test_the_suffix_says_the_format(name: str, format: str) -> None:
 def test_a_suffix_that_says_nothing_is_answered_with_the_formats_and_the_option(name: str) -> None:
     with pytest.raises(InputError, match=r"--reference-format or --hypothesis-format trn\|ctm\|stm\|sro\|csv"):
         format_of(Path(name))
-    with pytest.raises(InputError, match=r"Say it: --hypothesis-format trn\|ctm"):
+    with pytest.raises(InputError, match=r"Name the format: --hypothesis-format trn\|ctm.* with its id: what"):
         format_of(Path(name), "--hypothesis-format")
 
 

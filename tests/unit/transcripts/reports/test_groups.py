@@ -106,7 +106,7 @@ quiet               n/a     n/a of 0          n/a     n/a of 0
 all          22.22 of 9  200.00 of 1    0.00 of 2  33.33 of 12
                0.1–84.6   0.0–1996.9          n/a     2.6–83.0
 
-intervals            for further utterances of these speakers
+intervals            apply to further utterances of these speakers
 without a row        1 (cy_2); their group is (none)
 rows of no utterance 1 (zed_1); counted nowhere
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,11 +37,14 @@ def test_notes_explain_what_the_figures_rest_on() -> None:
     assert list(text.notes(every_sort(), (0.25, 0.9), 100).lines(100)) == [
         "normalisation        verbatim",
         "WER                  7 of 12 = 58.33 % (95 % interval 25.00–90.00 %)",
-        "interval             for further utterances of these speakers",
+        "interval             applies to further utterances of these speakers",
         "missing hypotheses   1 (bob_2); each word counts as deleted",
         "surplus hypotheses   1 (dog_1); counted nowhere",
         "empty references     1",
     ]
+    nameless = replace(every_sort(), by_speaker=(("", every_sort().totals),))
+    like_these = "interval             applies to further utterances like these"
+    assert like_these in text.notes(nameless, (0.25, 0.9), 100).lines(100)
     dropped = scored({"a_1": "x", "a_2": "y"}, {"a_1": "x"}, drop=True)
     assert "missing hypotheses   1 (a_2); left out" in text.notes(dropped, None, 100).lines(100)
 
