@@ -366,7 +366,7 @@ class EngineOptions:
 def audio_option() -> Any:
     """`--audio` of a page."""
     return option(
-        "Sounds of a page: in it (6 MB at most), in a folder beside it, or left out.",
+        "Sounds of the page: embedded (6 MB at most), in a folder beside it, or none.",
         type=click.Choice(["embed", "beside", "none"]),
         default="embed",
     )

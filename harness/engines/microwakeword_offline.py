@@ -82,7 +82,7 @@ def find_model(text: str) -> ModelFile:
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
     if key not in known:
         raise InputError(
-            f"microWakeWord has no model {text!r}",
+            f"microWakeWord has no model {text!r}" if text else "no model of microWakeWord is given",
             remedy=f"{did_you_mean(text, known)}It has: {', '.join(known)}, or name a .tflite file",
         )
     return known[key]

@@ -462,7 +462,7 @@ def _model_file(package: Any, model: str) -> tuple[Path, bool]:
     known = sorted(packaged_model.value for packaged_model in package.Model)
     if key not in known:
         raise PluginError(
-            f"openWakeWord has no model {model!r}",
+            f"openWakeWord has no model {model!r}" if model else "no model of openWakeWord is given",
             remedy=f"{did_you_mean(key, known)}It has: {', '.join(known)}; "
             f"or name a file that ends in {' or '.join(ENDINGS)}",
         )

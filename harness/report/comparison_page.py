@@ -34,7 +34,7 @@ MOST_CHARACTERS = 60_000
 MOST_FACTS = 40
 _CELL = 100
 METHOD = (
-    "Each difference is the later session less A, with its own 95 % interval.",
+    "Each difference is the later session minus A, with its own 95 % interval.",
     "p is corrected for the number of tests (Holm): half of the 5 % is for overall results, half for conditions.",
 )
 

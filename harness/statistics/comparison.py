@@ -116,16 +116,16 @@ class DifferenceEstimate(Protocol):
 def sentence(first: str, second: str, apart: DifferenceEstimate, counted: Counted, *, more_is_better: bool) -> str:
     """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
-    Where no difference is shown: `B is not shown to differ from A: B less A +0.30 points (-0.40 to +1.00), p = 0.420`.
+    Where no difference is shown: `B is not shown to differ from A: B minus A +0.30 points (-0.40 to +1.00), p = 0.420`.
     """
     if apart.difference is None or apart.interval is None:
-        return f"{second} less {first} {numbers.NOTHING}"
+        return f"{second} minus {first} {numbers.NOTHING}"
     low, high = apart.interval
     value, ends = 0.0 - apart.difference, (0.0 - high, 0.0 - low)
     verdict = verdict_of(value, apart.p, more_is_better=more_is_better)
     if not verdict.differs:
         text = difference_text(counted, value, ends)
-        return f"{second} is not shown to differ from {first}: {second} less {first} {text}, {numbers.p_is(apart.p)}"
+        return f"{second} is not shown to differ from {first}: {second} minus {first} {text}, {numbers.p_is(apart.p)}"
     if value < 0:
         value, ends = apart.difference, apart.interval
     text = difference_text(counted, value, ends).replace("+", "")

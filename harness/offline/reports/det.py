@@ -100,7 +100,7 @@ def _number(value: np.float64) -> str:
 
 
 FLATTERS = (
-    "The same list chose and reports the point, so the results look better than they are. "
+    "The point was chosen and reported on the same list, so the results look better than they are. "
     "Choose on another list: --dev-inv, --dev-oov"
 )
 
@@ -142,7 +142,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
     yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
     yield "Results, with 95 % intervals:"
     if choice.reported is None:
-        yield f"  on the only list: {figures_text(choice.chosen)}"
+        yield f"  on the same list: {figures_text(choice.chosen)}"
         yield FLATTERS
         return
     yield f"  on the development list: {figures_text(choice.chosen)}"

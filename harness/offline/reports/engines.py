@@ -17,7 +17,7 @@ from harness.statistics.text import points_interval, voices_interval
 
 def accuracy(table: EnginesTable) -> Table[EngineRow]:
     """False rejects as run, and at one rate of false accepts with the difference from the first engine."""
-    equal = "FR" if table.per_hour is None else f"FR at ≤ {number(table.per_hour)}/h"
+    equal = "FR" if table.per_hour is None else f"FR at ≤ {number(table.per_hour)} FA/h"
     return Table(
         (
             Field("engine", "engine", lambda row: row.name),
@@ -44,7 +44,7 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
             ),
             Field(
                 "less_the_first",
-                "less the first",
+                "difference",
                 lambda row: row.apart,
                 lambda row: points(row.apart.difference) if row.apart else "",
             ),
@@ -88,7 +88,13 @@ def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
 def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
     """What the columns mean, in words."""
     over = f"{table.clustered_by} as a whole, unknown ones as one" if table.clustered_by else "each file by itself"
-    yield "less the first", f"points of FR on the same files, intervals take {over}; p of each pair is not corrected"
+    yield (
+        "difference",
+        (
+            f"FR minus that of the first engine, in points, on the same files; intervals take {over}; "
+            "p of each pair is not corrected"
+        ),
+    )
     ends = "the end of the phrase, by labels" if table.ends_are_labels else "the end of speech in the file, ± 100 ms"
     yield "delay", f"of a detection, from {ends}"
     yield "CPU s/h, memory", "processor seconds per hour of audio (n/a with stored scores); peak of one worker"

@@ -58,4 +58,4 @@ def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:
     for name, gap, counted in gaps:
         if gap is not None:
             apart = difference_text(counted, gap.apart.difference, gap.apart.interval)
-            yield f"largest gap, {name}", f"{shown(gap.worst, 40)} less {shown(gap.best, 40)}: {apart}"
+            yield f"largest gap, {name}", f"{shown(gap.worst, 40)} minus {shown(gap.best, 40)}: {apart}"

@@ -48,7 +48,7 @@ def test_the_sentence_names_the_worse_and_by_how_much() -> None:
     other = Difference(0.021, (0.004, 0.038), 0.012)
     assert sentence("A", "B", other, Counted.SHARE, more_is_better=False) == f"B is better than A {by}"
     unknown = sentence("A", "B", Difference(-3.0, (-10.0, 4.0), 0.42), Counted.RATE, more_is_better=False)
-    assert unknown == "B is not shown to differ from A: B less A +3.00 per hour (-4.00 to +10.0), p = 0.420"
+    assert unknown == "B is not shown to differ from A: B minus A +3.00 per hour (-4.00 to +10.0), p = 0.420"
 
 
 def test_an_interval_without_an_end_says_so_and_a_rounding_error_is_no_difference() -> None:

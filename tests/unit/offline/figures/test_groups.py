@@ -73,7 +73,7 @@ def test_talkers_are_clusters() -> None:
 def test_the_table_says_what_it_rests_on() -> None:
     text = "\n".join(group_lines(by({"us": (1, 4), "gb": (0, 4)}, {"us": (2, 4)}), 120))
     assert " ".join(text.splitlines()[3].split()) == "us 4 25.0 % 0.63–80.6 % 1.000 4.00 0.50 0.061–1.81 n/a"
-    assert "us less gb: +25.00 points (-39.98 to +80.59)" in text
+    assert "us minus gb: +25.00 points (-39.98 to +80.59)" in text
     none = "\n".join(group_lines(by({}, {"us": (2, 4)}), 120))
     assert "FR" not in none
 

@@ -92,10 +92,10 @@ def test_systems_are_set_side_by_side() -> None:
         "  first has no hypothesis for 1 of them: each word counts as deleted",
         "  second one has no hypothesis for 1 of them: each word counts as deleted",
     ]
-    differ = "second one is not shown to differ from first: second one less first"
+    differ = "second one is not shown to differ from first: second one minus first"
     assert lines[8].startswith(f"  {differ} +0.00 points (-")
     assert lines[8].endswith("), p = 1.000")
-    assert f"  {shown(foreign().title, 33)} less first n/a" in lines
+    assert f"  {shown(foreign().title, 33)} minus first n/a" in lines
     assert all(line.isprintable() for line in lines)
 
 
