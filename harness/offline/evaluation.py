@@ -221,11 +221,10 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
 
 def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[SoundCondition]) -> Listing:
     """The development files, of lists and of folders. InputError."""
-    lists, folders = [], []
-    for names in (sweep.dev_inv, sweep.dev_oov):
-        lists.append([name for name in names if not os.path.isdir(name)])
-        folders.append([collect_files(name) for name in names if os.path.isdir(name)])
-    return read_lists(*lists, (), *folders, conditions=conditions, encoding=encoding)
+    both = (sweep.dev_inv, sweep.dev_oov)
+    inv, oov = ([name for name in names if not os.path.isdir(name)] for names in both)
+    inside, outside = ([collect_files(name) for name in names if os.path.isdir(name)] for names in both)
+    return read_lists(inv, oov, (), inside, outside, conditions=conditions, encoding=encoding)
 
 
 class EvaluationRunner:

@@ -88,13 +88,8 @@ def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
 def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
     """What the columns mean, in words."""
     over = f"{table.clustered_by} as a whole, unknown ones as one" if table.clustered_by else "each file by itself"
-    yield (
-        "difference",
-        (
-            f"FR minus that of the first engine, in points, on the same files; intervals take {over}; "
-            "p of each pair is not corrected"
-        ),
-    )
+    yield "difference", "FR minus the first engine's, in points, on the same files; p of each pair is not corrected"
+    yield "intervals", f"take {over}"
     ends = "the end of the phrase, by labels" if table.ends_are_labels else "the end of speech in the file, ± 100 ms"
     yield "delay", f"of a detection, from {ends}"
     yield "CPU s/h, memory", "processor seconds per hour of audio (n/a with stored scores); peak of one worker"
