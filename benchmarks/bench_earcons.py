@@ -22,7 +22,7 @@ from sizes import sized
 from harness.base.plugins import Group, load
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
 from harness.model.stimulus import VoiceSpec
-from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
+from harness.sound.earcons import EarconDetection, EarconFinder, LearnedEarcon
 from harness.statistics.intervals import garwood
 
 HZ = 16000
@@ -78,7 +78,7 @@ def reverberation(seconds: float, chance: np.random.Generator) -> Mono:
     return decay.astype(np.float32)
 
 
-def heard(earcon: LearnedEarcon, samples: Mono) -> list[EarconFound]:
+def heard(earcon: LearnedEarcon, samples: Mono) -> list[EarconDetection]:
     finder = EarconFinder((earcon,))
     pieces: Iterator[Mono] = (samples[first : first + 1600] for first in range(0, len(samples), 1600))
     return [one for piece in pieces for one in finder.feed(piece.astype(np.float32))]

@@ -62,7 +62,7 @@ def row(engine: str, phrase: str, log: WakeLog, chosen: str) -> str:
     """A line of the table."""
     cells = []
     for condition in (*CONDITIONS, ""):
-        lines = [one for one in log.happenings if one.key in ("INVTA", "INVFR") and re.search(condition, one.file)]
+        lines = [one for one in log.events if one.key in ("INVTA", "INVFR") and re.search(condition, one.file)]
         cells.append(share(sum(one.key == "INVFR" for one in lines), len(lines)))
     hours = log.seconds("oov") / 3600
     count = int(computed(log)["FACOUNT"])

@@ -287,7 +287,7 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
 
 
 @frozen
-class PairOfAnnotators:
+class AnnotatorPair:
     """Two annotators; differing: ids of the utterances that they gave different labels or slots.
 
     slots: None if there is no utterance for which both marked slots.
@@ -331,7 +331,7 @@ def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collec
 
 def pairs_of_annotators(
     utterances: Sequence[Utterance], label_set: LabelSet, ledger: Ledger, only: Collection[str] = ()
-) -> tuple[PairOfAnnotators, ...]:
+) -> tuple[AnnotatorPair, ...]:
     """Pairs of annotators with common utterances, those with the most first. only: these annotators.
 
     Labels count as they were given before their annotator saw what is proposed (`Ledger.independent`).
@@ -360,7 +360,7 @@ def pairs_of_annotators(
             for id_, labels, other in zip(shared, left, right, strict=True)
             if labels != other or (id_ in marked and marked[id_][0] != marked[id_][1])
         )
-        pairs.append(PairOfAnnotators(first, second, set_agreement(left, right, label_set.ids), differing, slots))
+        pairs.append(AnnotatorPair(first, second, set_agreement(left, right, label_set.ids), differing, slots))
     return tuple(sorted(pairs, key=lambda pair: -pair.figures.shared))
 
 
@@ -368,7 +368,7 @@ LISTED = 15
 WIDTH = 120
 
 
-def agreement_lines(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> Iterator[str]:
+def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
     """Every two, then all at once."""
     parts = [part for pair in pairs for part in _of_pair(pair)]
     if not pairs:
@@ -381,7 +381,7 @@ def agreement_lines(pairs: Sequence[PairOfAnnotators], together: AllAnnotators |
     return separated(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
-def _of_pair(pair: PairOfAnnotators) -> Iterator[Part]:
+def _of_pair(pair: AnnotatorPair) -> Iterator[Part]:
     figures, slots = pair.figures, pair.slots
     title = f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
     yield Notes([("", title)])
@@ -421,9 +421,7 @@ def _values(rows: Sequence[tuple[str, str, str]]) -> Table[Sequence[str]]:
     return Table.of([Column("agreement"), Column("value"), Column("95 % interval", left=True)], rows)
 
 
-def differing_lines(
-    pairs: Sequence[PairOfAnnotators], utterances: Sequence[Utterance], ledger: Ledger
-) -> Iterator[str]:
+def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[str]:
     """The utterances that two gave different labels or slots."""
     words = {utterance.id: utterance.words for utterance in utterances}
     for pair in pairs:
@@ -436,7 +434,7 @@ def differing_lines(
                 yield f"    {_name(name)}: {_labelled(given[name].intents, slots)}"
 
 
-def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> dict[str, Any]:
+def agreement_object(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> dict[str, Any]:
     """All results as JSON."""
     of_all = together and {
         "annotators": list(together.annotators),
@@ -447,7 +445,7 @@ def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators 
     return {"pairs": [_object(pair) for pair in pairs], "all": of_all}
 
 
-def _object(pair: PairOfAnnotators) -> dict[str, Any]:
+def _object(pair: AnnotatorPair) -> dict[str, Any]:
     figures, exact = pair.figures, pair.figures.exact
     return {
         "annotators": [pair.first, pair.second],

@@ -188,7 +188,7 @@ class AnnotationDesk:
         refusal = self.label_set.refusal(intents)
         if refusal:
             return self._refuse(refusal)
-        stands = self._told(hand.utterance, intents, hand.slots)
+        stands = self._labels_in_words(hand.utterance, intents, hand.slots)
         if hand.saved != (intents, self._slots(hand), hand.comment):
             self._work.write([self._row(hand, intents)])
             hand.saved = intents, self._slots(hand), hand.comment
@@ -199,7 +199,7 @@ class AnnotationDesk:
         differs = proposal != intents or (bool(slots) and slots != hand.slots)
         if not self.adjudicating and proposal is not None and not hand.seen and differs:
             hand.seen = True
-            proposed = self._told(hand.utterance, proposal, slots)
+            proposed = self._labels_in_words(hand.utterance, proposal, slots)
             self._said += f"; proposed is {proposed}: save again to keep yours, or change it"
             return True
         self._go_on()
@@ -299,7 +299,7 @@ class AnnotationDesk:
         """What is written of slots: None where they are not annotated."""
         return hand.slots if self.label_set.concepts else None
 
-    def _told(self, utterance: str, intents: Intents, slots: Slots) -> str:
+    def _labels_in_words(self, utterance: str, intents: Intents, slots: Slots) -> str:
         return labels_text(intents, slot_texts(self._words.get(utterance, ()), slots))
 
     def _marked(self, utterance: str) -> str:

@@ -59,7 +59,7 @@ class UtteranceState(StrEnum):
 
 
 @frozen
-class Batched:
+class BatchedProposal:
     """A proposal, and the batch that it is of."""
 
     batch: str
@@ -90,7 +90,7 @@ class Ledger:
         self._number: dict[str, int] = {}
         self._withdrawn: set[str] = set()
         self._acts: dict[str, list[Act]] = defaultdict(list)
-        self._proposals: dict[str, Batched] = {}
+        self._proposals: dict[str, BatchedProposal] = {}
         self._slots: dict[tuple[str, str], Slots | None] = {}
         self._batches: list[Proposed] = []
         self._touched: list[str] = []
@@ -117,7 +117,7 @@ class Ledger:
                 self._batches.append(row)
                 self._touched.extend(proposal.utterance for proposal in row.proposals)
                 self._proposals.update(
-                    (proposal.utterance, Batched(row.id, self._allowed(proposal))) for proposal in row.proposals
+                    (proposal.utterance, BatchedProposal(row.id, self._allowed(proposal))) for proposal in row.proposals
                 )
                 self._slots.update(((row.id, proposal.utterance), proposal.slots) for proposal in row.proposals)
             case Withdrawn():
@@ -164,7 +164,7 @@ class Ledger:
 
     # Of an utterance
 
-    def proposal(self, utterance: str) -> Batched | None:
+    def proposal(self, utterance: str) -> BatchedProposal | None:
         """What the latest batch that names it says of it; its intents are None where there was no consensus."""
         return self._proposals.get(utterance)
 

@@ -17,7 +17,7 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger, UtteranceAssignment
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
-from harness.base.row_store import Content, SharedRows, read_rows
+from harness.base.row_store import RowFormat, SharedRows, read_rows
 from harness.base.user_text import known_name
 from harness.base.whole_file import disk_errors
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet, Proposed
@@ -98,7 +98,7 @@ def project_text(project: AnnotationProject) -> bytes:
     return _PROJECT.dump_json(project, indent=2) + b"\n"
 
 
-ANNOTATION: Content[AnnotationRow] = Content(
+ANNOTATION: RowFormat[AnnotationRow] = RowFormat(
     0x5648414E,  # "VHAN"
     1,
     "an annotation project",

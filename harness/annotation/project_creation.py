@@ -21,7 +21,7 @@ from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.corpus_writing import jsonl, slots_of, tags_of
 from harness.understanding.files.label_set_file import PRESETS, load_label_set
 
-MOST_TOLD = 20
+MOST_LISTED = 20
 
 
 @frozen
@@ -142,7 +142,7 @@ def _first_of_each(problems: Sequence[InputError]) -> list[InputError]:
     first: dict[str, InputError] = {}
     for problem in problems:
         first.setdefault(problem.what, problem)
-    return list(first.values())[:MOST_TOLD]
+    return list(first.values())[:MOST_LISTED]
 
 
 def make_project(

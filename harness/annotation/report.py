@@ -116,10 +116,12 @@ def annotation_report(
                 acts[id_].append(row)
                 if not batch_seen and isinstance(row, Labelled):
                     before.add(id_)
-    fate = {id_: _fate(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None}
+    outcome_by_id = {
+        id_: _review_outcome(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None
+    }
     how = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
-    fates = Counter(fate.values())
-    agreed = {id_ for id_ in fate if set(proposals[id_].votes) == {proposals[id_].intents}}
+    outcomes = Counter(outcome_by_id.values())
+    agreed = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
     standing = [row for row in in_file if row.id not in gone]
     return AnnotationReport(
         utterances=len(utterances),
@@ -127,17 +129,17 @@ def annotation_report(
         labelled_before=len(before & known),
         batches=len(batches),
         proposed=len(proposals),
-        consensus=len(fate),
+        consensus=len(outcome_by_id),
         refused=sum(
             proposal.intents is None and len(set(proposal.votes)) < len(proposal.votes)
             for proposal in proposals.values()
         ),
         unanimous=len(agreed),
-        unanimous_struck=sum(fate[id_] in ("struck", "overridden") for id_ in agreed),
-        accepted=fates["accepted"],
-        struck=fates["struck"],
-        overridden=fates["overridden"],
-        unreviewed=fates["unreviewed"],
+        unanimous_struck=sum(outcome_by_id[id_] in ("struck", "overridden") for id_ in agreed),
+        accepted=outcomes["accepted"],
+        struck=outcomes["struck"],
+        overridden=outcomes["overridden"],
+        unreviewed=outcomes["unreviewed"],
         by_hand=how.count("hand"),
         by_import=how.count("import"),
         by_review=how.count("review"),
@@ -149,7 +151,7 @@ def annotation_report(
     )
 
 
-def _fate(proposal: LabelProposal, acts: Sequence[Act]) -> str:
+def _review_outcome(proposal: LabelProposal, acts: Sequence[Act]) -> str:
     on_it = [row for row in acts if isinstance(row, Accepted | Struck) and row.intents == proposal.intents]
     if any(isinstance(row, Struck) for row in on_it):
         return "struck"

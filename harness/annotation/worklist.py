@@ -90,7 +90,7 @@ def find(
     return tuple(matches)
 
 
-Keep = Callable[[Sequence[AnnotationRow]], None]
+SaveRows = Callable[[Sequence[AnnotationRow]], None]
 """Puts rows on the disk, all or none, and returns then; raises LogError or LogFull when it cannot."""
 
 
@@ -108,7 +108,7 @@ class Worklist:
         label_set: LabelSet,
         utterances: Sequence[Utterance],
         rows: Iterable[AnnotationRow],
-        keep: Keep,
+        keep: SaveRows,
         *,
         adjudicating: bool = False,
         again: Sequence[str] = (),

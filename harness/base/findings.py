@@ -222,7 +222,7 @@ def validation_error(problem: str, remedy: str) -> PydanticCustomError:
     return PydanticCustomError("written", "{what}", {"what": problem, "remedy": remedy})
 
 
-def enum_word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
+def enum_validator(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
     """Turns a word into a member of the enum. For other words, and those in `never`, the error names the nearest."""
     choices = [member.value for member in kind if member not in never]
 

@@ -38,16 +38,16 @@ Row = tuple[int, int, float, float, str]
 """seq, run, at_s, wall_s, body."""
 
 
-class Kinded(Protocol):
+class HasKind(Protocol):
     @property
     def kind(self) -> str: ...
 
 
-T = TypeVar("T", bound=Kinded)
+T = TypeVar("T", bound=HasKind)
 
 
 @frozen
-class Content(Generic[T]):
+class RowFormat(Generic[T]):
     """The kind of rows in a file. whole: what it is a part of; name: of the file, for people.
 
     other_version, unreadable: what to do about a file of another version, and about a row that cannot be read. id_of:
@@ -91,7 +91,7 @@ def is_time(at_s: float, wall_s: float) -> bool:
     return abs(at_s) < _FARTHEST_S and abs(wall_s) < _FARTHEST_S
 
 
-SESSION: Content[Record] = Content(
+SESSION: RowFormat[Record] = RowFormat(
     APPLICATION_ID,
     1,
     "a session",
@@ -130,11 +130,11 @@ _BATCH_BYTES = 16_000_000
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
-def _schema(content: Content[Any]) -> tuple[str, ...]:
+def _schema(content: RowFormat[Any]) -> tuple[str, ...]:
     return (*_SCHEMA, f"PRAGMA application_id={content.application_id}", f"PRAGMA user_version={content.version}")
 
 
-def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
+def open_for_writing(path: Path, content: RowFormat[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
     """A connection for one thread at a time, in autocommit mode: WAL, synchronous=FULL.
 
     Creates the schema in an empty file.
@@ -182,7 +182,9 @@ def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[Non
         raise
 
 
-def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content[Any] = SESSION) -> sqlite3.Connection:
+def open_for_reading(
+    path: Path, *, may_be_blank: bool = False, content: RowFormat[Any] = SESSION
+) -> sqlite3.Connection:
     """A read-only connection that sees what is committed while a writer goes on; LogError.
 
     may_be_blank: accept a file without a schema, as one without rows.
@@ -241,7 +243,7 @@ def raise_signal() -> None:
 
 
 def read_rows(
-    path: Path, content: Content[T], after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False
+    path: Path, content: RowFormat[T], after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False
 ) -> Iterator[tuple[Row, T]]:
     """Committed rows after a seq, by whichever process, with their records, ordered; LogError. kinds: as `raw_rows`."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
@@ -294,7 +296,7 @@ def entry_of(row: Row, path: Path) -> Entry:
     return Entry(*row[:4], SESSION.record(row, path))
 
 
-def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any] = SESSION) -> None:
+def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[Any] = SESSION) -> None:
     """LogError when the database holds other rows, or rows of another version, or anything that we do not write.
 
     A view or a generated column in a file from others would be computed with each row that is read.
@@ -435,7 +437,7 @@ class SharedRows(Generic[T]):
     """
 
     def __init__(
-        self, path: Path, content: Content[T], demand: Callable[[], object], first: Callable[[], bytes]
+        self, path: Path, content: RowFormat[T], demand: Callable[[], object], first: Callable[[], bytes]
     ) -> None:
         self._path, self._content, self._demand, self._first = path, content, demand, first
         self._lock = threads.lock()

@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Ended(BaseException):
+class _SimulationOver(BaseException):
     """The simulation is over; raised in the threads that still wait."""
 
 
@@ -95,7 +95,7 @@ class SimulatedThreads:
         `holds` is asked between the turns of other threads, so it must not wait.
         """
         if self._over:
-            raise _Ended
+            raise _SimulationOver
         me = self._running
         limit_s = math.inf if limit_s is None else max(limit_s, TICK_S if limit_s > 0 else 0.0)
         me.holds, me.due_s = holds, self._now_s + limit_s
@@ -111,7 +111,7 @@ class SimulatedThreads:
             self._switch(me, following)
             if me is not None:
                 if self._over:
-                    raise _Ended
+                    raise _SimulationOver
                 self._running = me
         if self._stuck and me is self._first:
             raise RuntimeError("every thread waits for another one")
@@ -178,7 +178,7 @@ class SimulatedThreads:
         with using(self):  # also for what others have called for meanwhile, which this thread does at its end
             try:
                 target()
-            except _Ended:
+            except _SimulationOver:
                 return
             finally:
                 if not self._over:
@@ -431,7 +431,7 @@ class _Pool(Executor):
                 continue
             try:
                 future.set_result(job())
-            except _Ended:
+            except _SimulationOver:
                 raise
             except BaseException as error:  # noqa: BLE001 - raised by `result`, as of a real pool
                 future.set_exception(error)

@@ -274,17 +274,17 @@ def _has_faults(text: str) -> bool:
     return not text.isascii() and (any(sign in text for sign in _RARE) or _C1.search(text) is not None)
 
 
-MOST_TOLD = 50
+MOST_LISTED = 50
 LONGEST_SHOWN = 60
 
 
 class Problems:
-    """Problems of one file, in the order found. Keeps the first MOST_TOLD and counts the rest."""
+    """Problems of one file, in the order found. Keeps the first MOST_LISTED and counts the rest."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._told: list[InputError] = []
-        self._untold = 0
+        self._kept: list[InputError] = []
+        self._omitted = 0
 
     def add(self, line: int, column: int, problem: str, remedy: str) -> None:
         """line and column count from 1; 0 means unknown."""
@@ -292,21 +292,21 @@ class Problems:
 
     def take(self, problem: InputError) -> None:
         """Takes a problem that already has its place."""
-        if len(self._told) < MOST_TOLD:
-            self._told.append(problem)
+        if len(self._kept) < MOST_LISTED:
+            self._kept.append(problem)
         else:
-            self._untold += 1
+            self._omitted += 1
 
     @property
-    def told(self) -> tuple[InputError, ...]:
+    def listed(self) -> tuple[InputError, ...]:
         """Those that are kept, then one error on how many there are beside them."""
-        summary = "and 1 more problem" if self._untold == 1 else f"and {self._untold} more problems"
-        return (*self._told, *([InputError(summary, place=Place(self.file))] if self._untold else []))
+        summary = "and 1 more problem" if self._omitted == 1 else f"and {self._omitted} more problems"
+        return (*self._kept, *([InputError(summary, place=Place(self.file))] if self._omitted else []))
 
     def refuse(self) -> None:
         """Raises InputProblems if there are any."""
-        if self._told:
-            raise InputProblems(self.told)
+        if self._kept:
+            raise InputProblems(self.listed)
 
 
 def shown(text: str) -> str:

@@ -150,8 +150,8 @@ def labelled_lines(name: str, lines: Iterable[str], at: int = NOTES) -> list[str
 
 def shortened(lines: Sequence[str], most: int, where: str = "") -> list[str]:
     """The first `most` lines, then the number of the others. where: what shows them (`; --csv lists all`)."""
-    left = len(lines) - most
-    return [*lines[:most], *([f"and {left:,} more{where}"] if left > 0 else [])]
+    omitted = len(lines) - most
+    return [*lines[:most], *([f"and {omitted:,} more{where}"] if omitted > 0 else [])]
 
 
 def separated(*blocks: Iterable[str]) -> Iterator[str]:

@@ -140,13 +140,13 @@ class HostThreads:
         return time.time()
 
 
-class _Here(threading.local):
+class _ThreadLocal(threading.local):
     """Each thread has its own: one outside of a simulation keeps those of the host."""
 
     threads: Threads = HostThreads()
 
 
-_here = _Here()
+_here = _ThreadLocal()
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from harness.rating.exercises import BUILT_IN_EXERCISES
 @verb("agreement")
 def command(
     *,
-    asked: RatedSessionOptions,
+    options: RatedSessionOptions,
     disputed: bool = flag(
         "Print only the items on which raters differ, most divided first.", "--disagreements", former=("--disputed",)
     ),
@@ -49,12 +49,12 @@ def command(
     from harness.rating.reports import agreement as report
 
     choose_one(disagreements=disputed, json=printed.as_json, csv=printed.as_csv)
-    sessions = rated_sessions(asked)
+    sessions = rated_sessions(options)
     with drawn_progress():
         judged_sessions = read_sessions(sessions.folders)
-    if asked.round_id is not None:
-        demand_known(asked.round_id, {row.round for session in judged_sessions for row in session.rows}, "round")
-    judged_sessions = with_rows_of(judged_sessions, sessions.round_id, with_programs=asked.with_programs)
+    if options.round_id is not None:
+        demand_known(options.round_id, {row.round for session in judged_sessions for row in session.rows}, "round")
+    judged_sessions = with_rows_of(judged_sessions, sessions.round_id, with_programs=options.with_programs)
     # Without a round file, rows of exercises belong to the built-in ones.
     round_ = sessions.round or RatingRound(exercises=BUILT_IN_EXERCISES)
     figures = agreement_figures(judged_sessions, round_.gold, round_.exercises)
@@ -68,7 +68,7 @@ def command(
     elif disputed:
         print_lines(report.disputed(figures))
     else:
-        rated = shlex.quote(plain_text(asked.named[0], 200)) if sessions.round else "SESSION…"
+        rated = shlex.quote(plain_text(options.named[0], 200)) if sessions.round else "SESSION…"
         print_lines(report.lines(figures, rated))
     if min_alpha is not None:
         from harness.statistics.verdict import alpha_limit

@@ -22,7 +22,7 @@ from harness.cli.options import (
 )
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import drawn_progress, in_colour, print_lines, width
-from harness.model.choices import PARTINGS, CategoryGroup, LimitBound, Reading
+from harness.model.choices import GROUPINGS, CategoryGroup, LimitTarget, Reading
 from harness.model.judgment import Category
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
     pairs: list[tuple[By, By]] = []
     for value in values:
         names = value.split(",")
-        if len(names) != 2 or names[0] == names[1] or not all(name in PARTINGS for name in names):
-            known = ", ".join(PARTINGS)
+        if len(names) != 2 or names[0] == names[1] or not all(name in GROUPINGS for name in names):
+            known = ", ".join(GROUPINGS)
             raise click.BadParameter(f"{value!r} is not two of {known}. Write device,class", ctx, param)
-        pairs.append((PARTINGS[names[0]], PARTINGS[names[1]]))
+        pairs.append((GROUPINGS[names[0]], GROUPINGS[names[1]]))
     return tuple(pairs) or None
 
 
@@ -50,15 +50,15 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     "categories",
     sections={
         "Judgments": "round_id with_programs raters reading",
-        "Groups": "partings crosses compare on",
+        "Groups": "groupings crosses compare on",
         "Limits": "min_correct max_wrong bound",
     },
 )
 def command(
     *,
-    asked: RatedSessionOptions,
-    partings: tuple[str, ...] = repeatable(
-        "Group by this only; repeatable.", "--by", type=click.Choice(list(PARTINGS))
+    options: RatedSessionOptions,
+    groupings: tuple[str, ...] = repeatable(
+        "Group by this only; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
     ),
     crosses: tuple[tuple[By, By], ...] | None = repeatable(
         "Cross two groupings: device,class.", "--cross", callback=_crosses
@@ -85,11 +85,11 @@ def command(
     max_wrong: float | None = option(
         "Exit with status 1 if a device's share of wrong responses is above SHARE.", callback=share, metavar="SHARE"
     ),
-    bound: LimitBound = option(
+    bound: LimitTarget = option(
         "Compare limits with the share, an end of its 95 % interval, or safe: the stricter end.",
         "--limits-on",
         former=("--bound",),
-        default=LimitBound.POINT,
+        default=LimitTarget.POINT,
     ),
     reading: Reading = option("Reading that --max-wrong applies to.", default=Reading.WRONG),
 ) -> None:
@@ -103,7 +103,7 @@ def command(
     from harness.rating.figures.judged_responses import rated_trials, read_sessions, with_rows_of
     from harness.rating.reports.categories import Selection, limits_of, report_of
 
-    sessions = rated_sessions(asked)
+    sessions = rated_sessions(options)
     with drawn_progress():
         judged_sessions = read_sessions(sessions.folders)
     rows = [row for session in judged_sessions for row in session.rows]
@@ -111,13 +111,13 @@ def command(
     raters = tuple(known_name(rater, names) for rater in raters)
     for rater in raters:
         demand_known(rater, set(names), "rater")
-    if asked.round_id is not None:
-        demand_known(asked.round_id, {row.round for row in rows}, "round")
+    if options.round_id is not None:
+        demand_known(options.round_id, {row.round for row in rows}, "round")
     ids = tuple(session.session_id for session in judged_sessions)
-    trials = rated_trials(with_rows_of(judged_sessions, sessions.round_id, raters, with_programs=asked.with_programs))
+    trials = rated_trials(with_rows_of(judged_sessions, sessions.round_id, raters, with_programs=options.with_programs))
     for side in compare or ():
         demand_known(side, {rated_trial.trial.device for rated_trial in trials}.union(ids), "device or session")
-    by = tuple(PARTINGS[name] for name in dict.fromkeys(partings)) or None
+    by = tuple(GROUPINGS[name] for name in dict.fromkeys(groupings)) or None
     report = report_of(trials, Selection(raters, sessions.round_id, on, by, crosses, compare), ids)
     if html_target is not None:
         from harness.rating.reports.category_page import write_html

@@ -26,7 +26,7 @@ def command(
     sessions: Path = sessions_option,
     keep_lab: bool = flag("Leave the demo's virtual lab running afterwards."),
     short: bool = flag("Play two queries only."),
-    asked: WatchOptions = option_group(**VIEW),
+    options: WatchOptions = option_group(**VIEW),
 ) -> None:
     """Test the reference assistant with real sound in a virtual lab. The tour takes about three minutes.
 
@@ -35,14 +35,14 @@ def command(
     In a terminal, the dashboard opens and you are the operator. Without one, the run is printed line by line.
     """
     from harness.base.places import runtime_folder, shipped_folder
-    from harness.lab.keeper import TemporaryLab
+    from harness.lab.keeper import ManagedLab
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
     scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
     click.echo("Starting the virtual lab: a private sound server, an MQTT broker and an assistant.")
-    lab = TemporaryLab(scenarios / "lab" / "demo_assistant.yaml", keep=keep_lab)
+    lab = ManagedLab(scenarios / "lab" / "demo_assistant.yaml", keep=keep_lab)
     place: EnginePlace | None = None
     try:
         folder = prepare(
@@ -52,7 +52,7 @@ def command(
         )
         place = start_engine(folder)
         lab.until(place.pid)
-        status = watch(place, asked.view, history=True)
+        status = watch(place, options.view, history=True)
     finally:
         if place is not None and not _is_over(place):
             lab.leave()

@@ -82,7 +82,7 @@ _PLACE = (
     "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), "
     "or - for names"
 )
-_ASKED = option_group(
+_REQUEST_OPTIONS = option_group(
     inside=repeatable(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
     outside=repeatable("Recordings without the wake phrase.", "--out", metavar="PLACE"),
     long=repeatable("Long recordings in which the wake phrases are labelled.", metavar="PLACE"),
@@ -243,7 +243,7 @@ def command(
     engines: EngineOptions = engine_options(
         "Engine and model (microwakeword:okay_nabu), or a model file. Repeat to compare engines.", several=True
     ),
-    asked: EvaluationRequest = _ASKED,
+    request: EvaluationRequest = _REQUEST_OPTIONS,
     limits: DeclaredLimits = _LIMITS,
     sweep: SweepRequest = _SWEEP,
     pages: PageOptions = _PAGES,
@@ -264,12 +264,12 @@ def command(
     from harness.offline.evaluation import MultiEngineRunner
 
     def demand(file: Path | str) -> None:
-        refuse_overwriting(str(file), (*asked.with_phrase, *asked.without_phrase, *asked.referenced))
+        refuse_overwriting(str(file), (*request.with_phrase, *request.without_phrase, *request.referenced))
 
     for file in filter(None, (pages.report, pages.junit)):
         demand(file)
     sittings = MultiEngineRunner(
-        asked, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
+        request, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
         sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages), demand=demand,
     )  # fmt: skip
     ending = sittings.evaluate()
@@ -281,10 +281,10 @@ def command(
 def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: PageOptions) -> None:
     """Writes the page and JUnit, if the options name them."""
     from harness.report.evaluation_page import write_evaluations, write_junit
-    from harness.report.session_cases import SoundPlacement
+    from harness.report.session_cases import SoundStorage
 
     if pages.report:
-        verdict = write_evaluations(engines, table, Path(pages.report), SoundPlacement(pages.audio))
+        verdict = write_evaluations(engines, table, Path(pages.report), SoundStorage(pages.audio))
         print_lines([f"{verdict}."])
     if pages.junit:
         write_junit(engines, Path(pages.junit))

@@ -99,7 +99,7 @@ def _row(point: MemoryPoint) -> tuple[object, ...]:
         None if point.woke_s is None else round(point.woke_s, 3),
         None if point.shown is None else int(point.shown),
         plain_text(point.answer),
-        point.teller.value if point.teller else None,
+        point.source.value if point.source else None,
         plain_text(point.why),
     )
 

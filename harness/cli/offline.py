@@ -34,7 +34,7 @@ ENGINE_FAULT = 3
 def command(
     *,
     session: str = argument("SESSION"),
-    asked: EngineOptions = engine_options("Engine and model, as for harness evaluate."),
+    options: EngineOptions = engine_options("Engine and model, as for harness evaluate."),
     device: str | None = option("Only this device.", metavar="NAME", show_default="all that listened"),
     continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
     printed: OutputFormat = printed_options(
@@ -54,7 +54,7 @@ def command(
     from harness.offline.reports import session as reports
     from harness.offline.session_stimuli import hear, read_stimuli
 
-    [task] = asked.checked()
+    [task] = options.checked()
     folder = session_folder(session)
     stimuli = read_stimuli(folder)
     devices = _demand(stimuli, device)

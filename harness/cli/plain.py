@@ -67,7 +67,7 @@ class PlainPrinter:
         self._wake: WakeLines | None = None
         self._old_until = 0
         self._folder: Path | None = None
-        self._told: tuple[StateWord, str, str | None, int | None] | None = None
+        self._printed_state: tuple[StateWord, str, str | None, int | None] | None = None
 
     def take(self, message: Message) -> None:
         """Prints a message, if it has something for people."""
@@ -98,7 +98,7 @@ class PlainPrinter:
         if entry.seq > self._old_until and lines:
             for text in lines:
                 self._print(text, entry.wall_s)
-            self._told = None
+            self._printed_state = None
         elif entry.seq == self._old_until:
             figures = self._figures.snapshot().totals
             self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
@@ -111,9 +111,9 @@ class PlainPrinter:
         if not state.reason or state.word not in _STATES:
             return
         state_key = (state.word, state.reason, state.trial_id, state.attempt)
-        if state_key == self._told:  # only its end has moved, since the device said something more
+        if state_key == self._printed_state:  # only its end has moved, since the device said something more
             return
-        self._told = state_key
+        self._printed_state = state_key
         if state.word is not StateWord.PAUSED or not has_row or state.reason.startswith("disk full"):
             self._reason(state)
         if state.word is StateWord.PAUSED and self._folder is not None:

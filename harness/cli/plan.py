@@ -18,7 +18,7 @@ from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
 SPRT_EVENTS = 8
-Found = tuple[dict[str, Any], list[str]]
+PlanOutput = tuple[dict[str, Any], list[str]]
 """JSON values, and lines for people."""
 
 
@@ -102,7 +102,7 @@ class PlanOptions:
         "Talkers": "per_talker correlation",
     },
 )
-def command(*, asked: PlanOptions, as_json: bool = json_option("Print one JSON object.")) -> None:
+def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON object.")) -> None:
     """Calculate how many hours and utterances a claim needs. Nothing is played.
 
     Default: fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you expect 2 %. Also the
@@ -110,35 +110,35 @@ def command(*, asked: PlanOptions, as_json: bool = json_option("Print one JSON o
     """  # fmt: skip
     from harness.statistics.planning import design_effect
 
-    asked = asked.or_usual()
-    effect = 1.0 if asked.per_talker is None else design_effect(asked.per_talker, asked.correlation)
-    claims: dict[str, Found] = {}
+    options = options.or_usual()
+    effect = 1.0 if options.per_talker is None else design_effect(options.per_talker, options.correlation)
+    claims: dict[str, PlanOutput] = {}
     try:
-        if asked.fa_below is not None:
-            claims["false_accepts"] = _false_accepts(asked, asked.fa_below)
-        if asked.fr_below is not None:
-            claims["false_rejects"] = _false_rejects(asked, asked.fr_below, effect)
-        if asked.sprt is not None:
-            claims["sequential"] = _sequential(SequentialTest(*asked.sprt, alpha=asked.alpha, beta=asked.beta))
-        if asked.difference is not None:
-            claims["difference"] = _difference(asked, asked.difference, effect)
+        if options.fa_below is not None:
+            claims["false_accepts"] = _false_accepts(options, options.fa_below)
+        if options.fr_below is not None:
+            claims["false_rejects"] = _false_rejects(options, options.fr_below, effect)
+        if options.sprt is not None:
+            claims["sequential"] = _sequential(SequentialTest(*options.sprt, alpha=options.alpha, beta=options.beta))
+        if options.difference is not None:
+            claims["difference"] = _difference(options, options.difference, effect)
     except ValueError as error:
         raise InputError(str(error), remedy="Use values that are further apart, in the right order") from error
     if as_json:
         fields: dict[str, Any] = {name: claim for name, (claim, _) in claims.items()}
-        click.echo(json.dumps(fields if asked.per_talker is None else fields | {"design_effect": effect}))
+        click.echo(json.dumps(fields if options.per_talker is None else fields | {"design_effect": effect}))
         return
     blocks = ["\n".join(lines) for _, lines in claims.values()]
-    if asked.per_talker is not None:
+    if options.per_talker is not None:
         blocks.append(
-            f"Talkers: with {exact(asked.per_talker)} utterances each and a correlation of {exact(asked.correlation)} "
-            f"within a talker, the design effect is {fixed(effect, 2)}: you need {fixed(effect, 2)} times as many. "
-            "More talkers help more than more utterances of each."
+            f"Talkers: with {exact(options.per_talker)} utterances each and a correlation of "
+            f"{exact(options.correlation)} within a talker, the design effect is {fixed(effect, 2)}: you need "
+            f"{fixed(effect, 2)} times as many. More talkers help more than more utterances of each."
         )
     click.echo("\n\n".join(blocks))
 
 
-def _false_accepts(request: PlanOptions, below: float) -> Found:
+def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_with_power
 
@@ -163,7 +163,7 @@ def _false_accepts(request: PlanOptions, below: float) -> Found:
     return fields, lines
 
 
-def _false_rejects(request: PlanOptions, below: float, effect: float) -> Found:
+def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOutput:
     from harness.statistics.planning import utterances_for_claim, utterances_for_events, utterances_with_power
 
     confidence, expected = request.confidence, request.fr_expected
@@ -191,7 +191,7 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> Found:
     return fields, lines
 
 
-def _sequential(test: SequentialTest) -> Found:
+def _sequential(test: SequentialTest) -> PlanOutput:
     from harness.statistics.sequential import hours_to_pass, rate_boundaries
 
     passed, failed = rate_boundaries(test)
@@ -213,7 +213,7 @@ def _sequential(test: SequentialTest) -> Found:
     return {**fields, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
 
-def _difference(request: PlanOptions, shares: tuple[float, float], effect: float) -> Found:
+def _difference(request: PlanOptions, shares: tuple[float, float], effect: float) -> PlanOutput:
     from harness.statistics.planning import Discordant, files_for_difference, mcnemar_power
 
     differing = Discordant.of(*shares, request.discordant)

@@ -14,7 +14,7 @@ from harness.model.trial import Recognition
 from harness.rating.desk import ExerciseResult, SittingView, effect_words, found_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
-from harness.rating.rater_queue import Count, Given
+from harness.rating.rater_queue import QueueCounts, ReopenableItem
 
 LONGEST = 1000
 MOST_FOUND = 50
@@ -62,7 +62,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield "you have judged for a long time: take a break"
 
 
-def found_lines(responses: Sequence[Given]) -> Iterator[str]:
+def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     """Responses that can be opened again."""
     for response in responses[:MOST_FOUND]:
         yield f"{response.item.id}: {found_words(response)}"
@@ -106,7 +106,7 @@ def ending_line(view: SittingView, note: str = "everything is saved") -> str:
     return f"ended: {view.count.done} of {view.count.total} done, {progress(view)}; {note}"
 
 
-def counts_in_words(count: Count) -> str:
+def counts_in_words(count: QueueCounts) -> str:
     """What is done and left. Zero counts of the rarer states are left out."""
     rarer = ((count.skipped, "of them left for the end"), (count.held, "held"), (count.flagged, "put aside"))
     parts = [f"{count.done} done", f"{count.left} left", *(f"{number} {words}" for number, words in rarer if number)]

@@ -73,7 +73,7 @@ def command(
     *,
     scenario: Path = argument(type=SHIPPED_FILE),
     bench_file: Path = option("The bench file.", "--bench", required=True, type=SHIPPED_FILE),
-    asked: RehearsalOptions,
+    options: RehearsalOptions,
     as_json: bool = json_option("Print one JSON object."),
 ) -> None:
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
@@ -94,7 +94,7 @@ def command(
     from harness.session.engine.prepare import planned
     from harness.session.plan import evidence_notes, percentile_notes
 
-    device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts)
+    device = SimulatedDevice(options.missed, options.misheard, options.false_accepts)
     with drawn_progress():
         step("Planning")
         read, bench = load_scenario(scenario), load_bench(bench_file)
@@ -102,13 +102,13 @@ def command(
         trials = planned(read, bench).trials
         attended = bench.operator is not OperatorPresence.ABSENT
         plan = Rehearsal(trials, read.limits, read.stopping, attended=attended)
-        done = Rehearsed(
-            asked,
+        done = RehearsalResult(
+            options,
             trials,
             plan.left_out,
-            plan.runs(device, asked.runs, asked.seed),
-            plan.limits(device, asked.runs, asked.seed),
-            nights_of(read, bench, asked),
+            plan.runs(device, options.runs, options.seed),
+            plan.limits(device, options.runs, options.seed),
+            nights_of(read, bench, options),
             (*evidence_notes(trials, read.limits, bench.operator), *percentile_notes(trials, read.limits)),
         )
     if as_json:
@@ -122,10 +122,10 @@ def command(
 
 
 @frozen
-class Rehearsed:
+class RehearsalResult:
     """What a rehearsal came to. nights: each with its verdict. notes: what no device shows, and a person has to."""
 
-    asked: RehearsalOptions
+    options: RehearsalOptions
     trials: tuple[Trial, ...]
     left_out: tuple[str, ...]
     runs: list[SimulatedRun]
@@ -175,11 +175,11 @@ def nights_of(scenario: Scenario, bench: Bench, request: RehearsalOptions) -> li
     return [played(seed) for seed in tracked(range(request.seed, request.seed + request.nights), "Simulating nights")]
 
 
-def _lines(done: Rehearsed) -> Iterator[str]:
+def _lines(done: RehearsalResult) -> Iterator[str]:
     from harness.base.text_table import Column, text_table
     from harness.statistics.verdict import LimitVerdict
 
-    request, trials, runs, limits = done.asked, done.trials, done.runs, done.limits
+    request, trials, runs, limits = done.options, done.trials, done.runs, done.limits
     kinds = Counter(trial.kind for trial in trials)
     ambience = (trial.recipe.query for trial in trials if trial.kind is TrialKind.AMBIENT)
     ambient_s = sum(query.duration_s for query in ambience if isinstance(query, Ambience))
@@ -236,7 +236,7 @@ ROWS = 10
 BLOCKS = {"PASS": "█", "NO LIMITS": "█", "MARGINAL": "▓", "UNDECIDED": "▒", "FAIL": "░"}
 
 
-def _nights(done: Rehearsed, width: int) -> Iterator[str]:
+def _nights(done: RehearsalResult, width: int) -> Iterator[str]:
     """How the nights ended, how long they took, and what went wrong in them."""
     from harness.base.text_table import Column, text_table
     from harness.model.record import EndReason
@@ -288,7 +288,7 @@ def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterato
     yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in known)
 
 
-def _decided(limit: RehearsedLimit, done: Rehearsed) -> str:
+def _decided(limit: RehearsedLimit, done: RehearsalResult) -> str:
     if limit.needed != 1:
         return "no"
     return "if answered" if done.unanswered and limit.name in ON_ANSWERS else "yes"
@@ -343,10 +343,10 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
             yield plain_text(f"{first.device}: false accepts {of} = {rate_text} per hour (95 % interval {ends})", 400)
 
 
-def _rehearsal_json(done: Rehearsed) -> dict[str, Any]:
+def _rehearsal_json(done: RehearsalResult) -> dict[str, Any]:
     low, middle, high = done.durations_s
     return {
-        "assumed": asdict(done.asked),
+        "assumed": asdict(done.options),
         "trials": len(done.trials),
         "duration_s": {"low": low, "median": middle, "high": high},
         "limits": [

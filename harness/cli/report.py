@@ -63,12 +63,12 @@ def command(
         if json_wanted:
             raise InputError("--json applies to a log only", remedy="For a session: harness report export --json")
         from harness.cli.sessions import session_folder
-        from harness.report.session_cases import SoundPlacement
+        from harness.report.session_cases import SoundStorage
         from harness.report.session_page import write_report
 
         folders = [session_folder(session) for session in (log, *more)]
         with drawn_progress():
-            verdict = write_report(folders, output, SoundPlacement(audio))
+            verdict = write_report(folders, output, SoundStorage(audio))
         click.echo(f"{verdict}.")
         return
     if more or Path(log).is_dir():

@@ -343,7 +343,7 @@ def command(
     bench: Path = option("The bench file.", required=True, type=SHIPPED_FILE),
     sessions: Path = sessions_option,
     seed: int | None = option("Random seed for the order and for simulated devices.", show_default="the scenario's"),
-    asked: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
+    options: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     only_prepare: bool = flag(
         "Plan the session, print its folder and return. `harness run resume` plays it.", "--prepare"
     ),
@@ -369,8 +369,8 @@ def command(
     from harness.session.engine.prepare import prepare
 
     presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
-    _demand_alone(site, asked)
-    choose_one(prepare=only_prepare, web=site.web, no_watch=asked.no_watch)
+    _demand_alone(site, options)
+    choose_one(prepare=only_prepare, web=site.web, no_watch=options.no_watch)
 
     def demand(bench: Bench) -> None:
         if not only_prepare:
@@ -388,32 +388,32 @@ def command(
         except UnmetNeed as need:
             click.echo(f"SKIP {need}")
             return
-    with until_watched(asked.report, scenario.stem):
+    with until_watched(options.report, scenario.stem):
         try:
             folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
         except UnmetNeed as need:
             click.echo(f"SKIP {need}")
-            if asked.report is not None:
+            if options.report is not None:
                 from harness.report import junit
 
-                junit.write(asked.report, junit.not_begun(scenario.stem, need))
+                junit.write(options.report, junit.not_begun(scenario.stem, need))
             return
         if only_prepare:
             click.echo(folder.resolve())
             return
-        note_undecidable(folder, dashboard=asked.view is RunView.DASHBOARD and not asked.no_watch)
-        place = start_engine(folder, watched=not asked.no_watch)
-    if asked.no_watch:
+        note_undecidable(folder, dashboard=options.view is RunView.DASHBOARD and not options.no_watch)
+        place = start_engine(folder, watched=not options.no_watch)
+    if options.no_watch:
         click.echo(place.folder)
         return
-    sys.exit(watch_to_report(place, asked, history=True))
+    sys.exit(watch_to_report(place, options, history=True))
 
 
 @verb("resume", sections={"Output": "plain as_json report no_watch"})
 def resume(
     *,
     session: str = argument(),
-    asked: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
+    options: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
     trust: bool = flag("Run the programs that a session from an archive names."),
     yes: bool = YES,
@@ -437,8 +437,8 @@ def resume(
     from harness.session.log.database import restore_rescued_log
     from harness.session.resumption import standing_of
 
-    _demand_alone(site, asked)
-    with until_watched(asked.report, Path(session).name):
+    _demand_alone(site, options)
+    with until_watched(options.report, Path(session).name):
         folder = session_folder(session)
         if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
@@ -446,9 +446,9 @@ def resume(
         if standing.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
         complete = standing.ended is EndReason.COMPLETED and not standing.pending()
-        if complete and (site.web or asked.view is not RunView.DASHBOARD):
+        if complete and (site.web or options.view is not RunView.DASHBOARD):
             click.echo(f"nothing is left to play. See the results: harness report show {folder}")
-            _write_report(asked.report, folder)
+            _write_report(options.report, folder)
             sys.exit(_verdict(folder))
         if not trust:
             demand_trust(folder)
@@ -465,11 +465,11 @@ def resume(
                 click.echo(start(watched=False).folder)
 
             sys.exit(_serve(begin, site))
-        place = start(watched=not asked.no_watch)
-    if asked.no_watch:
+        place = start(watched=not options.no_watch)
+    if options.no_watch:
         click.echo(place.folder)
         return
-    sys.exit(watch_to_report(place, asked))
+    sys.exit(watch_to_report(place, options))
 
 
 def _verdict(folder: Path) -> int:
@@ -490,7 +490,7 @@ def _verdict(folder: Path) -> int:
 def attach(
     *,
     session: str | None = argument(required=False),
-    asked: WatchOptions = option_group(**VIEW, **JUNIT),
+    options: WatchOptions = option_group(**VIEW, **JUNIT),
     site: Site = site_options("live"),
 ) -> None:
     """Watch and control a running session.
@@ -503,13 +503,13 @@ def attach(
 
     Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input · 3 a fault, abort, stop or nothing running.
     """
-    _demand_alone(site, asked)
+    _demand_alone(site, options)
     if site.web:
         only = None if session is None else Path(_running(session).folder)
         sys.exit(_serve(lambda: only, site))
-    with until_watched(asked.report, "attach" if session is None else Path(session).name):
+    with until_watched(options.report, "attach" if session is None else Path(session).name):
         place = only_running() if session is None else _running(session)
-    sys.exit(watch_to_report(place, asked))
+    sys.exit(watch_to_report(place, options))
 
 
 def _running(session: str) -> EnginePlace:

@@ -24,7 +24,7 @@ from harness.model.transcript import ENGLISH, Normalisation
 if TYPE_CHECKING:
     from harness.model.transcript import Groupings, Transcripts
     from harness.transcripts.groups import GroupedComparison, SystemComparison
-    from harness.transcripts.reports.scoring_json import Scored, SourceFile
+    from harness.transcripts.reports.scoring_json import SourcedScoring, SourceFile
     from harness.transcripts.scoring import Scoring
     from harness.transcripts.talkers import PairedTalkers, TalkerPair
     from harness.transcripts.words import WordRules
@@ -264,13 +264,13 @@ def _scored(
     crossed: Sequence[Cross],
     *,
     hashed: bool,
-) -> Scored:
+) -> SourcedScoring:
     """Reads both files and scores them; InputError. hashed: the sources include the digests of their bytes."""
     from harness.base.text_file import encoding_name
     from harness.transcripts.entities import entity_errors
     from harness.transcripts.files.transcripts import format_of, read_pair, speaker_scheme
     from harness.transcripts.groups import group_figures, interval_of, with_queries
-    from harness.transcripts.reports.scoring_json import Scored, Source
+    from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring
     from harness.transcripts.scoring import score, word_confidences
 
     form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
@@ -320,7 +320,7 @@ def _scored(
     labelled = form if rules.speakers is None else TranscriptFormat.SEGLST
     sources = _groupings(reference, of, labelled, listed, rules.encoding)
     scoring = with_queries(scoring, sources)
-    source = Source(
+    source = ScoringSource(
         _source_file(reference, form, of.encoding, hashed),
         _source_file(hypothesis, heard_form, hypotheses.encoding, hashed),
         rules.like_sclite,
@@ -330,7 +330,7 @@ def _scored(
     )
     groups = group_figures(scoring, sources, crossed) if sources or crossed else None
     entities = entity_errors(scoring, of) if wording.reads_marks[0] and rules.speakers is None else None
-    return Scored(
+    return SourcedScoring(
         scoring, source, interval_of(scoring), groups, word_confidences(scoring, hypotheses), entities, talkers
     )
 
@@ -402,7 +402,7 @@ def _source_file(file: InputFile, form: TranscriptFormat, encoding: str, hashed:
 
 
 def _lines(
-    systems: Sequence[Scored],
+    systems: Sequence[SourcedScoring],
     comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]],
     alignments: AlignmentSelection | None,
@@ -423,7 +423,7 @@ def _lines(
         yield from compared(systems, comparisons, width, by_groups)
 
 
-def _write_page(systems: Sequence[Scored], target: str, reference: str) -> None:
+def _write_page(systems: Sequence[SourcedScoring], target: str, reference: str) -> None:
     from harness.transcripts.reports.html import page, write_html
 
     title = f"{systems[0].scoring.unit.capitalize()} errors against {reference}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXIT_PROBLEMS = 2
 READER_GONE = 141  # the status that shells report when the reader of a pipe has gone
 STREAM = "-"
-MOST_TOLD = 50
+MOST_LISTED = 50
 LONGEST_TOLD = 2000
 STDIN_NAME = "<stdin>"
 
@@ -116,7 +116,7 @@ def _convert(
     write: Callable[[bytes], object],
     pairs: set[str] | None,
 ) -> int:
-    """Converts a file and returns its number of problems. Prints the first MOST_TOLD as they are found."""
+    """Converts a file and returns its number of problems. Prints the first MOST_LISTED as they are found."""
     from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
 
     shown = STDIN_NAME if name == STREAM else name
@@ -136,11 +136,11 @@ def _convert(
             _note_pairs(
                 [line for line in block.lines if not is_comment(line)] if block.commented else block.lines, pairs
             )
-        for problem in block.problems[: max(0, MOST_TOLD - problems)]:
+        for problem in block.problems[: max(0, MOST_LISTED - problems)]:
             _tell(str(problem))
         problems += len(block.problems)
-    if problems > MOST_TOLD:
-        _tell(f"{shown}: and {problems - MOST_TOLD} more")
+    if problems > MOST_LISTED:
+        _tell(f"{shown}: and {problems - MOST_LISTED} more")
     return problems
 
 

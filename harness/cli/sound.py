@@ -231,13 +231,13 @@ TRIES = 3
 
 def _said(heard: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
     """Whether the prompt was recorded."""
-    from harness.session.talker import Unusable
+    from harness.session.talker import UnusableUtterance
 
     for _ in range(TRIES):
         click.echo(plain_text(f"{progress}   Say: {text}"))
         try:
             utterance = heard.utterance(wait_s)
-        except Unusable as error:
+        except UnusableUtterance as error:
             click.echo(f"    {error}")
             continue
         name = folder.keep(text, utterance)

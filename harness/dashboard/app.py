@@ -20,7 +20,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.messages import CommandWanted, NoticeWanted
 from harness.dashboard.screens.panels import HelpPanel, Panel, Sheet
-from harness.dashboard.screens.questions import Asked, AskingPanel, QuestionPanel, SpeakingPanel
+from harness.dashboard.screens.questions import AskingPanel, QuestionKey, QuestionPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
@@ -62,8 +62,8 @@ class Dashboard(GuardedApp):
         self._link: EngineClient | None = None
         self.watch_ = Watch(now)
         self._run = RunScreen(rater)
-        self._answered: Asked | None = None
-        self._opened: Asked | None = None
+        self._answered: QuestionKey | None = None
+        self._opened: QuestionKey | None = None
         self._leaves_by: float | None = None
         self._wake_opened = False
         self._was_stopped = False
@@ -140,7 +140,7 @@ class Dashboard(GuardedApp):
         elif free and wanted != self._opened:
             self._ask(wanted)
 
-    def _question(self, view: View) -> Asked | None:
+    def _question(self, view: View) -> QuestionKey | None:
         state = view.state
         if self.watch_.over or state is None or state.word is not StateWord.ASKING:
             return None
@@ -148,7 +148,7 @@ class Dashboard(GuardedApp):
             return None
         return state.trial_id, state.attempt, state.asks or Question.RECOGNITION
 
-    def _ask(self, wanted: Asked) -> None:
+    def _ask(self, wanted: QuestionKey) -> None:
         def closed(answered: bool | None) -> None:
             if answered:
                 self._answered = wanted

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from textual.message import Message
 
-from harness.dashboard.watch import Then
+from harness.dashboard.watch import AnswerCallback
 from harness.model.feed import Command
 from harness.model.record import Clip
 
@@ -34,7 +34,7 @@ class CommandWanted(Message):
 
     command: Command
     label: str
-    then: Then | None = None
+    then: AnswerCallback | None = None
 
 
 @dataclass

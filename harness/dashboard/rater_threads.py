@@ -77,7 +77,7 @@ class ItemSounds:
 
     def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:
         self._room, self._player, self._tell = room, player, tell
-        self._wishes: queue.SimpleQueue[_PlayRequest | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_PlayRequest | None] = queue.SimpleQueue()
         self._open = True
         self._lock = threading.Lock()
         self._number = 0
@@ -132,37 +132,41 @@ class ItemSounds:
     def close(self) -> None:
         with self._lock:
             self._open = False
-        self._wishes.put(None)
+        self._requests.put(None)
         if self._player is not None:
             self._player.stop()
 
     def _request_sound(self, item: Item, sound: ItemSound | None) -> None:
         self._number += 1
         order = self._player.order() if self._player is not None else 0
-        self._wishes.put(_PlayRequest(self._number, item, sound, order))
+        self._requests.put(_PlayRequest(self._number, item, sound, order))
 
     def _work(self) -> None:
-        while (wish := self._wishes.get()) is not None:
+        while (request := self._requests.get()) is not None:
             # Only the last of several quick keys counts.
-            if wish.number == self._number and self._open:
+            if request.number == self._number and self._open:
                 try:
-                    self._play_request(wish)
+                    self._play_request(request)
                 except HarnessError as error:
-                    self._say(SoundFailed(wish.number, wish.item.id, error.what, error.remedy, played=bool(wish.sound)))
+                    self._say(
+                        SoundFailed(
+                            request.number, request.item.id, error.what, error.remedy, played=bool(request.sound)
+                        )
+                    )
 
-    def _play_request(self, wish: _PlayRequest) -> None:
-        if self._read is None or self._read[0] != wish.item.id:
-            response = self._room.response_sound(wish.item)
-            self._read = wish.item.id, response
-            self._say(SoundRead(wish.item.id, slices(np.abs(response.samples), SLICES), response.duration_s))
+    def _play_request(self, request: _PlayRequest) -> None:
+        if self._read is None or self._read[0] != request.item.id:
+            response = self._room.response_sound(request.item)
+            self._read = request.item.id, response
+            self._say(SoundRead(request.item.id, slices(np.abs(response.samples), SLICES), response.duration_s))
         sound = self._read[1]
-        if wish.sound is None or self._player is None:
+        if request.sound is None or self._player is None:
             return
-        if wish.sound is ItemSound.QUERY:
-            sound = self._room.query_sound(wish.item)
-        elif wish.sound is ItemSound.SLOWER:
+        if request.sound is ItemSound.QUERY:
+            sound = self._room.query_sound(request.item)
+        elif request.sound is ItemSound.SLOWER:
             sound = at_tempo(sound, SLOWER)
-        self._player.play(sound, partial(self._done, wish.number), wish.order)
+        self._player.play(sound, partial(self._done, request.number), request.order)
 
     def _done(self, number: int, played_s: float, complete: bool) -> None:
         self._ended = number, played_s

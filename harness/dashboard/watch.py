@@ -28,23 +28,23 @@ from harness.wake.wake_progress import WakeProgress
 
 
 @frozen
-class Declared:
+class DeclaredCriteria:
     """Limits and sequential tests; none when the folder cannot be read."""
 
     limits: Limits = field(default_factory=Limits)
     stopping: Stopping = field(default_factory=Stopping)
 
 
-def read_declared(folder: Path) -> Declared:
+def read_declared(folder: Path) -> DeclaredCriteria:
     """Reads the session in `folder`."""
     try:
         scenario = read_scenario(folder)
     except LogError:
-        return Declared()
-    return Declared(scenario.limits, scenario.stopping)
+        return DeclaredCriteria()
+    return DeclaredCriteria(scenario.limits, scenario.stopping)
 
 
-Then = Callable[[Answered], None]
+AnswerCallback = Callable[[Answered], None]
 NOTICE_S = 8.0
 SLOW_S = 5.0
 CATCHING_UP_S = 0.15
@@ -70,7 +70,7 @@ class View:
     progress: Progress
     wake: WakeProgress = field(default_factory=WakeProgress)
     comparisons: tuple[DevicePair, ...] = ()
-    declared: Declared = field(default_factory=Declared)
+    declared: DeclaredCriteria = field(default_factory=DeclaredCriteria)
     session_s: float = 0.0
     state: StateChanged | None = None
     remaining_s: float | None = None
@@ -90,11 +90,11 @@ class View:
 class _Pending:
     label: str
     since_s: float
-    then: Then | None
+    then: AnswerCallback | None
 
 
 @frozen
-class _Closed:
+class _Disconnect:
     why: str
 
 
@@ -107,7 +107,7 @@ class Watch:
         self._wake_stands, self._compared = False, 0
         self._count_after_s = 0.0
         self._view = View(Progress())
-        self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[Message | _Disconnect] = queue.SimpleQueue()
         self._speed = 1.0
         self.last_seq = 0
         """Of the rows received so far."""
@@ -120,7 +120,7 @@ class Watch:
         self._arrived.put(message)
 
     def closed(self, why: str) -> None:
-        self._arrived.put(_Closed(why))
+        self._arrived.put(_Disconnect(why))
 
     def drain(self, at_most_s: float = 0.06) -> bool:
         """Takes messages for a bounded time, so that a burst does not block the keys. True if there were any."""
@@ -135,7 +135,7 @@ class Watch:
             self._take(message)
         return some
 
-    def _take(self, message: Message | _Closed) -> None:
+    def _take(self, message: Message | _Disconnect) -> None:
         match message:
             case Logged(entry=entry):
                 if isinstance(entry.record, EngineStarted):
@@ -157,7 +157,7 @@ class Watch:
                 self._view = replace(self._view, goodbye=message)
             case Answered():
                 self._answered(message)
-            case _Closed(why=why):
+            case _Disconnect(why=why):
                 self.lost(why)
 
     def take_later_judgments(self, rows: Iterable[Entry]) -> None:
@@ -196,7 +196,7 @@ class Watch:
         """A new connection follows one that was lost."""
         self._view = replace(self._view, gone=None)
 
-    def expect(self, command: Command, label: str, then: Then | None) -> None:
+    def expect(self, command: Command, label: str, then: AnswerCallback | None) -> None:
         if not isinstance(command, Hello):
             self._pending[command.id] = _Pending(label, self._now(), then)
         self.tell(f"{label} …", None)

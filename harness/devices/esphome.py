@@ -30,7 +30,7 @@ from harness.devices import tcp
 from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.esphome_assistant import AssistantTaken, EsphomeAssistant
-from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
+from harness.devices.spoken_commands import Answerer, ServerUse, StoreClip, demand_answerer
 from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStream, TextStreamOptions
 from harness.model.bench import DeviceProfile, DeviceSetting
 from harness.model.errors import DeviceError, HarnessError, InputError
@@ -472,10 +472,10 @@ class EsphomeDevice(TextStream):
     def __init__(self, id: str, options: EsphomeOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
         self._set: dict[str, str] = {}
-        self._keep: Keep | None = None
+        self._keep: StoreClip | None = None
         self._answerer: Answerer | None = None
 
-    def keep_sound(self, save: Keep) -> None:
+    def keep_sound(self, save: StoreClip) -> None:
         self._keep = save
 
     def open(self, sink: Sink) -> None:

@@ -86,11 +86,11 @@ class HomeAssistantOptions:
         return parts._replace(scheme={"http": "ws", "https": "wss"}[parts.scheme], path=path, query="").geturl()
 
 
-class _Closing(Exception):
+class _DriverClosing(Exception):
     """The driver closes."""
 
 
-class _Failed(Exception):
+class _CommandError(Exception):
     """Home Assistant did not carry out a command. code: its reason."""
 
     def __init__(self, code: str) -> None:
@@ -100,9 +100,9 @@ class _Failed(Exception):
 
 @dataclass(slots=True)
 class _AssistRun:
-    """A pipeline run. told: number of its events that were reported. ours: None as long as that is unknown."""
+    """A pipeline run. reported_events: how many of its events. ours: None as long as that is unknown."""
 
-    told: int = 0
+    reported_events: int = 0
     ours: bool | None = None
     over: bool = False
 
@@ -141,7 +141,7 @@ class AssistLink:
         self._tell_line, self._stop = tell, stop
         try:
             self._guarded(self._follow)
-        except _Closing:
+        except _DriverClosing:
             pass
         finally:
             self.close()
@@ -155,7 +155,7 @@ class AssistLink:
         except (OSError, self._errors.WebSocketException) as error:
             why = plain_text(str(error), 300) or "closed"
             raise DeviceError(f"{self._options.url}: {why}", remedy=remedy) from error
-        except _Failed as error:
+        except _CommandError as error:
             if error.code == "unauthorized":
                 token = f"Set {self._options.token_env} to a token of an administrator"
                 raise LoginRefused(
@@ -226,7 +226,7 @@ class AssistLink:
         phrases: list[str] = []
 
         def ask() -> None:
-            with contextlib.suppress(_Failed):
+            with contextlib.suppress(_CommandError):
                 configuration = self._ask("assist_satellite/get_configuration", entity_id=self.satellite)
                 words = {
                     wake_word["id"]: plain_text(str(wake_word["wake_word"]), 80)
@@ -262,10 +262,10 @@ class AssistLink:
         until_s = self._now_s() + ANSWER_LIMIT_S
         while self._now_s() < until_s:
             if self._stop.is_set():
-                raise _Closing
+                raise _DriverClosing
             for message in self._receive(STEP_S):
                 if message["type"] == "result" and not message["success"]:
-                    raise _Failed(str(message["error"]["code"]))
+                    raise _CommandError(str(message["error"]["code"]))
                 if message["type"] == answer:
                     return message[answer]
         raise OSError(f"no answer came within {exact(ANSWER_LIMIT_S)} s")
@@ -324,7 +324,7 @@ class AssistLink:
     def _events(self, pipeline: str, run: str) -> list[Any]:
         try:
             record = self._ask("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
-        except _Failed as error:
+        except _CommandError as error:
             if error.code == "not_found":  # newer runs took its place
                 return []
             raise
@@ -344,7 +344,7 @@ class AssistLink:
             if run.ours is None:
                 run.ours = self._is_ours(events)
             if run.ours:
-                new, run.told = events[run.told :], len(events)
+                new, run.reported_events = events[run.reported_events :], len(events)
                 for event in new:
                     self._tell_stage(event, events)
                 under_way = under_way or (not run.over and _has(events, "stt-start"))
@@ -379,7 +379,7 @@ class AssistLink:
         keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
         try:
             answer = self._ask("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
-        except _Failed:
+        except _CommandError:
             return  # an agent that cannot say
         outcome = (answer["results"] or [None])[0] or {}
         if outcome.get("match") and outcome.get("intent"):
@@ -397,7 +397,7 @@ def _time(event: Any) -> float:
 def _opened(options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> ReadingsLink:
     try:
         return ReadingsLink("home assistant", AssistLink(options, clock, stop).measure)
-    except _Closing:
+    except _DriverClosing:
         raise DeviceError("the driver closes") from None
 
 

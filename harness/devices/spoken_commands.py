@@ -25,7 +25,7 @@ _SPEECH_S, _SILENCE_S = 0.3, 0.7
 _QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
 """The noise floor before the first sound: a command may begin with speech."""
 NOTHING_HEARD = "stt-no-text-recognized"
-Keep = Callable[[Waveform, float], Clip]
+StoreClip = Callable[[Waveform, float], Clip]
 
 
 class Answerer:
@@ -131,7 +131,7 @@ class ServerUse:
     tell: Callable[[Observation], None]
     limit_s: float
     hold_back_s: float = 0.0
-    keep: Keep | None = None
+    keep: StoreClip | None = None
     answerer: Answerer | None = None
 
     def keep_command(self, command: CommandSound) -> Waveform | None:

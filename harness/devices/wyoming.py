@@ -24,7 +24,7 @@ from harness.devices import tcp
 from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import BROKEN, DriverOutlet
-from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
+from harness.devices.spoken_commands import Answerer, ServerUse, StoreClip, demand_answerer
 from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
 from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
@@ -137,7 +137,7 @@ class WyomingOptions:
         return ""
 
 
-class _Joined:
+class _ClientConnection:
     """A client, and in a proxy the connection to the server. The first direction to end ends it."""
 
     def __init__(self, client: socket.socket, server: socket.socket | None, began_s: float) -> None:
@@ -225,7 +225,7 @@ class WyomingRelay:
         self._stop = threads.event()
         self._late = Lateness()  # of the thread that accepts; the others are as late
         self._pipeline = PipelineEnd()
-        self._open: list[_Joined] = []
+        self._open: list[_ClientConnection] = []
         self._threads: list[threading.Thread] = []
         self._listening = tcp.listen(options.address)
         self._start(self._accept)
@@ -292,7 +292,7 @@ class WyomingRelay:
                 self.trouble = f"{options.server} cannot be reached: {error}"
                 client.close()
                 return
-        connection = _Joined(client, server, self._now_s())
+        connection = _ClientConnection(client, server, self._now_s())
         with self._lock:
             self._open.append(connection)
         if self._stop.is_set():  # `close` may have cut the others just before
@@ -301,7 +301,9 @@ class WyomingRelay:
             self._start(self._pass_on, connection, server, client, f"{options.server} (server)")
         self._pass_on(connection, client, server, "the client" if server else "the satellite")
 
-    def _pass_on(self, connection: _Joined, source: socket.socket, target: socket.socket | None, who: str) -> None:
+    def _pass_on(
+        self, connection: _ClientConnection, source: socket.socket, target: socket.socket | None, who: str
+    ) -> None:
         """Until the source ends."""
         events = WyomingEvents(EVENT_BYTES)
         of_far_end = target is None or source is not connection.ends[0]
@@ -354,7 +356,7 @@ class WyomingServer(TextStream):
 
     Options: ClassVar[type] = WyomingOptions
     BACK_OFF_S = (0.5, 10.0)
-    keep: Keep | None = None
+    keep: StoreClip | None = None
     _answerer: Answerer | None = None
 
     def __init__(self, id: str, options: WyomingOptions, surroundings: Surroundings) -> None:
@@ -412,7 +414,7 @@ class Wyoming:
         self._relay: WyomingRelay | None = None
         self._server = WyomingServer(id, options, surroundings) if options.mode is WyomingMode.SERVER else None
 
-    def keep_sound(self, save: Keep) -> None:
+    def keep_sound(self, save: StoreClip) -> None:
         if self._server is not None:
             self._server.keep = save
 

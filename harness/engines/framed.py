@@ -15,7 +15,7 @@ from harness.model.offline import OfflineSpot
 Pcm = npt.NDArray[np.int16]
 
 
-class Framed:
+class FrameCutter:
     """Cuts sound into frames of one size. taken: samples in the frames so far. rest: those after the last frame."""
 
     def __init__(self, samples: int) -> None:
@@ -33,7 +33,7 @@ class Framed:
             yield sound[first : first + self._samples]
 
 
-class FramedSpots:
+class FrameSpotStream:
     """A stream of an engine that names the phrases that end with a frame. spot_samples: assumed length of a phrase.
 
     finish: takes the samples after the last frame at the end of the file, and names phrases too; None ignores them.
@@ -46,7 +46,7 @@ class FramedSpots:
         hear: Callable[[Pcm], Iterable[str]],
         finish: Callable[[Pcm], Iterable[str]] | None = None,
     ) -> None:
-        self._frames, self._spot_samples = Framed(frame_samples), spot_samples
+        self._frames, self._spot_samples = FrameCutter(frame_samples), spot_samples
         self._hear, self._finish = hear, finish
         self._spots: list[OfflineSpot] = []
 

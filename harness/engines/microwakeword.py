@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.plugins import import_extra
-from harness.engines.framed import Framed
+from harness.engines.framed import FrameCutter
 from harness.model.errors import PluginError, did_you_mean
 from harness.model.frozen import frozen
 
@@ -77,7 +77,7 @@ class MicroWakeWord:
 
     def _start(self) -> None:
         self._features: Any = self._make_features()
-        self._frames = Framed(_FRAME_SAMPLES)
+        self._frames = FrameCutter(_FRAME_SAMPLES)
         self._last_above: int | None = None
 
     def _judge(self, score: float | None) -> Hit | None:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.plugins import import_extra
-from harness.engines.framed import Framed
-from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, NotKnown, network_of, processor
+from harness.engines.framed import FrameCutter
+from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, UnsupportedModel, network_of, processor
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.engines.tflite_file import Graph, InvalidModelFile, Op, read_model, with_output
@@ -124,7 +124,7 @@ class Streaming:
     def __init__(self, path: Path) -> None:
         self._model = interpreter(path)
         self._features: Any = package().MicroWakeWordFeatures()
-        self._blocks = Framed(_FRAME)
+        self._blocks = FrameCutter(_FRAME)
         self._frames = 0
 
     def restart(self) -> None:
@@ -132,7 +132,7 @@ class Streaming:
         if self._frames or len(self._blocks.rest):
             self._model.reset()
         self._features = package().MicroWakeWordFeatures()
-        self._blocks = Framed(_FRAME)
+        self._blocks = FrameCutter(_FRAME)
         self._frames = 0
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
@@ -227,7 +227,7 @@ WAKE_WORD = Setting(
 )
 
 
-class _Hears(Protocol):
+class _StepModel(Protocol):
     """Maps samples to probabilities of steps, shape (m,), float32."""
 
     def restart(self) -> None: ...
@@ -300,8 +300,8 @@ class MicroWakeWordOffline:
 class MicroScores:
     """A state of `MicroWakeWordOffline`. The first score is known when the last frame of the first step is complete."""
 
-    def __init__(self, hears: _Hears, phrase: str, stride: int, window: int) -> None:
-        self._hears: _Hears | None = hears
+    def __init__(self, hears: _StepModel, phrase: str, stride: int, window: int) -> None:
+        self._hears: _StepModel | None = hears
         self._phrase = phrase
         self._stride = stride
         self._window = window
@@ -376,7 +376,7 @@ def _graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
     return graphs
 
 
-def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]) -> tuple[_Hears, str, str]:
+def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]) -> tuple[_StepModel, str, str]:
     """The scorer, its path, and why that path was chosen."""
     if choice == "streaming":
         return Streaming(file.path), "streaming", ""
@@ -384,7 +384,7 @@ def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...
         network = network_of(graphs)
         listener = Listener(network)
         why = disagreement(content, graphs[0], network)
-    except (NotKnown, NoKernel) as error:
+    except (UnsupportedModel, NoKernel) as error:
         why = str(error)
     if why:
         _LOG.warning("%s runs on the package's interpreter, which is slower: %s", file.path.name, why)

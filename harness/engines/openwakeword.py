@@ -88,7 +88,7 @@ class OnnxEmbedding:
         return np.ascontiguousarray(embeddings[0, :, :, 0].T)
 
 
-class Tail:
+class EmbeddingState:
     """State between stretches of a sound: the frames with which the next embeddings begin.
 
     The package fills its buffer with 8 s of zeros first, so a sound begins after silence.
@@ -289,7 +289,7 @@ class FastScores:
         self._scores = _Scores(phrase)
         self._classifier = classifier
         self._exact, self._decisive = exact, decisive
-        self._tail = Tail(features)
+        self._tail = EmbeddingState(features)
         # Zeros precede the sound. The first call begins 1280 samples before it, and all earlier windows have the
         # embedding of silence.
         self._history = (exact.calls - 1) * STEP_SAMPLES

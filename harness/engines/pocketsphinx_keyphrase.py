@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from harness.base.plugins import import_extra
 from harness.base.refractory import RefractoryFilter
-from harness.engines.framed import Framed
+from harness.engines.framed import FrameCutter
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
 from harness.model.errors import InputError, Place
@@ -224,9 +224,9 @@ class _Search:
         decoder.reinit_feat()  # Otherwise means and noise level carry over from the previous file.
         decoder.start_utt()
         self._open = True
-        self._blocks = Framed(_BLOCK_SAMPLES)
+        self._blocks = FrameCutter(_BLOCK_SAMPLES)
         self._samples = 0
-        self._told = 0
+        self._reported = 0
         self._separated = RefractoryFilter(refractory_samples)
         self._spots: list[OfflineSpot] = []
 
@@ -253,8 +253,8 @@ class _Search:
         if self._decoder.hyp() is None:
             return
         # Segments come oldest first, and stay. A better segment that overlaps a reported one may move it.
-        for segment in islice(self._decoder.seg(), self._told, None):
-            self._told += 1
+        for segment in islice(self._decoder.seg(), self._reported, None):
+            self._reported += 1
             start = min(segment.start_frame * FRAME_SAMPLES, self._samples)
             end = min((segment.end_frame + 1) * FRAME_SAMPLES, self._samples)
             phrase = segment.word.strip()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.base.plugins import import_extra
-from harness.engines.framed import FramedSpots, Pcm, sha256_of
+from harness.engines.framed import FrameSpotStream, Pcm, sha256_of
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
 from harness.model.errors import EngineError, InputError, PluginError
@@ -73,10 +73,10 @@ class Porcupine:
             OfflineModel(phrase.replace(" ", "_"), (phrase,), LICENCE) for phrase in sorted(_package().KEYWORD_PATHS)
         )
 
-    def listen(self) -> FramedSpots:
+    def listen(self) -> FrameSpotStream:
         self.close()
         self._instance = self._created()
-        return FramedSpots(self._instance.frame_length, self._spot_samples, self._hear)
+        return FrameSpotStream(self._instance.frame_length, self._spot_samples, self._hear)
 
     def close(self) -> None:
         if self._instance is not None:

@@ -17,9 +17,16 @@ from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe, program_command, shown
 from harness.base.refractory import RefractoryFilter
 from harness.engines import process_protocol as protocol
-from harness.engines.framed import Framed
+from harness.engines.framed import FrameCutter
 from harness.engines.offline_loading import fingerprint
-from harness.engines.process_protocol import DeclaredScores, Done, EngineEvent, EngineHello, EngineScores, Refused
+from harness.engines.process_protocol import (
+    DeclaredScores,
+    EngineEvent,
+    EngineHello,
+    EngineScores,
+    FileCompletion,
+    FileRefusal,
+)
 from harness.engines.settings import LEAD_IN, OF_SCORES, REFRACTORY, SPOT_DURATION, number, operating_points, spot_rule
 from harness.model.errors import EngineError, InputError
 from harness.model.numbers import seconds
@@ -53,7 +60,7 @@ class Mode(Enum):
     ONCE = "once"
 
 
-class Talk:
+class EngineConnection:
     """One engine, started when needed and restarted after a fault.
 
     hello: of the engine (SERVED), or from the settings (ONCE). start_s: time limit for the hello. hang_s: time limit
@@ -68,7 +75,7 @@ class Talk:
         self._start_s, self._hang_s = start_s, hang_s
         self._pipe: ProgramPipe | None = None
         self._file = 0
-        self.open_file: FileTalk | None = None
+        self.open_file: FileExchange | None = None
         self.hello = once
         if mode is Mode.SERVED:
             self.hello = self._start()[1]
@@ -78,7 +85,7 @@ class Talk:
         """Of the process that leads the engine's group, while there is one."""
         return self._pipe.pid if self._pipe is not None and self._pipe.alive else None
 
-    def file(self) -> FileTalk:
+    def file(self) -> FileExchange:
         """Begins a file; abandons one that has not ended."""
         if self.open_file is not None:
             self.open_file.leave()
@@ -89,7 +96,7 @@ class Talk:
         else:
             pipe = self._running_pipe()
             pipe.send(protocol.begin(self._file))
-        self.open_file = FileTalk(pipe, self._mode, self._hang_s, self._file, self.hello)
+        self.open_file = FileExchange(pipe, self._mode, self._hang_s, self._file, self.hello)
         return self.open_file
 
     def close(self) -> None:
@@ -122,7 +129,7 @@ class Talk:
             self._pipe = None
 
 
-class FileTalk:
+class FileExchange:
     """One file: `feed` any number of samples, `take` the results so far.
 
     Sound is sent in blocks of 100 ms, whatever the pieces fed, so that an engine sees the same blocks every time.
@@ -134,7 +141,7 @@ class FileTalk:
         self._hang_s = hang_s
         self._number = number
         self._hello = hello
-        self._blocks = Framed(max(1, hello.rate_hz // _BLOCKS_A_SECOND))
+        self._blocks = FrameCutter(max(1, hello.rate_hz // _BLOCKS_A_SECOND))
         self._sent = 0
         self._lines = 0
         self._last_end = 0
@@ -205,11 +212,11 @@ class FileTalk:
         except ProtocolFault as fault:
             raise self._fault(str(fault)) from None
         match line:
-            case Done(file):
+            case FileCompletion(file):
                 if file != self._number:
                     raise self._fault(f"reported that another file is done ({file - self._number:+d})")
                 return True
-            case Refused(why):
+            case FileRefusal(why):
                 raise self._refused(why)
             case EngineScores():
                 self._keep_scores(line)
@@ -290,7 +297,7 @@ class ProcessEngine:
     kind: ClassVar[EngineKind | None] = None
     settings: ClassVar[tuple[Setting, ...]] = (MODE, KIND, RATE, START_LIMIT, HANG_LIMIT, *OF_SCORES)
     facts: EngineFacts
-    _talk: Talk
+    _connection: EngineConnection
 
     def __new__(cls, model: str, settings: Mapping[str, str]) -> ProcessEngine:
         command = program_command("process", model, "-t 'process:./their-engine --model x'", "process:'python3 …'")
@@ -302,17 +309,17 @@ class ProcessEngine:
             round(number(settings, RATE)),
         )
         start_s, hang_s = number(settings, START_LIMIT), number(settings, HANG_LIMIT)
-        talk = Talk(command, mode, once, start_s=start_s, hang_s=hang_s)
+        talk = EngineConnection(command, mode, once, start_s=start_s, hang_s=hang_s)
         if talk.hello.kind is not EngineKind.WAKE:
             chosen: type[ProcessEngine] = UnderstandingProcess
         else:
             chosen = ScoringProcess if talk.hello.scores else SpottingProcess
         engine = object.__new__(chosen)
-        engine._talk = talk
+        engine._connection = talk
         return engine
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
-        hello = self._talk.hello
+        hello = self._connection.hello
         self._spot_samples = round(number(settings, SPOT_DURATION) / 1000 * hello.rate_hz)
         self._refractory_samples = round(number(settings, REFRACTORY) / 1000 * hello.rate_hz)
         try:
@@ -330,7 +337,7 @@ class ProcessEngine:
             version,
             hello.rate_hz,
             hello.phrases,
-            fingerprint(ProcessEngine, version, _hash(self._talk.command), settings),
+            fingerprint(ProcessEngine, version, _hash(self._connection.command), settings),
             licence=hello.licence,
             lead_in_ms=lead_in_ms if hello.kind is EngineKind.WAKE else 0.0,
             rule=rule,
@@ -348,34 +355,34 @@ class ProcessEngine:
     @property
     def pid(self) -> int | None:
         """Of the process that leads the engine's group, while there is one."""
-        return self._talk.pid
+        return self._connection.pid
 
     def close(self) -> None:
         """Ends the program and all processes that it started."""
-        self._talk.close()
+        self._connection.close()
 
 
 class SpottingProcess(ProcessEngine):
     """A program that reports detections."""
 
     def listen(self) -> _Spots:
-        return _Spots(self._talk.file(), self._spot_samples, self._refractory_samples)
+        return _Spots(self._connection.file(), self._spot_samples, self._refractory_samples)
 
 
 class ScoringProcess(ProcessEngine):
     """A program that reports its scores continuously."""
 
     def begin(self) -> _Tracks:
-        scores = self._talk.hello.scores
+        scores = self._connection.hello.scores
         assert scores is not None
-        return _Tracks(self._talk.file(), scores.step)
+        return _Tracks(self._connection.file(), scores.step)
 
 
 class UnderstandingProcess(ProcessEngine):
     """A program that reports transcripts or frames."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        file = self._talk.file()
+        file = self._connection.file()
         file.feed(samples)
         events = [event for event in file.take(flush=True) if isinstance(event, EngineEvent)]
         frames = [event for event in events if event.intents is not None]
@@ -394,7 +401,7 @@ class UnderstandingProcess(ProcessEngine):
 
 
 class _Spots:
-    def __init__(self, file: FileTalk, spot_samples: int, refractory_samples: int) -> None:
+    def __init__(self, file: FileExchange, spot_samples: int, refractory_samples: int) -> None:
         self._file = file
         self._spot_samples = spot_samples
         self._separated = RefractoryFilter(refractory_samples)
@@ -413,7 +420,7 @@ class _Spots:
 
 
 class _Tracks:
-    def __init__(self, file: FileTalk, step: int) -> None:
+    def __init__(self, file: FileExchange, step: int) -> None:
         self._file = file
         self._step = step
 

@@ -90,20 +90,20 @@ class EngineScores:
 
 
 @frozen
-class Done:
+class FileCompletion:
     """All results of this file have been sent."""
 
     file: int
 
 
 @frozen
-class Refused:
+class FileRefusal:
     """The engine could not process this file."""
 
     why: str
 
 
-Line = EngineEvent | EngineScores | Done | Refused
+Line = EngineEvent | EngineScores | FileCompletion | FileRefusal
 
 
 def begin(file: int) -> bytes:
@@ -154,9 +154,9 @@ def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line
     if "done" in message:
         if not isinstance(message["done"], int):
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
-        return Done(message["done"])
+        return FileCompletion(message["done"])
     if "error" in message:
-        return Refused(str(message["error"])[:_LONGEST_TEXT])
+        return FileRefusal(str(message["error"])[:_LONGEST_TEXT])
     if "scores" in message:
         return _scores(message, sent)
     if frames and ("intents" in message or "slots" in message):

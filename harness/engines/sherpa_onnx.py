@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from harness.base.plugins import import_extra
-from harness.engines.framed import FramedSpots, Pcm, model_folder, sha256_of
+from harness.engines.framed import FrameSpotStream, Pcm, model_folder, sha256_of
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
 from harness.model.errors import EngineError, InputError, Place
@@ -76,7 +76,7 @@ class SherpaOnnx:
         _package()
         return (OfflineModel("FOLDER", (), "the model's own", "a keyword-spotting transducer that you downloaded"),)
 
-    def listen(self) -> FramedSpots:
+    def listen(self) -> FrameSpotStream:
         stream = self._spotter.create_stream()
 
         def hear(samples: Pcm) -> Iterator[str]:
@@ -93,7 +93,7 @@ class SherpaOnnx:
             stream.input_finished()
             yield from hear(np.zeros(0, np.int16))
 
-        return FramedSpots(FRAME_SAMPLES, self._spot_samples, hear, finish)
+        return FrameSpotStream(FRAME_SAMPLES, self._spot_samples, hear, finish)
 
     def close(self) -> None:
         """Nothing outlives a file."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.sound.detectors.webrtc import WebrtcDetector
-from harness.sound.endpoints import Began, Endpoints, EndReached
+from harness.sound.endpoints import Endpoints, SpeechOffset, SpeechOnset
 from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 
 RATE_HZ = 16000
@@ -41,9 +41,9 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
     for frame in _framed(frames, np.concatenate([prime, sound, close])):
         for event in endpoints.feed(frame):
             match event:
-                case Began(start=at):
+                case SpeechOnset(start=at):
                     start = _sample(at, len(prime), len(samples))
-                case EndReached(end=at) if start is not None:
+                case SpeechOffset(end=at) if start is not None:
                     spans.append((start, _sample(at, len(prime), len(samples))))
                     start = None
                 case _:

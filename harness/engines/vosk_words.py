@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from harness.base.plugins import import_extra
-from harness.engines.framed import Framed, Pcm, model_folder, sha256_of
+from harness.engines.framed import FrameCutter, Pcm, model_folder, sha256_of
 from harness.engines.offline_loading import fingerprint
 from harness.model.errors import EngineError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
@@ -80,7 +80,7 @@ class VoskWords:
         grammar = (self._grammar,) if self._grammar else ()
         recogniser = self._package.KaldiRecognizer(self._model, RATE_HZ, *grammar)
         recogniser.SetWords(True)
-        frames = Framed(BLOCK_SAMPLES)
+        frames = FrameCutter(BLOCK_SAMPLES)
         for block in frames.cut(samples):
             if recogniser.AcceptWaveform(block.tobytes()):
                 yield from json.loads(recogniser.Result()).get("result", ())

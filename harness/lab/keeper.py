@@ -22,7 +22,7 @@ _POLL_S = 0.2
 _DOWN_WITHIN_S = 30.0
 
 
-class TemporaryLab:
+class ManagedLab:
     """The lab of HARNESS_LAB, started anew; LabError when it cannot start. keep: it runs on whatever happens."""
 
     def __init__(self, settings: Path, *, keep: bool = False) -> None:

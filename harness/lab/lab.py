@@ -158,7 +158,7 @@ class Lab:
             if settings_path is not None:
                 arguments += ["--settings", str(settings_path.resolve())]
             self._start(ASSISTANT, arguments, {**os.environ, **environment})
-            self._await(ASSISTANT, lambda: self._told().get("state") == "idle", _READY_LIMIT_S)
+            self._await(ASSISTANT, lambda: self._assistant_status().get("state") == "idle", _READY_LIMIT_S)
         lab_state = {
             "environment": environment,
             "mqtt_host": HOST,
@@ -288,7 +288,7 @@ class Lab:
                 except (OSError, ValueError):
                     return "does not answer", False
             case _:
-                status = self._told()
+                status = self._assistant_status()
                 at_s = status.get("at_s")
                 age_s = time.monotonic() - at_s if isinstance(at_s, float) else float("inf")
                 if age_s > _STALE_S:
@@ -299,7 +299,7 @@ class Lab:
     def _assistant_path(self) -> Path:
         return self.folder / "assistant.json"
 
-    def _told(self) -> dict[str, object]:
+    def _assistant_status(self) -> dict[str, object]:
         try:
             status = json.loads(self._assistant_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -44,7 +44,7 @@ class Reading(StrEnum):
     WRONG = "b"
 
 
-class LimitBound(StrEnum):
+class LimitTarget(StrEnum):
     """What a limit is on. SAFE: the end of the interval that makes it harder to keep."""
 
     POINT = "point"
@@ -224,6 +224,6 @@ YARDSTICKS_KNOWN = ("atis", "snips")
 By = ResultGrouping | Grouping
 CONDITIONS = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE, Grouping.CONDITION)
 _ALL_BY = (*ResultGrouping, *CONDITIONS)
-PARTINGS: dict[str, By] = dict(zip(map(str, _ALL_BY), _ALL_BY, strict=True))
+GROUPINGS: dict[str, By] = dict(zip(map(str, _ALL_BY), _ALL_BY, strict=True))
 HANG_AFTER_S = 60.0
 """What a file may take over what its length explains."""

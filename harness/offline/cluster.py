@@ -127,7 +127,7 @@ def run_on_cluster(
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
     on_progress: Callable[[RunProgress], None] = do_nothing,
-    on_told: Callable[[str], None] = do_nothing,
+    on_line: Callable[[str], None] = do_nothing,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     task_s: float = TASK_S,
 ) -> RunPace:
@@ -143,11 +143,11 @@ def run_on_cluster(
     order = ClusterOrder(uuid4().hex, __version__, _with_absolute_paths(evaluation), limits, probes_of(files))
     with closing(ClusterLink(address)) as link:
         try:
-            workers = ClusterWorkers(link, on_told)
+            workers = ClusterWorkers(link, on_line)
             facts = workers.await_workers(order, stop)
             order = replace(order, likeness=facts_hash(facts))
             with journal(facts) as opened:
-                going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_told, task_s)
+                going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_line, task_s)
                 opened.end(partial=going.play(stop, on_progress), used=going.used)
             return going.pace
         finally:
@@ -201,11 +201,11 @@ class _ClusterRun:
         workers: ClusterWorkers,
         journal: Journal,
         on_outcome: OnOutcome | None,
-        told: Callable[[str], None],
+        report_line: Callable[[str], None],
         task_s: float,
     ) -> None:
         self._order, self._files, self._link, self._workers = order, files, link, workers
-        self._journal, self._on_outcome, self._told = journal, on_outcome, told
+        self._journal, self._on_outcome, self._report_line = journal, on_outcome, report_line
         self._due = unplayed_files(files, journal.before)
         self._left = int(np.count_nonzero(self._due))
         self._cutting = TaskSplitter(files, self._due, task_s)
@@ -262,7 +262,7 @@ class _ClusterRun:
         order = replace(self._order, proven=self._proven)
         files = encode_files(self._files[position] for position in piece.positions)
         future = self._link.submit(
-            f"harness-{order.run}-{self._names}", cluster_worker.play, order.told(), files, where=where
+            f"harness-{order.run}-{self._names}", cluster_worker.play, order.encoded(), files, where=where
         )
         self._flights[future] = _TaskInFlight(piece, where, self._proven, failures)
 
@@ -289,7 +289,7 @@ class _ClusterRun:
 
     def _answered(self, flight: _TaskInFlight, answer: dict[str, Any]) -> None:
         for line in answer.get("told", ()):
-            self._told(line)
+            self._report_line(line)
         for why in answer.get("lost", ()):
             self._journal.lost(why)
         if "misfit" in answer:
@@ -318,9 +318,9 @@ class _ClusterRun:
         self._journal.lost(f"workers of the cluster ended {words} while playing {shortened_list(names)}")
         if self._cutting.retry_suspect(piece):
             then = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
-            self._told(f"workers ended {words} while playing {shortened_list(names)}; {then}")
+            self._report_line(f"workers ended {words} while playing {shortened_list(names)}; {then}")
             return
-        self._told(f"{names[0]} is rejected: workers ended each time that they played it")
+        self._report_line(f"{names[0]} is rejected: workers ended each time that they played it")
         file = self._files[piece.positions[0]]
         outcome = file.outcome_rejected(
             RejectReason.CRASH,

@@ -197,8 +197,8 @@ TICK_S = 0.2
 class ClusterWorkers:
     """Workers as they come and go."""
 
-    def __init__(self, link: ClusterLink, told: Callable[[str], None]) -> None:
-        self._link, self._told = link, told
+    def __init__(self, link: ClusterLink, report_line: Callable[[str], None]) -> None:
+        self._link, self._report_line = link, report_line
         self._asked: dict[Any, str] = {}
         self._names = 0
         self._fit: set[str] = set()
@@ -223,7 +223,7 @@ class ClusterWorkers:
         """Waits for workers and checks each. InputError if one is unfit or there is none."""
         self._look()
         if not self._here:
-            self._told(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers of {self._link.address}")
+            self._report_line(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers of {self._link.address}")
         while not self._here:
             if stop.wait(TICK_S):
                 raise KeyboardInterrupt
@@ -260,7 +260,7 @@ class ClusterWorkers:
         for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
             self._names += 1
             future = self._link.submit(
-                f"harness-{order.run}-who-{self._names}", describe_engine, order.told(), where={address}
+                f"harness-{order.run}-who-{self._names}", describe_engine, order.encoded(), where={address}
             )
             self._asked[future] = address
 
@@ -279,7 +279,7 @@ class ClusterWorkers:
         self._fit.discard(address)
         if address not in self.misfits:
             self.misfits[address] = why
-            self._told(f"continuing without the worker {address}: {why}")
+            self._report_line(f"continuing without the worker {address}: {why}")
         if not self.slots:
             raise EngineError(f"no usable worker is left: {why}", remedy="Repair a worker, then continue with --resume")
 
@@ -291,7 +291,7 @@ class ClusterWorkers:
         before = self._here
         self._look()
         for address in before.keys() - self._here.keys():
-            self._told(f"the worker {address} is gone; another worker plays its files")
+            self._report_line(f"the worker {address} is gone; another worker plays its files")
         if not self._here and now_s - self._had_s > WORKERS_WITHIN_S:
             raise EngineError(
                 f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
@@ -338,4 +338,4 @@ class ClusterWorkers:
         if not facts:
             raise EngineError("all workers ended before they reported their versions", remedy="Start them again")
         if len({engine_facts.settings for engine_facts in facts.values()}) > 1:
-            self._told("workers differ in settings that do not change results; the log names those of the first")
+            self._report_line("workers differ in settings that do not change results; the log names those of the first")

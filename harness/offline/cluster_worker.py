@@ -51,7 +51,7 @@ class ClusterOrder:
     likeness: str = ""
     proven: bool = False
 
-    def told(self) -> bytes:
+    def encoded(self) -> bytes:
         return json.dumps(to_plain(self)).encode()
 
     @classmethod
@@ -161,11 +161,11 @@ def _with_seat(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[st
     except HarnessError as error:
         # The pool may be in any state.
         seat.close()
-        return answer | {"misfit": str(error), "told": seat.told()}
+        return answer | {"misfit": str(error), "told": seat.take_lines()}
     except BaseException:
         seat.close()
         raise
-    answer["told"] = seat.told()
+    answer["told"] = seat.take_lines()
     if misfit or _stop_of(order.run).is_set():
         seat.close()
     else:
@@ -182,7 +182,7 @@ class EngineHost:
         self._stop = _stop_of(order.run)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="harness")
         self._pool: WorkerPool | None = None
-        self._told: list[str] = []
+        self._lines: list[str] = []
         self._timer: threading.Timer | None = None
         self._welcome = False
 
@@ -211,8 +211,8 @@ class EngineHost:
             "cached": (used.cached_s - before.cached_s, used.cached_files - before.cached_files),
         }
 
-    def told(self) -> list[str]:
-        lines, self._told[:] = list(self._told), []
+    def take_lines(self) -> list[str]:
+        lines, self._lines[:] = list(self._lines), []
         return lines
 
     def rest(self, idle_s: float) -> None:
@@ -232,16 +232,16 @@ class EngineHost:
 
     def _load(self) -> EngineFacts:
         order = self.order
-        self._pool = WorkerPool(order.evaluation, 1, order.limits, now_s=time.monotonic, told=self._told.append)
+        self._pool = WorkerPool(order.evaluation, 1, order.limits, now_s=time.monotonic, report_line=self._lines.append)
         while self._pool.facts is None:
             if self._stop.is_set():
                 raise EngineError("the evaluation was stopped while its engine loaded")
             self._pool.step(TICK_S, lambda _: 0.0)
         return self._pool.facts
 
-    def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
+    def _play(self, files: Sequence[ListedFile], proven: bool) -> _TaskJournal:
         assert self._pool is not None
-        journal = _Kept()
+        journal = _TaskJournal()
         playing = ActiveRun(self.order.evaluation, files, self._pool, journal, proven=proven)
         playing.play(self._stop, do_nothing)
         return journal
@@ -252,7 +252,7 @@ class EngineHost:
             self._pool = None
 
 
-class _Kept:
+class _TaskJournal:
     """Outcomes until the task returns. The journal is on the machine that runs the evaluation."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ HELD_S = 30.0
 """Latest that an engine without scores may report a spot after its end. The spot still counts for its file."""
 
 
-class _Scored:
+class _ScoreSpots:
     """Spots from an engine's scores. The refractory time continues across files."""
 
     def __init__(self, stream: ScoreStream, rule: SpotRule) -> None:
@@ -62,7 +62,7 @@ class _Scored:
         self._last_above[track.phrase] = track.first_end + int(above[-1]) * track.step
 
 
-class _Spotted:
+class _EngineSpots:
     def __init__(self, stream: SpotStream, held_samples: int) -> None:
         self._stream = stream
         self._held = held_samples
@@ -78,7 +78,7 @@ class _Spotted:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _PendingFile:
     """A file whose spots may still come. begin, end: its place in the whole sound, in samples at the engine's rate."""
 
     outcome: FileOutcome
@@ -94,11 +94,11 @@ class ContinuousListening:
         self._facts = engine.facts
         self._evaluation = evaluation
         self._fed = 0
-        self._files: deque[_Heard] = deque()
+        self._files: deque[_PendingFile] = deque()
         if isinstance(engine, ScoresSound) and self._facts.rule is not None:
-            self._listening: _Scored | _Spotted = _Scored(engine.begin(), self._facts.rule)
+            self._listening: _ScoreSpots | _EngineSpots = _ScoreSpots(engine.begin(), self._facts.rule)
         elif isinstance(engine, SpotsPhrases):
-            self._listening = _Spotted(engine.listen(), round(HELD_S * self._facts.rate_hz))
+            self._listening = _EngineSpots(engine.listen(), round(HELD_S * self._facts.rate_hz))
         else:
             raise InputError(
                 f"{evaluation.task.name} recognises one file at a time and keeps no state between files",
@@ -108,7 +108,7 @@ class ContinuousListening:
     def hear(self, file: ListedFile) -> list[FileOutcome]:
         """Plays the next file. Returns the outcomes that are now final, in list order. A file that turns out to be
         unusable half-way is rejected with its spots."""
-        heard = _Heard(FileOutcome(file.kind, file.number, engine_rate_hz=self._facts.rate_hz), self._fed)
+        heard = _PendingFile(FileOutcome(file.kind, file.number, engine_rate_hz=self._facts.rate_hz), self._fed)
         self._files.append(heard)
         try:
             self._play(file, heard)
@@ -124,7 +124,7 @@ class ContinuousListening:
         self._assign(self._listening.take(flush=True))
         return self._finished_outcomes(self._fed)
 
-    def _play(self, file: ListedFile, heard: _Heard) -> None:
+    def _play(self, file: ListedFile, heard: _PendingFile) -> None:
         if file.rejected is not None:
             heard.outcome = file.outcome_rejected(file.rejected)
             return

@@ -21,7 +21,7 @@ from harness.model.observation import StimulusEnded, StimulusStarted, Wake
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OfflineSpot, Setting, SettingKind
 
 if TYPE_CHECKING:
-    from harness.offline.device_link import DeviceLink, Reached
+    from harness.offline.device_link import DeviceLink, ReachableDevice
 
 RESTART, SILENCE = "restart", "silence"
 SENSITIVITY = Setting(
@@ -227,7 +227,7 @@ class DeviceStream:
             self._found.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
 
 
-def _fingerprint(device: Reached, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
+def _fingerprint(device: ReachableDevice, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
     """Everything known that events depend on: firmware version as reported, profile, settings."""
     known = {each.name for each in DeviceEngine.settings if each.scores}
     relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in known]

@@ -39,7 +39,7 @@ _LOOK_AGAIN_S = 0.05
 
 
 @frozen
-class Reached:
+class ReachableDevice:
     """A device and its connection. driver: name of an entry point. options: an instance of its Options."""
 
     id: str
@@ -52,7 +52,7 @@ class Reached:
         return abilities(self.driver, self.options, self.profile)
 
 
-def task_devices(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
+def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevice, ...]:
     """The devices of a task, in its order. Opens nothing. InputError, InputProblems, PluginError."""
     given = {name: value for name, value in settings.items() if name in CONNECTION and value}
     file, hash_sign, ids = model.partition("#")
@@ -73,10 +73,10 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]
             remedy="Set port=/dev/… or usb=…, or address=host:port of a broker; or use a bench: device:bench.yaml#ID",
         )
     driver = driver_taking(places, profile)
-    return (_check_injects(Reached(profile.id, driver, options_of(driver, given), profile)),)
+    return (_check_injects(ReachableDevice(profile.id, driver, options_of(driver, given), profile)),)
 
 
-def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
+def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> ReachableDevice:
     try:
         device = bench.device(name)
     except KeyError:
@@ -88,10 +88,10 @@ def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
         raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate a black box live: harness run")
     own = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
     options = options_of(connection.driver, given, own) if given else connection.options
-    return _check_injects(Reached(name, connection.driver, options, device.profile))
+    return _check_injects(ReachableDevice(name, connection.driver, options, device.profile))
 
 
-def _check_injects(device: Reached) -> Reached:
+def _check_injects(device: ReachableDevice) -> ReachableDevice:
     """The device itself. InputError if it does not take sound over its connection."""
     if not device.abilities.injects:
         raise InputError(
@@ -103,7 +103,7 @@ def _check_injects(device: Reached) -> Reached:
 
 
 @contextmanager
-def first_free(devices: tuple[Reached, ...]) -> Iterator[Reached]:
+def first_free(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice]:
     """A device that no other evaluation uses, locked until the end. InputError after LOCK_WAIT_S without one. The
     lock of a dead process is free, so a worker that replaces another finds its device."""
     deadline_s = time.monotonic() + LOCK_WAIT_S
@@ -129,7 +129,7 @@ def first_free(devices: tuple[Reached, ...]) -> Iterator[Reached]:
         os.close(held)
 
 
-def _lock(device: Reached) -> int | None:
+def _lock(device: ReachableDevice) -> int | None:
     folder = runtime_folder() / "devices"
     folder.mkdir(exist_ok=True)
     name = hashlib.sha256(far_end(device.driver, device.options, device.id).encode()).hexdigest()[:24]
@@ -152,7 +152,7 @@ BACK_WITHIN_S = 20.0
 RESTART_WITHIN_S = 10.0
 RESTART_AGAIN_S = 2.0
 _AGAIN_S = 0.005
-Given = tuple[seen_by.StimulusStarted, seen_by.StimulusEnded, tuple[seen_by.Wake, ...]]
+PlayedSound = tuple[seen_by.StimulusStarted, seen_by.StimulusEnded, tuple[seen_by.Wake, ...]]
 """Start and end of a sound, and the wake events in order of arrival."""
 _PCM16 = 32768.0
 
@@ -161,7 +161,7 @@ class DeviceLink:
     """One device. Not thread-safe; the driver's threads pass observations in. EngineError for all faults. rate_hz:
     sample rate of the sound. Positions are seconds on the device's audio line, over all sound that it was given."""
 
-    def __init__(self, reached: Reached) -> None:
+    def __init__(self, reached: ReachableDevice) -> None:
         self.id = reached.id
         self.abilities = reached.abilities
         self._changed = threading.Condition()
@@ -224,7 +224,7 @@ class DeviceLink:
                     raise self._failed(f"does not accept the sensitivity: {error.what}", error.remedy) from error
                 time.sleep(_AGAIN_S)
 
-    def give(self, samples: npt.NDArray[np.int16]) -> Given:
+    def give(self, samples: npt.NDArray[np.int16]) -> PlayedSound:
         """Plays sound, shape (n,) at rate_hz, n > 0. Returns when the device has acknowledged the last sample and
         reported all events up to it."""
         waveform = Waveform((samples / _PCM16).astype(np.float32), self.rate_hz)

@@ -244,7 +244,7 @@ class EvaluationRunner:
         limits: DeclaredLimits,
         verbose: int,
     ) -> None:
-        self._asked, self._named, self._evaluation, self._written = request, named, evaluation, written
+        self._request, self._named, self._evaluation, self._written = request, named, evaluation, written
         self._screen, self._command_line = screen, tuple(command_line)
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
         self._listing, self._clustered_by = listing, clusters_of(request, listing)
@@ -269,7 +269,7 @@ class EvaluationRunner:
                 self._write_after(error)
             raise
         self._screen.clear()
-        return self._told()
+        return self._report_results()
 
     def _play(
         self,
@@ -278,7 +278,7 @@ class EvaluationRunner:
         journal: OpensJournal,
         on_outcome: OnOutcome | None = None,
     ) -> RunPace:
-        request = self._asked
+        request = self._request
         screen = self._screen
         limits = WorkerLimits(hang_after_s=request.hang_after_s)
         with stop_when_asked() as stop:
@@ -287,18 +287,18 @@ class EvaluationRunner:
 
                 return run_on_cluster(
                     evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
-                    on_told=screen.warn, limits=limits, address=request.cluster, task_s=request.task_hours * 3600,
+                    on_line=screen.warn, limits=limits, address=request.cluster, task_s=request.task_hours * 3600,
                 )  # fmt: skip
             return run(
                 evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
-                on_told=screen.warn, limits=limits, jobs=request.jobs,
+                on_line=screen.warn, limits=limits, jobs=request.jobs,
                 # Imports now what is needed later, since that takes longer than to play half an hour of audio.
                 while_loading=lambda: import_module("harness.offline.reports.log"),
             )  # fmt: skip
 
     def _opens(self, facts: EngineFacts) -> Journal:
         """Opens the journal once the engine has reported its facts, before audio is read."""
-        request = self._asked
+        request = self._request
         request.demand_fit(self._named, facts)
         if self._sweep:
             from harness.offline.sweep import demand_scores
@@ -352,8 +352,8 @@ class EvaluationRunner:
         from harness.offline.wake_log import event_line
 
         assert self._header is not None
-        for happening in file_events(outcome, judged(outcome, self._header.counting), file.listed):
-            self._screen.tell(event_line(happening))
+        for event in file_events(outcome, judged(outcome, self._header.counting), file.listed):
+            self._screen.tell(event_line(event))
 
     def _write_after(self, error: BaseException) -> None:
         """Writes the partial log after an error. A second error is reported; the first one decides."""
@@ -364,7 +364,7 @@ class EvaluationRunner:
         else:
             self._screen.warn(f"{self._written.log} holds the files evaluated so far; continue with --resume")
 
-    def _told(self) -> EvaluationStatus:
+    def _report_results(self) -> EvaluationStatus:
         from harness.offline.figures.figures import limit_failures
         from harness.offline.figures.groups import talker_of
         from harness.offline.reports.groups import group_lines
@@ -379,7 +379,7 @@ class EvaluationRunner:
             summary_line,
         )
 
-        screen, request = self._screen, self._asked
+        screen, request = self._screen, self._request
         done, figures = self._written.write(
             self._breakdowns, self._limits, talker_of(self._listing.columns, self._clustered_by)
         )
@@ -432,7 +432,7 @@ class EvaluationRunner:
         from harness.offline.figures.groups import breakdown
 
         conditions = len(self._evaluation.conditions)
-        for names in self._asked.by or (((CONDITION,),) if conditions else ()):
+        for names in self._request.by or (((CONDITION,),) if conditions else ()):
             outcomes = (entry.outcome for entry in journal.outcomes())
             columns, counting = self._listing.columns, journal.header.counting
             yield breakdown(outcomes, counting, columns, names, self._clustered_by, conditions)
@@ -451,11 +451,11 @@ class EvaluationRunner:
         return well
 
 
-def _no_room(written: Sequence[EvaluationFiles], asked: EvaluationRequest) -> list[InputError]:
+def _no_room(written: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
     """Why the log cannot be written; reported after the mistakes in what is read, which are the user's first ones."""
     try:
         for one in written:
-            one.check_output(resume=asked.resume, force=asked.force)
+            one.check_output(resume=request.resume, force=request.force)
     except InputError as error:
         return [error]
     return []
@@ -479,7 +479,7 @@ class MultiEngineRunner:
         pages: bool,
         demand: Callable[[Path], None],
     ) -> None:
-        self._asked, self._named, self._screen, self._sweep = request, named, screen, sweep
+        self._request, self._named, self._screen, self._sweep = request, named, screen, sweep
         self._several, self._pages = len(tasks) > 1, pages
         limits.demand_figures(request)
         each = sweep.of_several() if self._several else sweep
@@ -533,7 +533,7 @@ class MultiEngineRunner:
         from harness.offline.figures.groups import talker_of
         from harness.offline.reports.engines import engine_lines
 
-        request, listing = self._asked, self._listing
+        request, listing = self._request, self._listing
         clustered_by = clusters_of(request, listing)
         self.engines = read_engines(self._logs, self._screen.warn, talker_of(listing.columns, clustered_by))
         target = self._sweep.target_fa_per_hour

@@ -173,7 +173,7 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
         at += len(part)
 
 
-class _FoundName(NamedTuple):
+class _FileLocation(NamedTuple):
     """base: index of the folder in which a relative name was found, 0 for none. there: whether the file exists. size:
     in bytes, 0 if unknown."""
 
@@ -202,7 +202,7 @@ class _Places:
             return (self._current,)
         return tuple(dict.fromkeys((self._current, self._base(folder))))
 
-    def find(self, name: bytes, folders: tuple[int, ...]) -> _FoundName:
+    def find(self, name: bytes, folders: tuple[int, ...]) -> _FileLocation:
         """Where a file is; in the first folder if it is nowhere. One lstat per folder, none for a store. InputError
         for an unsupported kind of address."""
         if _is_listed_address(name):
@@ -210,20 +210,20 @@ class _Places:
             if (kind := kind_of_store(address)) not in self._stores:
                 check_store(address)
                 self._stores.add(kind)
-            return _FoundName(0, True, False, name)
+            return _FileLocation(0, True, False, name)
         if name.startswith(b"/"):
             there, link, size = _seen(name)
-            return _FoundName(0, there, link, name, size)
+            return _FileLocation(0, there, link, name, size)
         for base in folders:
             path = self.bases[base] + b"/" + name
             if _is_listed_address(path):
-                return _FoundName(base, True, False, path)
+                return _FileLocation(base, True, False, path)
             there, link, size = _seen(path)
             if there:
-                return _FoundName(base, True, link, path, size)
-        return _FoundName(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
+                return _FileLocation(base, True, link, path, size)
+        return _FileLocation(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
-    def key(self, file: _FoundName) -> bytes:
+    def key(self, file: _FileLocation) -> bytes:
         """Equal for the same file: from its real path, without links and detours, or from an address as written."""
         path = file.path
         if _is_listed_address(path):
@@ -397,7 +397,7 @@ class _ListReader:
         file = self._found(number, line)
         self._columns.add(number, line, file.base, self._places.key(file), file.size)
 
-    def _found(self, number: int, name: bytes) -> _FoundName:
+    def _found(self, number: int, name: bytes) -> _FileLocation:
         """Where a file is. A name that exists only without its surrounding blanks is a problem."""
         try:
             file = self._places.find(name, self.folders)
@@ -438,7 +438,7 @@ class _ListReader:
                     self._columns.add_name(reference, self._found(number, reference).base)
             if len(self._problems) >= _MOST_PROBLEMS:
                 break
-        self._problems += problems.told
+        self._problems += problems.listed
 
     def _take_text(self, text: bytes) -> None:
         self._columns.add_name(INLINE.encode() + b" ".join(text.split()), 0)

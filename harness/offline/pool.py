@@ -218,12 +218,12 @@ class WorkerPool:
         limits: WorkerLimits,
         *,
         now_s: Callable[[], float],
-        told: Callable[[str], None],
+        report_line: Callable[[str], None],
     ) -> None:
         self._evaluation = evaluation
         self._limits = limits
         self._now_s = now_s
-        self.told = told
+        self.report_line = report_line
         self._selector = selectors.DefaultSelector()
         self._failed_starts = 0
         self._busy_s = self._played_s = 0.0
@@ -346,7 +346,7 @@ class WorkerPool:
             case WorkerFrame.REFUSED:
                 self._refused(worker, _error(content))
             case WorkerFrame.TOLD:
-                self.told(content.decode("utf-8", "replace"))
+                self.report_line(content.decode("utf-8", "replace"))
             case WorkerFrame.USED:
                 worker.used = from_plain(WorkerUse, json.loads(content))
             case WorkerFrame.OUTCOMES:
@@ -397,7 +397,7 @@ class WorkerPool:
         if self._failed_starts < STARTS:
             self._start()
         else:
-            self.told(f"continuing with {counted(len(self.workers), 'worker')}")
+            self.report_line(f"continuing with {counted(len(self.workers), 'worker')}")
         return LostWorker(worker, None, (), reason, f"{why} while its engine loaded")
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
@@ -407,7 +407,9 @@ class WorkerPool:
         if self.facts is None or not self.workers or not loading:
             raise error
         name = self._evaluation.task.name
-        self.told(f"a worker could not load {name}, continuing with {counted(len(self.workers), 'worker')}: {error}")
+        self.report_line(
+            f"a worker could not load {name}, continuing with {counted(len(self.workers), 'worker')}: {error}"
+        )
 
     def _end(self, worker: WorkerProcess, how: str) -> str:
         for descriptor in (worker.answers, worker.words, worker.tasks):

@@ -274,7 +274,7 @@ def run(
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
     on_progress: Callable[[RunProgress], None] = do_nothing,
-    on_told: Callable[[str], None] = do_nothing,
+    on_line: Callable[[str], None] = do_nothing,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     now_s: Callable[[], float] = time.monotonic,
     while_loading: Callable[[], object] = do_nothing,
@@ -284,14 +284,14 @@ def run(
     stop: once it is set, no more files are handed out, and running ones have 2 s. while_loading: called once, while
     workers load.
 
-    on_told: lines for people, such as a damaged cache entry.
+    on_line: takes lines for people, such as a damaged cache entry.
 
     Raises the engine's own error if it does not load, LogFull and LogError of the journal, and whatever a callback
     raises. Workers have ended when it returns or raises.
     """
     if not files:
         raise InputError("there are no files to evaluate")
-    pool = WorkerPool(evaluation, max(1, min(jobs, len(files))), limits, now_s=now_s, told=on_told)
+    pool = WorkerPool(evaluation, max(1, min(jobs, len(files))), limits, now_s=now_s, report_line=on_line)
     at_once = True
     try:
         while_loading()
@@ -426,7 +426,7 @@ class ActiveRun:
         line = f"a worker {lost.why}{at}"
         self._journal.lost(line)
         in_hand = lost.guilty is not None or bool(lost.others)
-        self._pool.told(f"{self._engine}: {line}{'; another worker plays its files' if in_hand else ''}")
+        self._pool.report_line(f"{self._engine}: {line}{'; another worker plays its files' if in_hand else ''}")
         sequence = lost.worker.sequence
         if sequence:
             self._sequence.begin_again()

@@ -21,7 +21,7 @@ from harness.model.record import AttemptFinished, AttemptStarted, Clip, Observed
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
-from harness.offline.figures.session_comparison import HeardOffline
+from harness.offline.figures.session_comparison import OfflineDetections
 from harness.offline.one_file import spots_heard
 from harness.session.log.reader import LogReader, read_clip
 from harness.sound.stimuli.renderer import renderer
@@ -115,7 +115,7 @@ def hear(
     *,
     continuous: bool = False,
     progress: RunProgress = lambda done, of: None,
-) -> tuple[dict[str, HeardOffline], dict[str, str]]:
+) -> tuple[dict[str, OfflineDetections], dict[str, str]]:
     """What an engine finds in each stimulus, by play_id; and why others were left out.
 
     continuous: one engine state over all stimuli in playing order, as for a device. InputError for an engine without
@@ -131,7 +131,7 @@ def hear(
     failed: dict[str, str] = {}
     if continuous:
         return _hear_continuously(engine, stimuli, plays, renders, progress, failed), failed
-    heard: dict[str, HeardOffline] = {}
+    heard: dict[str, OfflineDetections] = {}
     rate_hz = engine.facts.rate_hz
     for done, play in enumerate(plays):
         progress(done, len(plays))
@@ -141,7 +141,7 @@ def hear(
         except (EngineError, LogError) as error:
             failed[play.row.play_id] = str(error)
             continue
-        heard[play.row.play_id] = HeardOffline(spots, rate_hz, _peak(tracks, play, 0, len(samples), rate_hz))
+        heard[play.row.play_id] = OfflineDetections(spots, rate_hz, _peak(tracks, play, 0, len(samples), rate_hz))
     progress(len(plays), len(plays))
     return heard, failed
 
@@ -153,7 +153,7 @@ def _hear_continuously(
     renders: Renders,
     progress: RunProgress,
     failed: dict[str, str],
-) -> dict[str, HeardOffline]:
+) -> dict[str, OfflineDetections]:
     rate_hz = engine.facts.rate_hz
     spans: list[tuple[Play, int, int]] = []
 
@@ -172,10 +172,10 @@ def _hear_continuously(
         progress(len(plays), len(plays))
 
     spots, tracks = spots_heard(engine, sounds())
-    heard: dict[str, HeardOffline] = {}
+    heard: dict[str, OfflineDetections] = {}
     for play, start, end in spans:
         before = [spot.end for spot in spots if spot.end <= start]
-        heard[play.row.play_id] = HeardOffline(
+        heard[play.row.play_id] = OfflineDetections(
             tuple(
                 OfflineSpot(spot.phrase, max(0, spot.start - start), spot.end - start, spot.score)
                 for spot in spots

@@ -89,7 +89,7 @@ class Spot:
 
 
 @frozen
-class Missed:
+class MissedFile:
     """A file without a true accept. reference: of a command or a text, "" for a wake phrase."""
 
     key: Literal["INVFR", "CMDFR", "STTFR"]
@@ -99,7 +99,7 @@ class Missed:
 
 
 @frozen
-class ManySpots:
+class SpotCount:
     """Several spots in a file; count: all of them."""
 
     file: str
@@ -109,7 +109,7 @@ class ManySpots:
 
 
 @frozen
-class CommandHeard:
+class CommandSpot:
     """A command that was understood (CMDTA), or another one that was found (CMDSB)."""
 
     key: Literal["CMDTA", "CMDSB"]
@@ -123,7 +123,7 @@ class CommandHeard:
 
 
 @frozen
-class Words:
+class TranscriptLine:
     """A transcript without mismatch (STTTA) or with mismatches (STTSB). wer: as printed, per cent or share; None
     without words."""
 
@@ -142,7 +142,7 @@ class Words:
 
 
 @frozen
-class Rejected:
+class RejectedFile:
     """An unusable file, which no count includes."""
 
     file: str
@@ -152,12 +152,12 @@ class Rejected:
 
 
 @frozen
-class Failure:
+class ErrorLine:
     text: str
     key: Literal["ERROR"] = "ERROR"
 
 
-Happening = Spot | Missed | ManySpots | CommandHeard | Words | Rejected | Failure
+WakeLogEvent = Spot | MissedFile | SpotCount | CommandSpot | TranscriptLine | RejectedFile | ErrorLine
 TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
 _WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
@@ -174,7 +174,7 @@ class WakeLog:
     totals that were read."""
 
     info: Extras = ()
-    happenings: tuple[Happening, ...] = ()
+    events: tuple[WakeLogEvent, ...] = ()
     totals: tuple[tuple[str, float], ...] = ()
     decimals: tuple[tuple[str, int], ...] = ()
 
@@ -210,27 +210,27 @@ class LineSums:
     word_errors, words: of each file with words.
     """
 
-    def __init__(self, happenings: Iterable[Happening] = ()) -> None:
+    def __init__(self, events: Iterable[WakeLogEvent] = ()) -> None:
         self.lines: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self.missed: list[str] = []
         self.said = StatedWords()
         self.word_errors, self.words = array("q"), array("q")
-        for happening in happenings:
-            self.add(happening)
+        for event in events:
+            self.add(event)
 
-    def add(self, happening: Happening) -> None:
-        self.lines[happening.key] += 1
-        if isinstance(happening, Missed) and len(self.missed) < MOST_MISSED:
-            self.missed.append(happening.file)
-        match happening:
-            case Rejected():
-                self.rejected[happening.reason] += 1
-            case Words():
-                self._add(happening.words, happening.substitutions, happening.additions, happening.deletions)
-            case Missed(key="STTFR"):
+    def add(self, event: WakeLogEvent) -> None:
+        self.lines[event.key] += 1
+        if isinstance(event, MissedFile) and len(self.missed) < MOST_MISSED:
+            self.missed.append(event.file)
+        match event:
+            case RejectedFile():
+                self.rejected[event.reason] += 1
+            case TranscriptLine():
+                self._add(event.words, event.substitutions, event.additions, event.deletions)
+            case MissedFile(key="STTFR"):
                 # Without a result every word of the reference is a deletion.
-                words = len(happening.reference.split())
+                words = len(event.reference.split())
                 self._add(words, 0, 0, words)
 
     def _add(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
@@ -253,7 +253,7 @@ def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
     counts too.
     """
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
-    of = sums if sums is not None else LineSums(log.happenings)
+    of = sums if sums is not None else LineSums(log.events)
     return wake_totals(of.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=of.said)
 
 
@@ -344,7 +344,7 @@ SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def write(log: WakeLog) -> str:
     """The log's text: settings, events, totals."""
     lines = [info_line(name, detail) for name, detail in ((NAMES, ESCAPED), *log.info) if name]
-    lines += [event_line(happening) for happening in log.happenings]
+    lines += [event_line(event) for event in log.events]
     lines += [total_line(key, value) for key, value in log.totals]
     return "\n".join(lines) + "\n"
 
@@ -360,35 +360,33 @@ def info_line(name: str, detail: str) -> str:
     return f"INFO {name} {_bare(detail)}".rstrip()
 
 
-def event_line(happening: Happening) -> str:
+def event_line(event: WakeLogEvent) -> str:
     """One line of an event, with escaped names."""
-    match happening:
+    match event:
         case Spot():
-            text = f"{_span(happening)} sv-score {happening.sv_score:g}"
-        case CommandHeard():
-            text = f"{_span(happening)} {quoted(happening.reference)} sv-score {happening.sv_score:g}"
-        case Words():
-            wer = NOTHING if happening.wer is None else f"{happening.wer:.3f}"
-            counts = (
-                f"{happening.words}, {happening.substitutions}, {happening.additions}, {happening.deletions}, {wer}"
-            )
-            text = f"{_span(happening)} {quoted(happening.reference)} {counts}"
-        case Missed(key="INVFR"):
-            text = quoted(happening.file)
-        case Missed():
-            text = f"{quoted(happening.file)} {quoted(happening.reference)}"
-        case ManySpots():
-            text = f"{quoted(happening.file)} {happening.count} spots"
-        case Rejected():
-            text = f"{quoted(happening.file)} {_bare(happening.reason)}"
-        case Failure():
-            return f"ERROR {_bare(happening.text)}"
-    extras = ((name, value if _PLAIN.fullmatch(value) else quoted(value)) for name, value in happening.extras)
-    return f"{happening.key} {text}" + "".join(f" {name}={value}" for name, value in extras)
+            text = f"{_span(event)} sv-score {event.sv_score:g}"
+        case CommandSpot():
+            text = f"{_span(event)} {quoted(event.reference)} sv-score {event.sv_score:g}"
+        case TranscriptLine():
+            wer = NOTHING if event.wer is None else f"{event.wer:.3f}"
+            counts = f"{event.words}, {event.substitutions}, {event.additions}, {event.deletions}, {wer}"
+            text = f"{_span(event)} {quoted(event.reference)} {counts}"
+        case MissedFile(key="INVFR"):
+            text = quoted(event.file)
+        case MissedFile():
+            text = f"{quoted(event.file)} {quoted(event.reference)}"
+        case SpotCount():
+            text = f"{quoted(event.file)} {event.count} spots"
+        case RejectedFile():
+            text = f"{quoted(event.file)} {_bare(event.reason)}"
+        case ErrorLine():
+            return f"ERROR {_bare(event.text)}"
+    extras = ((name, value if _PLAIN.fullmatch(value) else quoted(value)) for name, value in event.extras)
+    return f"{event.key} {text}" + "".join(f" {name}={value}" for name, value in extras)
 
 
-def _span(happening: Spot | CommandHeard | Words) -> str:
-    return f"{quoted(happening.file)} {_ms(happening.start_ms)} {_ms(happening.end_ms)} {quoted(happening.phrase)}"
+def _span(event: Spot | CommandSpot | TranscriptLine) -> str:
+    return f"{quoted(event.file)} {_ms(event.start_ms)} {_ms(event.end_ms)} {quoted(event.phrase)}"
 
 
 def _ms(value: float) -> str:

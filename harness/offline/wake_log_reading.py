@@ -22,16 +22,16 @@ from harness.offline.wake_log import (
     NAMES,
     SHORT,
     TOTALS,
-    CommandHeard,
+    CommandSpot,
+    ErrorLine,
     Extras,
-    Failure,
-    Happening,
-    ManySpots,
-    Missed,
-    Rejected,
+    MissedFile,
+    RejectedFile,
     Spot,
+    SpotCount,
+    TranscriptLine,
     WakeLog,
-    Words,
+    WakeLogEvent,
 )
 
 MOST_LINES_OF_A_NAME = 4
@@ -53,13 +53,13 @@ _SAYS_ESCAPED = f"INFO {NAMES} {ESCAPED}"
 
 
 @frozen
-class Info:
+class InfoLine:
     name: str
     detail: str
 
 
 @frozen
-class Total:
+class TotalLine:
     """A line of the totals; decimals: those in the file."""
 
     key: str
@@ -67,7 +67,7 @@ class Total:
     decimals: int
 
 
-Entry = Happening | Info | Total
+WakeLogLine = WakeLogEvent | InfoLine | TotalLine
 
 
 def names_escaped(path: Path, name: str) -> bool:
@@ -76,14 +76,14 @@ def names_escaped(path: Path, name: str) -> bool:
         return any(line == _SAYS_ESCAPED for _, line in _lines(file, name))
 
 
-def entries(path: Path, name: str, *, escaped: bool) -> Iterator[tuple[int, Entry]]:
+def entries(path: Path, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
     """The entries of a log, each with the byte at which its line begins. name: what errors call the log. OSError if
     it cannot be read, InputError with the line if a line is invalid."""
     with path.open("rb") as file:
         yield from _entries(_lines(file, name), name, escaped=escaped)
 
 
-def entry_at(path: Path, begins: int, *, escaped: bool) -> Entry | None:
+def entry_at(path: Path, begins: int, *, escaped: bool) -> WakeLogLine | None:
     """The entry of the line that begins at that byte; None if no line does."""
     with path.open("rb") as file:
         file.seek(begins)
@@ -95,21 +95,23 @@ def read(text: str, name: str = "log") -> WakeLog:
     """A whole log. InputError with the line that cannot be read."""
     lines = text.split("\n")
     escaped = any(line.rstrip("\r") == _SAYS_ESCAPED for line in lines)
-    happenings: list[Happening] = []
+    events: list[WakeLogEvent] = []
     log_entries = _entries(((0, line) for line in lines), name, escaped=escaped)
-    log = without_events(log_entries, lambda happening, _: happenings.append(happening))
-    return replace(log, happenings=tuple(happenings))
+    log = without_events(log_entries, lambda event, _: events.append(event))
+    return replace(log, events=tuple(events))
 
 
-def without_events(log_entries: Iterable[tuple[int, Entry]], take: Callable[[Happening, int], None]) -> WakeLog:
+def without_events(
+    log_entries: Iterable[tuple[int, WakeLogLine]], take: Callable[[WakeLogEvent, int], None]
+) -> WakeLog:
     """A log without its events. `take` is called with each event and the byte at which its line begins."""
     info: list[tuple[str, str]] = []
-    totals: list[Total] = []
+    totals: list[TotalLine] = []
     for begins, entry in log_entries:
         match entry:
-            case Info():
+            case InfoLine():
                 info.append((entry.name, entry.detail))
-            case Total():
+            case TotalLine():
                 totals.append(entry)
             case _:
                 take(entry, begins)
@@ -186,27 +188,27 @@ def _as_it_stands(text: str) -> str:
     return unescaped(text) if '\\"' in text else text
 
 
-def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, Entry]]:
+def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
     grammars, clean = (_ESCAPED_LINES, unescaped) if escaped else (_RAW_LINES, _as_it_stands)
     for number, begins, line, form in _logical(iter(lines), grammars):
         try:
             entry = _entry(line, form, clean)
         except ValueError as error:
             raise _unreadable(str(error), Place(name, number)) from error
-        if not (isinstance(entry, Info) and entry.name == NAMES):
+        if not (isinstance(entry, InfoLine) and entry.name == NAMES):
             yield begins, entry
 
 
-def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -> Entry:
+def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -> WakeLogLine:
     """ValueError for an invalid line."""
     key, _, detail = line.partition(" ")
     if form is not None:
         return _parse_event(key, form, clean)
     if key == "INFO":
         subkey, _, rest = detail.strip().partition(" ")
-        return Info(subkey, rest.strip())
+        return InfoLine(subkey, rest.strip())
     if key == "ERROR":
-        return Failure(detail)
+        return ErrorLine(detail)
     if key in TOTALS:
         return _total(key, detail)
     raise ValueError(f"{key} does not have the form of its key" if key in _RAW_LINES else f"unknown key {key[:40]!r}")
@@ -246,15 +248,15 @@ def _unreadable(problem: str, place: Place) -> InputError:
     return InputError(problem, place=place, remedy="docs/reference/wake-log.md lists the keys and their forms")
 
 
-def _total(key: str, detail: str) -> Total:
+def _total(key: str, detail: str) -> TotalLine:
     number = re.match(rf"\s*({_NUMBER})", detail)
     if number is None:
         raise ValueError("a total has no number")
     mantissa, _, exponent = number[1].lower().partition("e")
-    return Total(key, float(number[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
+    return TotalLine(key, float(number[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
 
 
-def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> Happening:
+def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> WakeLogEvent:
     """ValueError for an invalid count."""
     groups = line_match.groupdict()
     file, extras = clean(groups["file"]), _extras(groups["extras"])
@@ -275,9 +277,9 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
             return Spot(key, file, number("start"), number("end"), text("phrase"), number("score"), extras)
         case "CMDTA" | "CMDSB":
             span = number("start"), number("end")
-            return CommandHeard(key, file, *span, text("phrase"), text("reference"), number("score"), extras)
+            return CommandSpot(key, file, *span, text("phrase"), text("reference"), number("score"), extras)
         case "STTTA" | "STTSB":
-            return Words(
+            return TranscriptLine(
                 key,
                 file,
                 number("start"),
@@ -292,13 +294,13 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
                 extras=extras,
             )
         case "INVFR":
-            return Missed(key, file, "", extras)
+            return MissedFile(key, file, "", extras)
         case "CMDFR" | "STTFR":
-            return Missed(key, file, text("reference") or text("bare"), extras)
+            return MissedFile(key, file, text("reference") or text("bare"), extras)
         case "INVTX":
-            return ManySpots(file, count("count"), extras)
+            return SpotCount(file, count("count"), extras)
         case _:
-            return Rejected(file, groups["reason"].strip(), extras)
+            return RejectedFile(file, groups["reason"].strip(), extras)
 
 
 def _extras(text: str) -> Extras:

@@ -28,8 +28,8 @@ from harness.model.judgment import (
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
-from harness.rating.items import CategoryProposal, Item, Seen, new_row, seen_in, withdrawal
-from harness.rating.rater_queue import Count, Given, OwnRows, RaterQueue
+from harness.rating.items import CategoryProposal, Item, SeenProposal, new_row, seen_in, withdrawal
+from harness.rating.rater_queue import OwnRows, QueueCounts, RaterQueue, ReopenableItem
 
 
 class SittingPhase(StrEnum):
@@ -88,7 +88,7 @@ class SittingView:
     again: bool = False
     can_go_back: bool = False
     position: int = 0
-    count: Count = field(default_factory=Count)
+    count: QueueCounts = field(default_factory=QueueCounts)
     exercises: tuple[int, int] = (0, 0)
     pace_s: float | None = None
     left_s: float | None = None
@@ -103,7 +103,7 @@ class SittingView:
     growing: bool = False
 
 
-Keep = Callable[[Item, Judgment], None]
+SaveJudgment = Callable[[Item, Judgment], None]
 """Saves a row, then returns; LogError, LogFull."""
 Propose = Callable[[Item], CategoryProposal | None]
 """A classifier's proposal for an item; None for no proposal."""
@@ -127,7 +127,7 @@ class Desk:
         items: Sequence[Item],
         exercises: Sequence[Item],
         rows: Iterable[Judgment],
-        keep: Keep,
+        keep: SaveJudgment,
         *,
         propose: Propose | None = None,
         program: bool = False,
@@ -299,7 +299,7 @@ class Desk:
 
     # Reopened items: a new row replaces the one in force
 
-    def given(self, words: str = "") -> tuple[Given, ...]:
+    def given(self, words: str = "") -> tuple[ReopenableItem, ...]:
         """Items that can be reopened and contain all the words, latest first; see `RaterQueue.given`."""
         return self._standing.given(words)
 
@@ -471,7 +471,7 @@ class Desk:
             return None
         return self._propose(item)
 
-    def _seen(self, item: Item) -> Seen | None:
+    def _seen(self, item: Item) -> SeenProposal | None:
         """The proposal that the rater has already seen, also with a choice taken back since."""
         return None if item.exercise is not None or item.inputs else seen_in(self._standing.rows.all_of(item))
 
@@ -516,7 +516,7 @@ class Desk:
         self._go_to(own[wanted])
         return True
 
-    def _go_to(self, entry: Given) -> None:
+    def _go_to(self, entry: ReopenableItem) -> None:
         if self._item is not None and not self._again:
             self._parked = self._item.id, self._draft
         self._show(entry.item, entry.row, again=not self._standing.open(entry.item))
@@ -573,7 +573,7 @@ def effect_words(evidence: EffectEvidence) -> tuple[str, str]:
     return plain_text(evidence.check.wanted, 200) or "an effect", effect_text(evidence)
 
 
-def found_words(entry: Given) -> str:
+def found_words(entry: ReopenableItem) -> str:
     """An item that can be reopened, as one line of escaped text."""
     given = "agreed" if entry.row is None else given_words(entry.row)
     return f"{plain_text(entry.item.query, 120)}: {given}"

@@ -166,20 +166,20 @@ class CategoryProposal:
 
 
 @frozen
-class Seen:
+class SeenProposal:
     """The proposal that a rater has seen for an item, and their category before the first one."""
 
     proposal: CategoryProposal | None = None
     unaided: Category | None = None
 
 
-def seen_in(rows: Iterable[Judgment]) -> Seen | None:
+def seen_in(rows: Iterable[Judgment]) -> SeenProposal | None:
     """From all rows of a rater on an item, oldest first; None if no proposal was shown."""
-    seen: Seen | None = None
+    seen: SeenProposal | None = None
     for row in rows:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:
             continue
         after = row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED
         first = seen.unaided if seen is not None else row.category if after else row.unaided
-        seen = Seen(CategoryProposal(row.proposed, row.proposed_probability or 0.0), first)
+        seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), first)
     return seen

@@ -14,7 +14,7 @@ from typing import Any
 from rapidfuzz.process import extractOne
 
 from harness.base.grouping import group_by
-from harness.base.text_file import MOST_TOLD, Problems, shown
+from harness.base.text_file import MOST_LISTED, Problems, shown
 from harness.base.user_text import known_name, name_key, person_name, to_nfc
 from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
@@ -79,7 +79,7 @@ class ImportPlan:
                 self.bad += 1
                 wrong_rows.add(row.line, 0, wrong.what, wrong.remedy)
         self.bad += read.bad
-        self.problems = (*read.problems, *wrong_rows.told)
+        self.problems = (*read.problems, *wrong_rows.listed)
 
     @property
     def replacing(self) -> int:
@@ -108,7 +108,7 @@ class ImportPlan:
 
     def _nearest(self, word: str, known: Iterable[str]) -> str:
         """A hint at the nearest known word; empty when the message would not be shown."""
-        if self.bad >= MOST_TOLD:
+        if self.bad >= MOST_LISTED:
             return ""
         match = extractOne(word, list(known), score_cutoff=50)
         return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"

@@ -25,7 +25,7 @@ class ProgramAnswer:
     reason: str
 
 
-class Declined(ValueError):
+class RatingDeclined(ValueError):
     """The program answered that it cannot judge this item, and why."""
 
 
@@ -76,10 +76,10 @@ LONGEST_RATER = 64
 
 
 def answer_of(text: str) -> ProgramAnswer:
-    """The answer to an item; ProtocolFault, Declined."""
+    """The answer to an item; ProtocolFault, RatingDeclined."""
     answer = object_of(text)
     if "error" in answer:
-        raise Declined(str(answer["error"])[:LONGEST_WRITTEN])
+        raise RatingDeclined(str(answer["error"])[:LONGEST_WRITTEN])
     word = answer.get("category")
     names = [category.value for category in Category]
     if not isinstance(word, str) or word not in names:

@@ -13,7 +13,7 @@ from harness.model.errors import EngineError, LogError
 from harness.model.frozen import frozen
 from harness.rating.desk import Desk
 from harness.rating.items import Item
-from harness.rating.program_protocol import Declined, ProgramAnswer, answer_of, item_line, rater_of
+from harness.rating.program_protocol import ProgramAnswer, RatingDeclined, answer_of, item_line, rater_of
 from harness.rating.rating_room import RatingRoom
 
 TRIES = 2
@@ -41,7 +41,7 @@ class ProgramRater:
         self._pipe, self.rater = self._start()
 
     def ask(self, line: bytes) -> ProgramAnswer:
-        """The answer to an item; Declined. EngineError after a fault, which ends the process."""
+        """The answer to an item; RatingDeclined. EngineError after a fault, which ends the process."""
         if not self._pipe.alive:
             self._pipe.end()
             self._pipe, rater = self._start()
@@ -109,7 +109,7 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
             position = desk.view.position
             try:
                 answer = _asked(room, desk, item, program, Path(folder))
-            except (EngineError, Declined, _NoSound) as error:
+            except (EngineError, RatingDeclined, _NoSound) as error:
                 in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
                 desk.postpone()
                 last = in_a_row >= MOST_IN_A_ROW

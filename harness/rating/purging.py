@@ -24,7 +24,7 @@ from harness.model.record import SoundRedacted, SoundsRemoved, StimulusStored
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import RatingRoom, RatingSource
 from harness.session.log.clips import clip_of
-from harness.session.log.database import resume_blocked, writer_lock
+from harness.session.log.database import resume_lock, writer_lock
 from harness.session.log.reader import LogReader, Redaction, check, redactions, removals
 
 DAY_S = 86_400.0
@@ -157,7 +157,7 @@ def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[s
     if session.clips.is_symlink():
         return f"{session.clips.name} is a link"
     try:
-        with resume_blocked(session):
+        with resume_lock(session):
             damage = check(session.path).damage
             responses = RatingSource(session.path, RatingRound()).read().responses
     except LogError as error:

@@ -236,7 +236,7 @@ DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 
 
 @frozen
-class Count:
+class QueueCounts:
     """Counts of a rater's items. total: the queue. done: with a category or put aside. left: can be judged now.
 
     skipped: left for the end, included in left. held: wait for evidence of the effect, not included in left.
@@ -251,7 +251,7 @@ class Count:
 
 
 @frozen
-class Given:
+class ReopenableItem:
     """An item that can be reopened. row: the rater's row in force; None for an agreed item of an adjudicator."""
 
     item: Item
@@ -295,7 +295,7 @@ class RaterQueue:
         self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
         queues = self._exercises, sorted(mine, key=lambda item: item.agreed)  # agreed ones are not in the count
         self._positions = {item.id: number for queue in queues for number, item in enumerate(queue, 1)}
-        self._known: tuple[tuple[Item, ...], Count] | None = None
+        self._known: tuple[tuple[Item, ...], QueueCounts] | None = None
         self._put_off: set[str] = set()
 
     def item(self, item_id: str) -> Item | None:
@@ -393,31 +393,31 @@ class RaterQueue:
         """Whether `given` may hold any."""
         return self._any_agreed or self.last is not None
 
-    def given(self, words: str = "") -> tuple[Given, ...]:
+    def given(self, words: str = "") -> tuple[ReopenableItem, ...]:
         """Items that can be reopened and contain all the words: the rater's rows of this round, latest first.
 
         For an adjudicator also agreed items. Exercises cannot be reopened, since they were explained.
         """
-        own: dict[str, Given] = {}
+        own: dict[str, ReopenableItem] = {}
         for row in () if self.stopped else self.rows.undoable:
             item = self._by_subject.get(subject_of(row))
             if item is not None and item.exercise is None:
-                own.setdefault(item.id, Given(item, row))
-        agreed = (Given(item, None) for item in self._mine if item.agreed and item.id not in own)
+                own.setdefault(item.id, ReopenableItem(item, row))
+        agreed = (ReopenableItem(item, None) for item in self._mine if item.agreed and item.id not in own)
         return tuple(entry for entry in (*own.values(), *agreed) if entry.has(words))
 
     @property
-    def count(self) -> Count:
+    def count(self) -> QueueCounts:
         return self._counted[1]
 
     @property
-    def _counted(self) -> tuple[tuple[Item, ...], Count]:
+    def _counted(self) -> tuple[tuple[Item, ...], QueueCounts]:
         """Items left, and the counts."""
         if self._known is None:
             self._known = self._count()
         return self._known
 
-    def _count(self) -> tuple[tuple[Item, ...], Count]:
+    def _count(self) -> tuple[tuple[Item, ...], QueueCounts]:
         fresh: list[Item] = []
         freed: list[Item] = []
         later: list[Item] = []
@@ -438,7 +438,7 @@ class RaterQueue:
         # An item that is skipped twice comes after all others.
         left = (*fresh, *freed, *sorted(later, key=self.rows.row_number))
         held = total - done - len(left)
-        return left, Count(total, done, len(left), len(later), held, flagged)
+        return left, QueueCounts(total, done, len(left), len(later), held, flagged)
 
 
 def _known_since(item: Item, hold: Judgment) -> bool:

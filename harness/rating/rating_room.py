@@ -34,7 +34,7 @@ from harness.rating.figures.judged_responses import JudgedResponse, judged_in, w
 from harness.rating.items import CategoryProposal, HiddenDetails, Item, Subject, blind_id, exercise_item
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rater_queue import OwnRows, RaterQueue, has_partial_assignment, reassignments, sampled_items
-from harness.session.figures.effects import EffectRows, Key
+from harness.session.figures.effects import AttemptKey, EffectRows
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.reader import LogReader, read_clip
 from harness.sound.level import at_level_unclipped
@@ -71,7 +71,7 @@ class RatingSource:
         self._played = SessionTrials()
         self._effects = EffectRows()
         self._effects_said: list[Entry] = []
-        self._said: dict[Key, list[str]] = {}
+        self._said: dict[AttemptKey, list[str]] = {}
         self._seq = self._judgments_seq = 0
         self._at_bench: list[Entry] = []
         self._later: list[Entry] = []
@@ -168,8 +168,8 @@ def to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) ->
 def _item(
     judged: JudgedResponse,
     seed: int,
-    transcripts: Mapping[Key, Sequence[str]],
-    effects: Mapping[Key, EffectEvidence],
+    transcripts: Mapping[AttemptKey, Sequence[str]],
+    effects: Mapping[AttemptKey, EffectEvidence],
     gold: Mapping[str, GoldItem],
 ) -> Item:
     response, trial = judged.response, judged.response.trial

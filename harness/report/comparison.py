@@ -30,7 +30,7 @@ from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows
-from harness.statistics.comparison import ComparedUnit, Counted, DifferenceVerdict, compared_units, verdict_of
+from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compared_units, verdict_of
 from harness.statistics.intervals import Interval, Share, exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
@@ -61,20 +61,20 @@ class Measure(StrEnum):
     WRONG = "judged wrong"
 
     @property
-    def counted(self) -> Counted:
-        return _COUNTED.get(self, Counted.SHARE)
+    def counted(self) -> MeasureKind:
+        return _COUNTED.get(self, MeasureKind.SHARE)
 
     @property
     def more_is_better(self) -> bool:
-        return self.counted is Counted.SHARE and self not in (Measure.FALSE_REJECTS, Measure.WRONG)
+        return self.counted is MeasureKind.SHARE and self not in (Measure.FALSE_REJECTS, Measure.WRONG)
 
 
 _COUNTED = {
-    Measure.FALSE_ACCEPTS: Counted.RATE,
-    Measure.WAKE_DELAY: Counted.TIME,
-    Measure.LATENCY: Counted.TIME,
-    Measure.FIRST_WER: Counted.WORDS,
-    Measure.FINAL_WER: Counted.WORDS,
+    Measure.FALSE_ACCEPTS: MeasureKind.RATE,
+    Measure.WAKE_DELAY: MeasureKind.TIME,
+    Measure.LATENCY: MeasureKind.TIME,
+    Measure.FIRST_WER: MeasureKind.WORDS,
+    Measure.FINAL_WER: MeasureKind.WORDS,
 }
 _JUDGED: dict[Measure, Figure] = {
     Measure.SATISFIED: CategoryGroup.SATISFIED,
@@ -87,8 +87,8 @@ _JUDGED: dict[Measure, Figure] = {
 class ComparedMeasure:
     """A measure of a session (1 and up) against the first one, for a device; axis, label: of a condition, or "".
 
-    first, second: what was measured, as text. difference: second less first (unit: `Counted`), with its 95 % interval.
-    p: by itself; p_holm: corrected for all tests. how: what was compared. why: of UNDECIDED.
+    first, second: what was measured, as text. difference: second less first (unit: `MeasureKind`), with its 95 %
+    interval. p: by itself; p_holm: corrected for all tests. how: what was compared. why: of UNDECIDED.
     """
 
     session: int
@@ -275,7 +275,7 @@ def device_results(
             if heard_trial.device == device and attempt is not None and (counts := attempt.counts) is not None:
                 add(measure, heard_trial.trial, counts.errors, counts.words)
     for response in rated:
-        if response.trial.device == device and response.fate is QueryOutcome.CATEGORY:
+        if response.trial.device == device and response.outcome is QueryOutcome.CATEGORY:
             for measure, figure in _JUDGED.items():
                 add(measure, response.trial, counts_as(response, figure))
     return units
@@ -295,8 +295,10 @@ def _rows(
             )
             if (first and second) or ((first or second) and not axis):
                 sides = compared_units(measure.counted, first, second)
-                apart = sides.difference
-                value, ends, p = (apart.difference, apart.interval, apart.p) if apart else (None, None, None)
+                estimate = sides.difference
+                value, ends, p = (
+                    (estimate.difference, estimate.interval, estimate.p) if estimate else (None, None, None)
+                )
                 of = (session, device, measure, axis, label, sides.first, sides.second)
                 yield ComparedMeasure(*of, value, ends, p, sides.how)
 

@@ -27,7 +27,7 @@ from harness.report.comparison import ComparedMeasure, SessionComparison, labels
 from harness.report.session import WholeSession
 from harness.report.session_page import delays_of, distribution, latencies_of
 from harness.session.log.reader import stored_bytes
-from harness.statistics.comparison import Counted, DifferenceVerdict, difference_text
+from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
 MOST_CHARACTERS = 60_000
 """Of Markdown; a comment on GitHub takes 65,536."""
@@ -125,7 +125,7 @@ def name_of(row: ComparedMeasure, limit: int = 80) -> str:
     return f"{row.measure}, {plain_text(row.device, limit)}{where}"
 
 
-def apart(row: ComparedMeasure) -> str:
+def difference_cell(row: ComparedMeasure) -> str:
     """The difference with its interval: `+8.33 points (+2.10 to +14.6)`."""
     return difference_text(row.measure.counted, row.difference, row.interval)
 
@@ -148,7 +148,7 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
     rows = [row for row in comparison.rows if not row.axis or row.change.differs]
     for row in rows:
         parts = [f"{letter(row.session)} {name_of(row)}: {row.first} → {row.second}"]
-        parts += [f"{apart(row)}, {numbers.p_is(row.p_holm)}"] if row.p is not None else []
+        parts += [f"{difference_cell(row)}, {numbers.p_is(row.p_holm)}"] if row.p is not None else []
         parts += [f"{row.how}: {row.why}" if row.why else row.how]
         yield from note(row.change.word, "; ".join(parts), width)
     if left := len(comparison.rows) - len(rows):
@@ -180,7 +180,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
         why = f": {row.why}" if row.why else ""
         where = [row.device, *([f"{row.axis} {row.label}"] if row.axis else [])]
         name = ", ".join([row.measure.value, *map(_code, where)])
-        line = _row([name, letter(row.session), change + why, row.first, row.second, apart(row),
+        line = _row([name, letter(row.session), change + why, row.first, row.second, difference_cell(row),
                      numbers.probability(row.p_holm).replace("<", "\\<"), row.how])  # fmt: skip
         room -= len(line) + 1
         if room < 0:
@@ -232,7 +232,7 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
         changes=tuple(DifferenceVerdict),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         letter=letter,
-        apart=apart,
+        difference_cell=difference_cell,
         whisker=_whisker(comparison),
     )
     write_atomically(target, page.encode("utf-8"))
@@ -240,7 +240,7 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
 
 def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
     """Where an interval stands on a scale of 0–100 whose middle is no difference; a scale for each unit."""
-    most: dict[Counted, float] = {}
+    most: dict[MeasureKind, float] = {}
     for row in comparison.rows:
         ends = [] if row.interval is None else [abs(end) for end in row.interval if abs(end) != float("inf")]
         most[row.measure.counted] = max([most.get(row.measure.counted, 0.0), *ends])

@@ -18,13 +18,13 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
 from harness.offline.evaluation_results import scores_of, sound_path
-from harness.offline.figures.counts import MISSED, MISTAKEN, Key, judged
+from harness.offline.figures.counts import MISSED, MISTAKEN, LogKey, judged
 from harness.offline.figures.engines import EvaluatedEngine
 from harness.offline.figures.phrase_matching import compared
 from harness.offline.journal import JournalFile
 from harness.offline.score_cache import ScoreCache
 from harness.report.charts import PICTURE
-from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundPlacement
+from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundStorage
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.stimuli.renderer import Renderer
 
@@ -72,7 +72,7 @@ def errors_of(journal: JournalFile) -> tuple[list[FileError], list[FileError], l
         outcome = entry.outcome
         for fact in judged(outcome, counting).facts:
             spot = fact.spot
-            if fact.key is Key.OOVFA or (fact.key is Key.INVFA and counting.count_in_vocabulary):
+            if fact.key is LogKey.OOVFA or (fact.key is LogKey.INVFA and counting.count_in_vocabulary):
                 accepted.append(FileError(entry.listed, outcome, spot, score=None if spot is None else spot.score))
             elif fact.key in MISSED:
                 missed.append(FileError(entry.listed, outcome, label=fact.label))
@@ -141,7 +141,7 @@ class EvaluationCases:
         track = _track(error, self._engine.journal, self._scores)
         first, last = _window(error, track, rate_hz)
         curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
-        if self._sounds.where is SoundPlacement.NONE:
+        if self._sounds.where is SoundStorage.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
             condition = header.evaluation.condition(error.outcome.number)

@@ -28,7 +28,7 @@ from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.report.session_cases import MOST_LISTED, PageSounds, SoundPlacement
+from harness.report.session_cases import MOST_LISTED, PageSounds, SoundStorage
 from harness.statistics import text
 from harness.statistics.verdict import LimitVerdict, worst
 
@@ -37,7 +37,7 @@ MOST_CASES = 2000
 
 
 def write_evaluations(
-    engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundPlacement
+    engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundStorage
 ) -> LimitVerdict:
     """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
     shelf = PageSounds(sounds, target)
@@ -56,7 +56,7 @@ def write_evaluations(
         equal=tables.accuracy(table),
         costs=Table(tables.COST, table.rows).cells,
         sounds=sounds,
-        no_sounds=SoundPlacement.NONE,
+        no_sounds=SoundStorage.NONE,
         missing_sounds=shelf.missing,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,

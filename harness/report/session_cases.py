@@ -45,7 +45,7 @@ EMBEDDED_BYTES = 6_000_000
 """Sounds embedded in one page, all together."""
 
 
-class SoundPlacement(StrEnum):
+class SoundStorage(StrEnum):
     """Where the sounds of a page are: in the page, in a folder beside it, or nowhere."""
 
     EMBED = "embed"
@@ -105,7 +105,7 @@ class SessionRatings:
 class PageSounds:
     """Hands out the sounds of a page, until it is full."""
 
-    def __init__(self, where: SoundPlacement, target: Path) -> None:
+    def __init__(self, where: SoundStorage, target: Path) -> None:
         self.where = where
         self.beside = target.with_name(f"{target.stem}_clips")
         self.left = EMBEDDED_BYTES
@@ -122,7 +122,7 @@ class PageSounds:
         if gone := self._removed[folder.path].get(clip.name):
             return HeardSound("", clip.name, None, gone)
         note = self._redacted[folder.path].get(clip.name, "")
-        if self.where is SoundPlacement.NONE:
+        if self.where is SoundStorage.NONE:
             return HeardSound("", clip.name, None, note)
         try:
             samples = clip_samples(folder.clips, clip)
@@ -138,7 +138,7 @@ class PageSounds:
     ) -> HeardSound:
         """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
         source = ""
-        if self.where is SoundPlacement.BESIDE:
+        if self.where is SoundStorage.BESIDE:
             with disk_errors(f"{self.beside} cannot be made"):
                 self.beside.mkdir(exist_ok=True)
             write_atomically(self.beside / name, flac)

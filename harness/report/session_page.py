@@ -37,7 +37,7 @@ from harness.report.session_cases import (
     MOST_LISTED,
     PageSounds,
     SessionRatings,
-    SoundPlacement,
+    SoundStorage,
     aligned,
     case_title,
     cases_of,
@@ -85,7 +85,7 @@ class Cell:
 
 
 @gc_paused()
-def write_report(folders: Sequence[Path], target: Path, sounds: SoundPlacement) -> LimitVerdict:
+def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) -> LimitVerdict:
     """Writes the page of the sessions to a file, completely or not at all; returns the worst verdict.
 
     LogError, InputError for a folder that is not a session.
@@ -103,7 +103,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundPlacement) 
         sections=sections,
         verdict=verdict,
         sounds=sounds,
-        no_sounds=SoundPlacement.NONE,
+        no_sounds=SoundStorage.NONE,
         missing_sounds=shelf.missing,
         removed_sounds=[line for folder in folders for line in sound_changes(folder)],
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

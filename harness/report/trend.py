@@ -25,7 +25,7 @@ from harness.report.comparison_page import DifferingFact, differing, facts_of
 from harness.report.session import WholeSession, read_session, verdict_of
 from harness.session.log.reader import later_rows
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scan_series
-from harness.statistics.comparison import ComparedColumns, ComparedUnit, Counted, DifferenceVerdict, difference_of
+from harness.statistics.comparison import ComparedColumns, ComparedUnit, DifferenceVerdict, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, Share, garwood, latency_figures
 from harness.statistics.word_intervals import wer_interval
 
@@ -45,9 +45,14 @@ class TrendMeasure:
 FOLLOWED = tuple(
     TrendMeasure(measure, quantile)
     for measure in Measure
-    for quantile in ((0.5, 0.95) if measure.counted is Counted.TIME else (None,))
+    for quantile in ((0.5, 0.95) if measure.counted is MeasureKind.TIME else (None,))
 )
-_SCANS = {Counted.SHARE: Scan.SHARE, Counted.WORDS: Scan.RATE, Counted.RATE: Scan.RATE, Counted.TIME: Scan.RANK}
+_SCANS = {
+    MeasureKind.SHARE: Scan.SHARE,
+    MeasureKind.WORDS: Scan.RATE,
+    MeasureKind.RATE: Scan.RATE,
+    MeasureKind.TIME: Scan.RANK,
+}
 
 
 @frozen
@@ -212,7 +217,7 @@ def _value(followed: TrendMeasure, tried: Sequence[ComparedUnit]) -> TrendValue 
     if not of:
         return None
     match followed.measure.counted:
-        case Counted.TIME:
+        case MeasureKind.TIME:
             figures = latency_figures([unit.time for unit in tried if unit.time is not None])
             quantile = figures.p50 if followed.quantile == 0.5 else figures.p95
             if quantile is None:  # no duration is exact enough
@@ -220,11 +225,11 @@ def _value(followed: TrendMeasure, tried: Sequence[ComparedUnit]) -> TrendValue 
             return TrendValue(
                 quantile.value_s, 0, figures.total, (quantile.low_s, quantile.high_s), quantile.clock_error_s
             )
-        case Counted.SHARE:
+        case MeasureKind.SHARE:
             return TrendValue(count / of, count, of, Share(int(count), int(of)).interval)
-        case Counted.RATE:
+        case MeasureKind.RATE:
             return TrendValue(count / of, count, of, garwood(int(count), of))
-        case Counted.WORDS:
+        case MeasureKind.WORDS:
             parts = [unit.count for unit in tried], [unit.of for unit in tried], [unit.cluster for unit in tried]
             return TrendValue(count / of, count, of, wer_interval(*parts))
 
@@ -244,7 +249,7 @@ def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) ->
     series = []
     for trend in trends:
         counted = trend.followed.measure.counted
-        counts = tuple(each.value if counted is Counted.TIME else each.count for each in trend.values)
+        counts = tuple(each.value if counted is MeasureKind.TIME else each.count for each in trend.values)
         series.append(SeriesToScan(_SCANS[counted], counts, tuple(each.of for each in trend.values)))
     for trend, scan in zip(trends, scan_series(series), strict=True):
         edges = [0, *(point.at for point in scan.changes), len(trend.sessions)]
@@ -272,11 +277,11 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
 def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
     """Of several sessions: all counts together, or the median of their quantiles."""
     count, of = sum(value.count for value in values), sum(value.of for value in values)
-    timed = followed.measure.counted is Counted.TIME
+    timed = followed.measure.counted is MeasureKind.TIME
     return TrendValue(median(value.value for value in values) if timed else count / of, count, of)
 
 
-def _interval(counted: Counted, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
+def _interval(counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
     """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
     sides = [
         ComparedColumns(
@@ -286,5 +291,5 @@ def _interval(counted: Counted, before: Sequence[TrendValue], after: Sequence[Tr
         )
         for side in (after, before)
     ]
-    apart = difference_of(counted, *sides, paired=False)
-    return None if apart is None else apart.interval
+    estimate = difference_of(counted, *sides, paired=False)
+    return None if estimate is None else estimate.interval

@@ -21,7 +21,7 @@ from harness.report.charts import Chart, chart
 from harness.report.trend import LevelChange, Trend, TrendFolder, TrendSession, TrendValue
 from harness.statistics import text
 from harness.statistics.change_points import LEAST_SERIES, LEAST_SIDE
-from harness.statistics.comparison import Counted, DifferenceVerdict, difference_text
+from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
 METHOD = (
     "In brackets: trials, words, hours of sound, or durations. Intervals are 95 % each.",
@@ -43,9 +43,9 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
     match trend.followed.measure.counted:
         case _ if value is None:
             return numbers.NOTHING
-        case Counted.RATE:
+        case MeasureKind.RATE:
             return f"{numbers.number(value.value)}/h ({numbers.exposure(value.of)})"
-        case Counted.TIME:
+        case MeasureKind.TIME:
             return f"{numbers.seconds(value.value)} ({numbers.fixed(value.of, 0)})"
         case _:
             return f"{numbers.percent(value.value)} ({numbers.fixed(value.of, 0)})"
@@ -55,10 +55,10 @@ def ends(trend: Trend, value: TrendValue | None) -> str:
     """The interval of a session's value, in its unit."""
     if value is None or value.interval is None:
         return ""
-    if trend.followed.measure.counted is Counted.TIME:
+    if trend.followed.measure.counted is MeasureKind.TIME:
         return text.seconds_interval(*value.interval)
     low, high = (math.nan if end is None else end for end in value.interval)
-    rate = trend.followed.measure.counted is Counted.RATE
+    rate = trend.followed.measure.counted is MeasureKind.RATE
     return text.number_interval((low, high)) if rate else text.percent_interval((low, high))
 
 
@@ -86,9 +86,9 @@ def headline(report: TrendFolder) -> str:
 
 def change_text(trend: Trend, change: LevelChange) -> str:
     """Levels before and after, their difference with its interval, and p."""
-    apart = difference_text(trend.followed.measure.counted, change.difference, change.interval)
+    difference = difference_text(trend.followed.measure.counted, change.difference, change.interval)
     return "; ".join(
-        (f"{cell(trend, change.before)} → {cell(trend, change.after)}", apart, numbers.p_is(change.p_holm))
+        (f"{cell(trend, change.before)} → {cell(trend, change.after)}", difference, numbers.p_is(change.p_holm))
     )
 
 
@@ -206,7 +206,7 @@ def write_page(report: TrendFolder, target: Path) -> None:
 
 def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:
     """Over the numbers of the table's rows."""
-    units = {Counted.RATE: (1.0, "per hour"), Counted.TIME: (1000.0, "ms")}
+    units = {MeasureKind.RATE: (1.0, "per hour"), MeasureKind.TIME: (1000.0, "ms")}
     scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))
     numbers = {session.folder: at for at, session in enumerate(sessions, 1)}
     places = [numbers[session.folder] for session in trend.sessions]

@@ -18,14 +18,14 @@ from harness.offline.wake_log import (
     MISSED,
     MISTAKEN,
     TOTALS,
-    CommandHeard,
+    CommandSpot,
     Extras,
-    Happening,
-    ManySpots,
-    Missed,
+    MissedFile,
     Spot,
+    SpotCount,
+    TranscriptLine,
     WakeLog,
-    Words,
+    WakeLogEvent,
     computed,
     hours_text,
     moment,
@@ -62,13 +62,13 @@ class _Writer:
 
     def log(self, command_line: str) -> WakeLog:
         lines = [(play, tuple(self._lines(play))) for play in self._plays]
-        happenings = tuple(line for _, of_play in lines for line in of_play)
-        bare = WakeLog(tuple(self._info(command_line)), happenings)
+        events = tuple(line for _, of_play in lines for line in of_play)
+        bare = WakeLog(tuple(self._info(command_line)), events)
         sums = computed(bare)
         keys = [(play.trial.speaker, frozenset[str](line.key for line in of_play)) for play, of_play in lines]
         intervals = tuple(self._intervals(bare, sums, keys))
         totals = tuple((key, sums[key]) for key in TOTALS if key in sums)
-        return WakeLog((*bare.info, *intervals, *self._set_aside()), happenings, totals)
+        return WakeLog((*bare.info, *intervals, *self._set_aside()), events, totals)
 
     def _file(self, play: Play) -> str:
         if play.kind is TrialKind.AMBIENT:
@@ -77,12 +77,12 @@ class _Writer:
         clip = self._session.clips.get(play.row.stimulus_sha256)
         return clip.name if clip else play.trial.id
 
-    def _lines(self, play: Play) -> Iterator[Happening]:
+    def _lines(self, play: Play) -> Iterator[WakeLogEvent]:
         file, reading = self._file(play), play.reading
         trial: Extras = (("x-trial", play.trial.id),)
         if play.trial.recording:
             trial = (*trial, ("x-recording", play.trial.recording))
-        spots: list[tuple[float, Happening]] = []
+        spots: list[tuple[float, WakeLogEvent]] = []
         for event in reading.unmatched:
             if self._false(self._events[event.seq]):
                 at_ms = self._ms(play, event)
@@ -98,21 +98,21 @@ class _Writer:
             spots.append((at_ms, Spot("INVTA", file, min(start_ms, at_ms), at_ms, phrase, extras=extras)))
         yield from (spot for _, spot in sorted(spots, key=lambda pair: pair[0]))
         if play.kind is TrialKind.WAKE and reading.hit is None:
-            yield Missed("INVFR", file, extras=trial)
+            yield MissedFile("INVFR", file, extras=trial)
         yield from self._command(play, file, trial)
         if play.kind is TrialKind.WAKE and len(spots) > 1:
-            yield ManySpots(file, len(spots), trial)
+            yield SpotCount(file, len(spots), trial)
 
-    def _command(self, play: Play, file: str, trial: Extras) -> Iterator[Happening]:
+    def _command(self, play: Play, file: str, trial: Extras) -> Iterator[WakeLogEvent]:
         """The line of a command: by its outcome, or by its words."""
         reading, reference = play.reading, play.trial.reference
         if reading.command is None:
             return
         if reading.command is CommandResult.MISSING:
             if self._words and play.transcribes:
-                yield Missed("STTFR", file, " ".join(words_of(reference, play.trial.recognised)), trial)
+                yield MissedFile("STTFR", file, " ".join(words_of(reference, play.trial.recognised)), trial)
             else:
-                yield Missed("CMDFR", file, reference, trial)
+                yield MissedFile("CMDFR", file, reference, trial)
             return
         said_ms = round(max(0.0, (reading.heard_s or 0.0) * 1000), 3)
         span = min(play.row.query_start_s * 1000, said_ms), said_ms
@@ -121,7 +121,7 @@ class _Writer:
             return
         match = reading.command is CommandResult.MATCH
         extras = (*trial, *_counts(reading.counts))
-        yield CommandHeard("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
+        yield CommandSpot("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
 
     def _ms(self, play: Play, event: HeardWake) -> float:
         return round((play.place(event) - play.start_s) * 1000, 3)
@@ -222,11 +222,11 @@ class _Writer:
             yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
 
 
-def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> Words:
+def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> TranscriptLine:
     """The compared words of a command, normalised, against the best-fitting reference or alternative."""
     judged = recognised(play.trial, play.reading.heard)
     counts = judged.counts
-    return Words(
+    return TranscriptLine(
         "STTSB" if counts.errors else "STTTA",
         file,
         *span,

@@ -18,7 +18,7 @@ from harness.base.findings import (
     Keys,
     Spoken,
     Text,
-    enum_word,
+    enum_validator,
     optional,
     preset,
     read_content,
@@ -203,13 +203,13 @@ class DeviceKeys(Keys):
 class NotifyKeys(Keys):
     """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
 
-    on: list[Annotated[NotifyOn, enum_word(NotifyOn)]] = preset(
+    on: list[Annotated[NotifyOn, enum_validator(NotifyOn)]] = preset(
         list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
     )
     command: list[Text] = preset(
         [], "Program and arguments, without a shell; {subject} is the subject. A path is from the bench's folder."
     )
-    input: Annotated[NotifyInput, enum_word(NotifyInput)] = preset(
+    input: Annotated[NotifyInput, enum_validator(NotifyInput)] = preset(
         NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
     )
     webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
@@ -232,7 +232,7 @@ class BenchKeys(Keys):
         "system", "Sound devices to use: those of the system, or of the virtual_lab."
     )
     room: Text = preset("", "Name of the room, for the log; in the virtual lab, one of its rooms.")
-    operator: Annotated[OperatorPresence, enum_word(OperatorPresence)] = preset(
+    operator: Annotated[OperatorPresence, enum_validator(OperatorPresence)] = preset(
         OperatorPresence.AUTO,
         "Whether an operator answers questions: auto (while a dashboard is open), present or absent.",
     )

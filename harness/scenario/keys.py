@@ -15,7 +15,7 @@ from harness.base.findings import (
     Language,
     Spoken,
     Text,
-    enum_word,
+    enum_validator,
     optional,
     preset,
     validation_error,
@@ -58,7 +58,7 @@ Voice = Annotated[
 class NoiseKeys(Keys):
     """Noise under a stimulus. Its level is one of snr_db, level_dbfs and level_spl."""
 
-    kind: Annotated[NoiseKind, enum_word(NoiseKind)] = Field(description="white, pink or recording.")
+    kind: Annotated[NoiseKind, enum_validator(NoiseKind)] = Field(description="white, pink or recording.")
     snr_db: float | None = optional("Active speech level minus noise level, dB.", ge=-40, le=100)
     level_dbfs: LevelDbfs | None = optional("Level of the noise itself, dBFS (RMS).")
     level_spl: LevelSpl | None = optional(
@@ -115,7 +115,7 @@ class RepromptKeys(Keys):
         "Time in which a talker begins to speak, before the prompt is shown again, s. Default 20.", ge=1, le=600
     )
     max_prompts: int | None = optional("Maximum number of times a talker is prompted. Default 3.", ge=1, le=100)
-    until: Annotated[RepeatUntil, enum_word(RepeatUntil)] | None = optional(
+    until: Annotated[RepeatUntil, enum_validator(RepeatUntil)] | None = optional(
         "Repeat the query until its words are recognised, or until its intents and slots are understood. "
         "Default: understood in trials of kind understand, else recognised."
     )
@@ -282,7 +282,7 @@ class TrialKeys(Keys):
     """A trial: a query for one device, a wake phrase or a command for several devices, or ambient sound."""
 
     id: Id | None = optional("Name of the trial. Default: that of the query, else the kind.")
-    kind: Annotated[WrittenKind, enum_word(TrialKind, TrialKind.PROBE)] = preset(
+    kind: Annotated[WrittenKind, enum_validator(TrialKind, TrialKind.PROBE)] = preset(
         TrialKind.QUERY, "query (the default), understand, wake, command, ambient or memory."
     )
     query: str | None = optional("Id of the stimulus to play; in memory trials, the one that sets the context.")
@@ -292,7 +292,7 @@ class TrialKeys(Keys):
     voice: Voice | None = optional("A named voice, or a voice. Default: as in defaults.")
     level_dbfs: LevelDbfs | None = optional("As in defaults.")
     gap_ms: GapMs | None = optional("As in defaults.")
-    evidence: Annotated[Evidence, enum_word(Evidence)] | None = optional("As in defaults.")
+    evidence: Annotated[Evidence, enum_validator(Evidence)] | None = optional("As in defaults.")
     reprompt: RepromptKeys | None = optional("As in defaults, which also supply the keys that are missing here.")
     close_dialogue: CloseDialogueKeys | None = optional("As in defaults.")
     query_class: Text = preset("", "Group of queries for tables, such as clock.")
@@ -303,7 +303,7 @@ class TrialKeys(Keys):
     devices: list[Id] | None = optional(
         "Devices that listen in wake, command and ambient trials. Default: all that report wake events.", min_length=1
     )
-    route: Annotated[Route, enum_word(Route)] = preset(
+    route: Annotated[Route, enum_validator(Route)] = preset(
         Route.AUTO,
         "How sound reaches devices in wake, command, ambient and understand trials: auto (injection if "
         "the connection can, else loudspeaker), loudspeaker, injection.",
@@ -358,7 +358,7 @@ class DefaultsKeys(Keys):
     angle_deg: AngleDeg = preset(
         0.0, "Angle of the talker from where the device faces in a simulated room, degrees; left is positive."
     )
-    evidence: Annotated[Evidence, enum_word(Evidence)] = preset(
+    evidence: Annotated[Evidence, enum_validator(Evidence)] = preset(
         Evidence.AUTO, "What decides whether a query was recognised: auto, device, operator or none."
     )
     reprompt: RepromptKeys = preset(RepromptKeys(), "When the harness repeats a query, and how long it waits.")
@@ -485,7 +485,7 @@ class MatrixKeys(Keys):
 
     axes: AxesKeys = Field(description="Values of each axis.")
     exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations to leave out.")
-    order: Annotated[Order, enum_word(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
+    order: Annotated[Order, enum_validator(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
     seed: Seed | None = optional("Seed of the shuffle. Default: the scenario's seed.")
     group_by: list[Text] = Field(
         default_factory=list,
@@ -564,7 +564,7 @@ class ScenarioKeys(Keys):
     title: Text = preset("", "Title for people. Default: the name.")
     tags: list[Id] = Field(default_factory=list, description="Words by which scenarios are selected.")
     seed: Seed = preset(0, "Seed of everything random.")
-    needs: list[Annotated[Need, enum_word(Need)]] = Field(
+    needs: list[Annotated[Need, enum_validator(Need)]] = Field(
         default_factory=list, description="What the bench must offer. If it does not, the scenario is skipped."
     )
     assets: dict[Id, Text] = Field(

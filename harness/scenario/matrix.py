@@ -27,8 +27,8 @@ MAX_CELLS = 10_000
 LEAST_PAUSE_S = 1.5
 """Of an opening after which the device must be heard."""
 Cell = tuple[tuple[AxisName, str], ...]
-Labelled = tuple[AxisValue, str]
-Resolve = Callable[[str, object, KeyPath], Labelled | None]
+LabelledValue = tuple[AxisValue, str]
+Resolve = Callable[[str, object, KeyPath], LabelledValue | None]
 """Axis name, written value and its path → value and label; None after a problem, which was noted."""
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness.base.findings import Keys, Text, enum_word, optional, preset
+from harness.base.findings import Keys, Text, enum_validator, optional, preset
 from harness.model.bench import AfterRetries
 from harness.model.bench_checks import CheckPolicy
 from harness.model.procedure import ProcedureName
@@ -20,7 +20,7 @@ class OnFaultKeys(Keys):
         60.0, "Time after which a lost device pauses the run, and between two retries, s.", ge=1, le=86_400
     )
     retries: int = preset(10, "Retries without a trial that succeeds.", ge=0, le=10_000)
-    then: Annotated[AfterRetries, enum_word(AfterRetries)] = preset(
+    then: Annotated[AfterRetries, enum_validator(AfterRetries)] = preset(
         AfterRetries.END, "After the last retry: end (exit status 3, can be resumed), or skip the trial and continue."
     )
     power_cycles: int = preset(
@@ -28,7 +28,7 @@ class OnFaultKeys(Keys):
     )
 
 
-Policy = Annotated[CheckPolicy, enum_word(CheckPolicy)]
+Policy = Annotated[CheckPolicy, enum_validator(CheckPolicy)]
 _WORDS = "refuse, warn or off."
 
 
@@ -62,7 +62,7 @@ class ChecksKeys(Keys):
 class ProcedureKeys(Keys):
     """A published procedure, whose clauses the report lists with the session's own values."""
 
-    name: Annotated[ProcedureName, enum_word(ProcedureName)] = Field(description="Name of the procedure.")
+    name: Annotated[ProcedureName, enum_validator(ProcedureName)] = Field(description="Name of the procedure.")
     edition: Text = Field(description="Its edition.")
 
 

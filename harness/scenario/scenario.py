@@ -59,7 +59,7 @@ from harness.scenario.keys import (
     VoiceKeys,
     WakeKeys,
 )
-from harness.scenario.matrix import Labelled, cells, check_openings, check_placements, label, read_matrix
+from harness.scenario.matrix import LabelledValue, cells, check_openings, check_placements, label, read_matrix
 from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.references import check_queries, read_recognised, read_reference
 from harness.scenario.sound_keys import RoomKeys
@@ -411,7 +411,7 @@ class ScenarioReader:
             return Matrix()
         return read_matrix(keys, tuple(axes), self._axis_value, self._found)
 
-    def _axis_value(self, axis: str, written: object, at: KeyPath) -> Labelled | None:
+    def _axis_value(self, axis: str, written: object, at: KeyPath) -> LabelledValue | None:
         value: AxisValue
         match written:
             case str() if axis == "voice":

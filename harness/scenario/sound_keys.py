@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Keys, Text, enum_word, optional, preset, validation_error
+from harness.base.findings import Keys, Text, enum_validator, optional, preset, validation_error
 from harness.model.numbers import exact
 from harness.model.stimulus import LevelAt, Pattern
 
@@ -91,17 +91,17 @@ class RoomKeys(Keys):
     rt60_s: float | None = optional("Reverberation time, s. 0: no reflections.", ge=0, le=5)
     device_m: Metres3 | None = optional("Place of the device in the box: x, y, z, m.")
     device_faces_deg: float = preset(0.0, "Where the device faces: 0 along x, 90 along y, degrees.", ge=-360, le=360)
-    device_pattern: Annotated[Pattern, enum_word(Pattern)] = preset(
+    device_pattern: Annotated[Pattern, enum_validator(Pattern)] = preset(
         Pattern.OMNI, "Directivity of its microphone: omni, subcardioid, cardioid, hypercardioid or figure_eight."
     )
     talker_height_m: float = preset(1.5, "Height of the talker's mouth, m.", gt=0, le=100)
-    talker_pattern: Annotated[Pattern, enum_word(Pattern)] = preset(
+    talker_pattern: Annotated[Pattern, enum_validator(Pattern)] = preset(
         Pattern.OMNI, "Directivity of the talker, who is turned to the device."
     )
     impulse_responses: list[ImpulseResponseKeys] | None = optional(
         "Recorded responses, instead of a box: one for each place of the talker.", min_length=1
     )
-    level_at: Annotated[LevelAt, enum_word(LevelAt)] | None = optional(
+    level_at: Annotated[LevelAt, enum_validator(LevelAt)] | None = optional(
         "Where a stimulus has its level: talker (1 m in front of the talker, without the room) or device. "
         "Default: talker, for recorded responses device."
     )

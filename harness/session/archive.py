@@ -33,7 +33,7 @@ from harness.base.whole_file import MORE_ROOM, atomic_folder, atomic_stream, dis
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.session.log.database import resume_blocked
+from harness.session.log.database import resume_lock
 from harness.session.log.reader import LogFindings, check
 
 MANIFEST = "manifest.json"
@@ -99,7 +99,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
     if os.path.lexists(target):
         raise InputError(f"{target} exists", remedy="Name another file with -o, or remove it first")
     session = SessionFolder(folder).demand()
-    with resume_blocked(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
+    with resume_lock(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
         findings = check(folder)
         if findings.damage:
             raise LogError(
@@ -117,7 +117,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
             add(MANIFEST, len(head), io.BytesIO(head))
             for file in tracked(files, "Packing files"):
                 with (folder / file.name).open("rb") as source:
-                    hashed = _Hashed(source)
+                    hashed = _HashingReader(source)
                     add(file.name, file.bytes, hashed)
                     if hashed.sha256.hexdigest() != file.sha256 or source.read(1):
                         raise LogError(
@@ -153,7 +153,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                 place = part / file.name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with place.open("xb") as sink:
-                    hashed = _Hashed(source)
+                    hashed = _HashingReader(source)
                     shutil.copyfileobj(hashed, sink, _CHUNK)
                     if hashed.sha256.hexdigest() != file.sha256:
                         raise _refused(f"{_shown(file.name)} was altered: its SHA-256 is not the one of the manifest")
@@ -176,7 +176,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
 
 def _names(folder: Path) -> Iterator[str]:
     """Files of a session in order; LogError for links, devices and names that `unpack` would refuse."""
-    names = _Names()
+    names = _MemberNames()
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
         if stat.S_ISDIR(mode):
@@ -197,14 +197,14 @@ def _measured(folder: Path, name: str) -> PackedFile:
         return PackedFile(name, stream.tell(), digest)
 
 
-class _Reads(Protocol):
+class _ByteSource(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class _Hashed:
+class _HashingReader:
     """Reads a file, and computes the SHA-256 of what was read."""
 
-    def __init__(self, source: _Reads) -> None:
+    def __init__(self, source: _ByteSource) -> None:
         self._source, self.sha256 = source, hashlib.sha256()
 
     def read(self, size: int = _CHUNK, /) -> bytes:
@@ -243,7 +243,7 @@ def _packer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, Any],
             yield add_to_zip
 
 
-Member = tuple[str, int, _Reads]
+Member = tuple[str, int, _ByteSource]
 """Name, bytes, content, which must be read before the next member."""
 
 
@@ -267,7 +267,7 @@ def _named(archive: Path) -> Iterator[None]:
         raise InputError(refused.what, place=Place(str(archive)), remedy=refused.remedy) from error
 
 
-class _Names:
+class _MemberNames:
     """Takes the names of members in order."""
 
     def __init__(self) -> None:
@@ -300,7 +300,7 @@ class _Names:
         return ""
 
 
-def _demand_name(names: _Names, name: str) -> None:
+def _demand_name(names: _MemberNames, name: str) -> None:
     if wrong := names.wrong(name):
         raise _refused(f"the name {_shown(name)} is refused: {wrong}")
 
@@ -316,7 +316,7 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
         manifest = decode(_MANIFESTS, _whole(source, size))
     except CodecError as error:
         raise _refused(f"its manifest cannot be read: {error.what}") from error
-    names = _Names()
+    names = _MemberNames()
     _demand_name(names, ROOT + MANIFEST)
     if len(manifest.files) > _MOST_MEMBERS:
         raise _refused(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
@@ -335,7 +335,7 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
     return manifest
 
 
-def _whole(source: _Reads, size: int) -> bytes:
+def _whole(source: _ByteSource, size: int) -> bytes:
     content = bytearray()
     while len(content) < size and (chunk := source.read(min(size - len(content), _CHUNK))):
         content += chunk
@@ -344,10 +344,10 @@ def _whole(source: _Reads, size: int) -> bytes:
     return bytes(content)
 
 
-class _Bounded:
+class _BoundedReader:
     """The next `size` bytes of a stream; EOFError when it ends before."""
 
-    def __init__(self, stream: _Reads, size: int) -> None:
+    def __init__(self, stream: _ByteSource, size: int) -> None:
         self._stream, self.left = stream, size
 
     def read(self, size: int, /) -> bytes:
@@ -360,7 +360,7 @@ class _Bounded:
 
 def _tar_members(stream: BinaryIO) -> Iterator[Member]:
     """Members of a USTAR archive. Extended headers, whose size nobody bounds, are refused like links and devices."""
-    source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _Names()
+    source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _MemberNames()
     while (block := _whole(source, _BLOCK)) != bytes(_BLOCK):
         try:
             head = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
@@ -371,7 +371,7 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
         if head.size < 0:
             raise _refused(f"{_shown(head.name)} has {head.size} bytes")
         _demand_name(names, head.name)
-        content = _Bounded(source, head.size)
+        content = _BoundedReader(source, head.size)
         yield head.name, head.size, content
         _whole(source, content.left + -head.size % _BLOCK)
     if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
@@ -379,7 +379,7 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
 
 
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:
-    names = _Names()
+    names = _MemberNames()
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
         if len(members) > _MOST_MEMBERS + 1:
@@ -393,7 +393,7 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
                 raise _refused(f"{_shown(member.filename)} is encrypted or compressed by an unknown method")
             _demand_name(names, member.filename)
             with archive.open(member) as content:
-                bounded = _Bounded(content, member.file_size)
+                bounded = _BoundedReader(content, member.file_size)
                 yield member.filename, member.file_size, bounded
                 if content.read(1):
                     raise _refused(f"{_shown(member.filename)} is longer than it says")

@@ -98,7 +98,7 @@ class Attempt:
     told_s: float | None = None
     answer: OperatorAnswer | None = None
     asked: bool = False
-    told: list[StateTold] = field(default_factory=list)
+    reported_states: list[StateTold] = field(default_factory=list)
     unread: str = ""
     host: Disturbance = field(default_factory=Disturbance)
     effect_answered: bool = False
@@ -125,7 +125,7 @@ class Attempt:
             case OperatorAnswer() if self.asked:
                 self.answer = seen
             case StateTold():
-                self.told.append(seen)
+                self.reported_states.append(seen)
                 return False
             case SpeechStarted(at=at) | Earcon(at=at):
                 self.sounds.append(at)
@@ -477,7 +477,7 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
     if check is None or end is None or not _tells_state(attempt):
         return ()
     # The latest moment that the time may mean: in doubt, the query caused the state.
-    states = [state for state in attempt.told if state.at.at_s + state.at.error_s >= end.at_s]
+    states = [state for state in attempt.reported_states if state.at.at_s + state.at.error_s >= end.at_s]
     return tuple(wanted for wanted in check.state if not any(wanted.fits(state.name, state.value) for state in states))
 
 

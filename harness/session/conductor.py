@@ -45,7 +45,7 @@ from harness.model.record import (
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.session.resumption import Resumption, row_for, with_checked_text
-from harness.session.run import ClipResult, ConductorContext, Run, Stop, Told, TranscriptReady, WakeUp
+from harness.session.run import Arrival, ClipResult, ConductorContext, Run, Stop, TranscriptReady, WakeUp
 from harness.session.takes import Takes
 
 AHEAD = 2
@@ -70,7 +70,7 @@ class Conductor:
         self._takes = Takes(self._run)
         self._aborts: list[Abort] = []
 
-    def enqueue(self, message: Told) -> None:
+    def enqueue(self, message: Arrival) -> None:
         """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
         self._run.arrivals.put(message)
 
@@ -170,7 +170,7 @@ class Conductor:
                 prompter.tick(now_s)
             self._takes.perform(machine.tick(now_s))
 
-    def _take_in(self, message: Told, arrived_s: float) -> None:
+    def _take_in(self, message: Arrival, arrived_s: float) -> None:
         run, machine = self._run, self._run.machine
         match message:
             case WakeUp() | Hello():
@@ -182,7 +182,7 @@ class Conductor:
             case TranscriptReady():
                 self._takes.transcribed(message, arrived_s)
             case ClipResult(event_seq=event_seq, clip=clip, why=why):
-                run.clips.told(event_seq)
+                run.clips.clip_finished(event_seq)
                 event = EventClipped(event_seq, clip) if clip else None
                 run.append(event or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
             case _ if isinstance(message, Command):

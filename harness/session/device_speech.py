@@ -156,7 +156,7 @@ class Activity:
 
     def in_words(self, device: str) -> str:
         """Why a trial waits for the device."""
-        doing = STATE_WORDS.get(self.state, "is busy") if self.state is not None else "is busy"
+        state_words = STATE_WORDS.get(self.state, "is busy") if self.state is not None else "is busy"
         if self.over_s is not None and self.speech_from_s is None:
-            return f"{device} still reports that it {doing}, but is quiet"
-        return f"{device} reports that it {doing}"
+            return f"{device} still reports that it {state_words}, but is quiet"
+        return f"{device} reports that it {state_words}"

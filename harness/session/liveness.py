@@ -42,7 +42,7 @@ _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 
 
 @dataclass(slots=True)
-class _Life:
+class _LifeSigns:
     """silent: takes since its last sign of life → when they called it. unproven: silent takes that no sign can prove.
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
@@ -73,7 +73,7 @@ class Liveness:
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
         self._trials: dict[str, Trial] = {}
         self._devices: dict[str, str] = {}
-        self._lives: dict[str, _Life] = {}
+        self._lives: dict[str, _LifeSigns] = {}
         self._seen_s = -math.inf
         self._boot = ""
         self._asked: AttemptStarted | None = None
@@ -91,7 +91,7 @@ class Liveness:
                 self._proof_within_s = trial.listening.settings.proof_within_s
             for target in trial.targets:
                 self._players[trial.id, target.device] = target.player
-                self._lives.setdefault(target.device, _Life())
+                self._lives.setdefault(target.device, _LifeSigns())
                 self._devices.update(dict.fromkeys(target.sources, target.device))
 
     def add(self, record: Record) -> None:
@@ -263,14 +263,14 @@ class Liveness:
             return 0.0
         return min((begins_s for begins_s, _ in row.other_phrases), default=row.query_start_s)
 
-    def _doubt(self, life: _Life, now_s: float) -> None:
+    def _doubt(self, life: _LifeSigns, now_s: float) -> None:
         """After too long a silence of the heartbeats, the silent takes become unproven: the device stood still."""
         if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
             life.stood_s = (life.last_s, now_s)
             life.unproven += life.silent
             life.silent.clear()
 
-    def _restarted(self, life: _Life) -> None:
+    def _restarted(self, life: _LifeSigns) -> None:
         if life.silent:
             life.restarts += 1
             life.unproven += life.silent

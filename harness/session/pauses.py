@@ -17,7 +17,7 @@ from harness.model.numbers import counted, exact, fixed
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, Outcome, Trial
 from harness.session.liveness import TRIES, Liveness
-from harness.session.resumption import Take
+from harness.session.resumption import TakeKey
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
 from harness.session.wording import in_words
@@ -88,7 +88,7 @@ class LifeCheck:
             self._liveness.checked = ""
         return True
 
-    def _replay_unproven(self, device: str, takes: Sequence[Take], why: str) -> None:
+    def _replay_unproven(self, device: str, takes: Sequence[TakeKey], why: str) -> None:
         """Removes takes from the results, and plans them again."""
         run = self._run
         problem = f"no sign of life in {counted(len(takes), 'trial')}, {why}: not proven, will be played again"

@@ -37,7 +37,7 @@ from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.session.run import Machine, Run
 from harness.session.take import Action, StimulusTiming
-from harness.session.talker import AROUND_S, TalkerSpeech, Unusable
+from harness.session.talker import AROUND_S, TalkerSpeech, UnusableUtterance
 
 WAIT_S = 20.0
 """How long a person may take to begin, and how often they are asked, unless the scenario says otherwise."""
@@ -167,7 +167,7 @@ class Prompter:
         try:
             if turn.said.over(now_s) or (turn.said.ends is not None and now_s >= turn.until_s):
                 self._keep(turn)
-        except Unusable as error:
+        except UnusableUtterance as error:
             self._not_said(turn, str(error))
 
     def _listen(self, trial: Trial) -> TalkerSpeech:
@@ -189,7 +189,7 @@ class Prompter:
         was = turn.said.starts
         try:
             turn.said.see(seen)
-        except Unusable as error:
+        except UnusableUtterance as error:
             self._not_said(turn, str(error))
             return False
         if turn.said.starts is None:  # speech from before the prompt

@@ -49,7 +49,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.liveness import Liveness
 from harness.session.take import ENGINE_ENDED
 
-Take = tuple[str, int]
+TakeKey = tuple[str, int]
 """A trial's id and the number of the take."""
 
 
@@ -69,11 +69,11 @@ class Resumption:
       session's clock.
     """
 
-    takes: dict[Take, None] = field(default_factory=dict)
-    begun: set[Take] = field(default_factory=set)
-    finished: dict[Take, TrialFinished] = field(default_factory=dict)
-    attempts: dict[Take, dict[int, AttemptFinished]] = field(default_factory=dict)
-    open_attempts: dict[Take, set[int]] = field(default_factory=dict)
+    takes: dict[TakeKey, None] = field(default_factory=dict)
+    begun: set[TakeKey] = field(default_factory=set)
+    finished: dict[TakeKey, TrialFinished] = field(default_factory=dict)
+    attempts: dict[TakeKey, dict[int, AttemptFinished]] = field(default_factory=dict)
+    open_attempts: dict[TakeKey, set[int]] = field(default_factory=dict)
     frozen: dict[tuple[str, int, int], str] = field(default_factory=dict)
     judgments: set[str] = field(default_factory=set)
     wakes: set[int] = field(default_factory=set)
@@ -151,11 +151,11 @@ class Resumption:
             self.last_sound_s = at_s
         self.time_line = time_line
 
-    def add_take(self, take: Take) -> None:
+    def add_take(self, take: TakeKey) -> None:
         """Adds a take to play, after the known ones."""
         self.takes[take] = None
 
-    def pending(self) -> tuple[Take, ...]:
+    def pending(self) -> tuple[TakeKey, ...]:
         """Takes without a verdict, in the order of playing. One that has begun comes first."""
         left = [take for take in self.takes if take not in self.finished]
         return tuple(sorted(left, key=lambda take: take not in self.begun))  # False sorts first, ties keep their order

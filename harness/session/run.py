@@ -96,13 +96,13 @@ class EventClips:
         log: SessionLog,
         microphone: Hears | None,
         clock: Clock,
-        told: Callable[[ClipResult], None],
+        on_result: Callable[[ClipResult], None],
         explained: Callable[[int], bool | None],
     ) -> None:
         self._log = log
         self._microphone = microphone
         self._clock = clock
-        self._told = told
+        self._on_result = on_result
         self._explained = explained
         self._pool = threads.pool("event-clips")
         self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
@@ -151,7 +151,7 @@ class EventClips:
                 self._pool.submit(self._save, wanted, self._cutter(wanted, now_s))
         self._wanted = left
 
-    def told(self, seq: int) -> None:
+    def clip_finished(self, seq: int) -> None:
         """Handles the result for that event's clip."""
         self._saving.discard(seq)
 
@@ -223,7 +223,7 @@ class EventClips:
                 clip = self._log.save_clip(*excerpt)
         except (DeviceError, LogError) as error:
             why = str(error)
-        self._told(ClipResult(wanted.seq, clip, "" if clip else why))
+        self._on_result(ClipResult(wanted.seq, clip, "" if clip else why))
 
 
 def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
@@ -251,8 +251,8 @@ class ConductorContext:
     """Everything that the conductor works with. The caller makes and closes it.
 
     - loudspeakers: id → driver, for every id that the plan names, including connections that inject sound.
-    - transcribe(waveform, told): the harness's own recogniser, in the background. It calls told(text) once from any
-      thread, with "" when it fails. None without a recogniser.
+    - transcribe(waveform, on_text): the harness's own recogniser, in the background. It calls on_text(text) once
+      from any thread, with "" when it fails. None without a recogniser.
     - attended: whether an operator is there to answer questions.
     - on_state, answer(command_id, ok, why): messages to the clients, called from the conductor's thread.
     - on_rendered: called with each trial's sound before it is played, from the rendering thread.
@@ -323,10 +323,10 @@ class WakeUp:
     """Something without a message changed, such as a client that connected or left."""
 
 
-Told = Observation | Command | TranscriptReady | ClipResult | Stop | WakeUp
+Arrival = Observation | Command | TranscriptReady | ClipResult | Stop | WakeUp
 
 
-Arrived = tuple[Told, float]
+TimedArrival = tuple[Arrival, float]
 """An arrival and its time (session seconds)."""
 
 
@@ -335,10 +335,10 @@ class Inbox:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._queue: queue.SimpleQueue[Arrived] = threads.simple_queue()
-        self._first: deque[Arrived] = deque()
+        self._queue: queue.SimpleQueue[TimedArrival] = threads.simple_queue()
+        self._first: deque[TimedArrival] = deque()
 
-    def put(self, message: Told) -> None:
+    def put(self, message: Arrival) -> None:
         """Adds an arrival, with the time; may be called from any thread, and never blocks."""
         self._queue.put((message, self._clock.now_s()))
 
@@ -347,20 +347,20 @@ class Inbox:
         """How many arrivals have come and not been taken."""
         return len(self._first) + self._queue.qsize()
 
-    def get(self, wait_s: float) -> Arrived | None:
+    def get(self, wait_s: float) -> TimedArrival | None:
         """The next arrival; None after that many real seconds."""
         if self._first:
             return self._first.popleft()
         return self.get_new(wait_s)
 
-    def get_new(self, wait_s: float) -> Arrived | None:
+    def get_new(self, wait_s: float) -> TimedArrival | None:
         """As `get`, but skips arrivals that were put back."""
         try:
             return self._queue.get(timeout=wait_s) if wait_s > 0 else self._queue.get_nowait()
         except queue.Empty:
             return None
 
-    def put_back(self, arrived: Iterable[Arrived]) -> None:
+    def put_back(self, arrived: Iterable[TimedArrival]) -> None:
         """Puts arrivals back to the front, in their order."""
         self._first.extendleft(reversed(list(arrived)))  # extendleft reverses them again
 
@@ -460,10 +460,10 @@ class Run:
         """
         early, was_ending = threads.event(), self.ending is not None
         with threads.pool("meanwhile") as pool:
-            doing = pool.submit(work, early)
-            doing.add_done_callback(lambda _: self.arrivals.put(WakeUp()))
+            future = pool.submit(work, early)
+            future.add_done_callback(lambda _: self.arrivals.put(WakeUp()))
             try:
-                while not doing.done():
+                while not future.done():
                     self.serve()
                     if until() or (self.ending is not None and not was_ending):
                         early.set()
@@ -474,7 +474,7 @@ class Run:
                 raise
         if self.ending is not None and not was_ending:
             return False
-        doing.result()
+        future.result()
         return True
 
     def rest(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
@@ -544,7 +544,7 @@ class Run:
         reason = f"disk full: {full.what}"
         self.show(StateWord.PAUSED, reason)
         resumed: list[Resume] = []
-        backlog: list[Arrived] = []
+        backlog: list[TimedArrival] = []
         while True:
             self.stage.alive()
             self._await_disk_space(full, resumed, backlog)
@@ -561,7 +561,7 @@ class Run:
             self.stage.answer(command.id, True, "")
         return written
 
-    def _await_disk_space(self, full: LogFull, resumed: list[Resume], backlog: list[Arrived]) -> None:
+    def _await_disk_space(self, full: LogFull, resumed: list[Resume], backlog: list[TimedArrival]) -> None:
         """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""
         answer = self.stage.answer
         until_s = threads.monotonic() + ROOM_AGAIN_S

@@ -130,7 +130,7 @@ attempt, and the later one counts. TrialFinished is the last action of a machine
 
 
 @frozen
-class Shown:
+class DisplayedState:
     """What people see of a machine's state. until_s: when it ends by itself, where that is known.
 
     asks: what the operator is asked about.
@@ -424,9 +424,11 @@ class Take:
         return self._last_number or None
 
     @property
-    def state(self) -> Shown:
+    def state(self) -> DisplayedState:
         until_s = None if self.held_now else self._expected_end()
-        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._why(), _ASKS.get(self._phase))
+        return DisplayedState(
+            _WORDS[self._phase], self._since_s, until_s, self.attempt, self._why(), _ASKS.get(self._phase)
+        )
 
     # Decisions of each kind of trial
 

@@ -34,7 +34,7 @@ from harness.session.listening_trial import ListeningMachine
 from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
 from harness.session.prompting import Prompter, said_text
 from harness.session.query_trial import TrialMachine
-from harness.session.resumption import Take
+from harness.session.resumption import TakeKey
 from harness.session.run import Machine, Run, TranscriptReady, WakeUp
 from harness.session.set_up import PowerCycling, TrialSettings
 from harness.session.take import (
@@ -152,7 +152,7 @@ class Takes:
     def close(self) -> None:
         self._rendering.close()
 
-    def play(self, take: Take, following: Iterable[Take], resumed: bool = False) -> None:
+    def play(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool = False) -> None:
         """Plays one take to its end, or until the run ends."""
         run = self._run
         part = run.trials[take[0]].memory
@@ -207,7 +207,7 @@ class Takes:
         self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         self._rendering.forget(trial)
 
-    def _is_set_up(self, trial: Trial, take: Take | None = None) -> bool:
+    def _is_set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
         """Sets devices and stands. A failure ends the take: its result would belong to another place or setting."""
         try:
             cycled = take is None or self.power.before(trial)
@@ -218,7 +218,7 @@ class Takes:
                 self._finish(take, Outcome.INTERRUPTED, f"{NOT_SET_UP}: {error.what}")
             return False
 
-    def _finish(self, take: Take, outcome: Outcome, cause: str) -> None:
+    def _finish(self, take: TakeKey, outcome: Outcome, cause: str) -> None:
         """The verdict on a take that will not continue."""
         attempts = max(self._run.standing.attempts.get(take, {}), default=0)
         self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
@@ -277,7 +277,7 @@ class Takes:
         after_cut = [] if cut_s is None else [cut_s + trial.reprompt.context_wait_s]
         return max(after_sound + after_cut, default=None)
 
-    def _stimulus(self, trial: Trial, following: Iterable[Take]) -> RenderedStimulus | HarnessError | None:
+    def _stimulus(self, trial: Trial, following: Iterable[TakeKey]) -> RenderedStimulus | HarnessError | None:
         """The trial's sound, or why there is none. None if the run ends first."""
         run = self._run
         made = self._rendering.stimulus(trial)
@@ -298,7 +298,7 @@ class Takes:
 
     # Memory probes: a follow-up is played only directly after its prime, and only if the prime was answered
 
-    def _is_primed(self, take: Take) -> bool:
+    def _is_primed(self, take: TakeKey) -> bool:
         """Whether the take may be played now. A follow-up whose prime failed ends here with the reason.
 
         After an interruption between prime and follow-up, or in a re-run, the prime is played again first, as a

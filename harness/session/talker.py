@@ -43,7 +43,7 @@ _STEP_S = 0.1
 
 
 @frozen
-class SaidPrompt:
+class SpokenPrompt:
     """What was said. phrase_end_s: from the first sample. levels: RMS of the speech, and the noise floor before it."""
 
     sound: Waveform
@@ -65,7 +65,7 @@ class SpeechMicrophone(Protocol):
     def noise_floor_dbfs(self) -> float | None: ...
 
 
-class Unusable(Exception):
+class UnusableUtterance(Exception):
     """An utterance that is not kept; says why, and what the talker should do."""
 
 
@@ -133,7 +133,7 @@ class TalkerFolder:
         """How many recordings of this prompt this talker has."""
         return sum(1 for row in self._rows if (row["phrase"], row["talker"]) == (prompt, self._talker))
 
-    def keep(self, prompt: str, utterance: SaidPrompt) -> str:
+    def keep(self, prompt: str, utterance: SpokenPrompt) -> str:
         """Stores the recording and then its row; returns the file's name."""
         self._folder.mkdir(parents=True, exist_ok=True)
         number = 1 + sum(1 for row in self._rows if row["talker"] == self._talker)
@@ -165,10 +165,10 @@ class TalkerSpeech:
         self.ends: Stamp | None = None
 
     def see(self, seen: Observation) -> None:
-        """Takes what the microphone observed, in order. Unusable if samples of the speech were lost."""
+        """Takes what the microphone observed, in order. UnusableUtterance if samples of the speech were lost."""
         match seen:
             case Overrun() if self.starts is not None:
-                raise Unusable("samples were lost, because this computer is too busy. Say it again")
+                raise UnusableUtterance("samples were lost, because this computer is too busy. Say it again")
             case SpeechStarted(at=at) if at.at_s >= self._since_s:
                 self.starts, self.ends = self.starts or at, None
             case SpeechEnded(at=at) if self.starts is not None:
@@ -184,13 +184,13 @@ class TalkerSpeech:
         return self.starts.at_s + LONGEST_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
 
     def over(self, now_s: float) -> bool:
-        """Whether all of it was heard. Unusable if nothing was, or if it does not end."""
+        """Whether all of it was heard. UnusableUtterance if nothing was, or if it does not end."""
         if now_s < self.until_s:
             return False
         if self.starts is None:
-            raise Unusable(f"nothing was heard within {exact(self._wait_s)} s")
+            raise UnusableUtterance(f"nothing was heard within {exact(self._wait_s)} s")
         if self.ends is None:
-            raise Unusable(f"longer than {exact(LONGEST_S)} s, or too noisy to find its end")
+            raise UnusableUtterance(f"longer than {exact(LONGEST_S)} s, or too noisy to find its end")
         return True
 
 
@@ -209,8 +209,10 @@ class Talker:
     def __exit__(self, *_: object) -> None:
         self._microphone.close()
 
-    def utterance(self, wait_s: float) -> SaidPrompt:
-        """The next speech that begins from now on. Unusable if it cannot be kept; SoundError if the microphone is lost.
+    def utterance(self, wait_s: float) -> SpokenPrompt:
+        """The next speech that begins from now on.
+
+        UnusableUtterance if it cannot be kept; SoundError if the microphone is lost.
 
         wait_s: how long the talker may think.
         """
@@ -221,11 +223,13 @@ class Talker:
         begins, ends = (round((at_s - first_s) * sound.rate_hz) for at_s in (start_s, end_s))
         speech = sound.samples[max(0, begins) : ends]
         if float(np.abs(sound.samples).max(initial=0.0)) >= CLIPPED:
-            raise Unusable("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
+            raise UnusableUtterance("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
         level = rms_dbfs(speech)
-        utterance = SaidPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
+        utterance = SpokenPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
         if floor_dbfs is not None and utterance.snr_db < LEAST_SNR_DB:
-            raise Unusable(f"too quiet: {fixed(utterance.snr_db, 0)} dB over the noise. Speak up, or step closer")
+            raise UnusableUtterance(
+                f"too quiet: {fixed(utterance.snr_db, 0)} dB over the noise. Speak up, or step closer"
+            )
         return utterance
 
     def _span(self, since_s: float, wait_s: float) -> tuple[float, float]:

@@ -47,7 +47,7 @@ class LearnedEarcon:
 
 
 @frozen
-class EarconFound:
+class EarconDetection:
     """An earcon from sample `start` (fractional) to `end`. score: 0–1. error_s: of the start."""
 
     earcon: LearnedEarcon
@@ -58,7 +58,7 @@ class EarconFound:
     level_dbfs: float
 
 
-class _Matched:
+class _MatchedFilter:
     """The matched filter of one earcon."""
 
     def __init__(self, earcon: LearnedEarcon) -> None:
@@ -104,7 +104,7 @@ def band_taps(samples: Mono) -> _Values:
 
 def likeness(earcon: LearnedEarcon, other: LearnedEarcon) -> float:
     """The best score of `earcon` within `other`, 0–1."""
-    matched = _Matched(earcon)
+    matched = _MatchedFilter(earcon)
     room = np.zeros(matched.length + _HALF_TAPS, np.float32)
     return float(matched.scores(np.concatenate((room, other.samples, room)))[0].max())
 
@@ -116,14 +116,14 @@ class EarconFinder:
     """
 
     def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
-        self._matched = [_Matched(earcon) for earcon in earcons]
+        self._matched = [_MatchedFilter(earcon) for earcon in earcons]
         self.reset()
 
     def reset(self) -> None:
         self._held: Mono = np.zeros(_HALF_TAPS + _AROUND, np.float32)  # an earcon may begin with the first sample
         self._origin = -len(self._held)
         self._waiting = 0
-        self._best: tuple[float, int, _Matched] | None = None
+        self._best: tuple[float, int, _MatchedFilter] | None = None
         self._over = 0
         for matched in self._matched:
             matched.next, matched.least = 0, 0.0
@@ -138,13 +138,13 @@ class EarconFinder:
     def _end(self) -> int:
         return self._origin + len(self._held)
 
-    def feed(self, samples: Mono) -> list[EarconFound]:
+    def feed(self, samples: Mono) -> list[EarconDetection]:
         self._held = np.concatenate((self._held, samples))
         self._waiting += len(samples)
         if self._waiting < _HOP:
             return []
         self._waiting = 0
-        earcons: list[EarconFound] = []
+        earcons: list[EarconDetection] = []
         for matched in self._matched:
             self._judge(matched)
         while self._best is not None:
@@ -163,7 +163,7 @@ class EarconFinder:
             self._held, self._origin = self._held[spare:], self._origin + spare
         return earcons
 
-    def _judge(self, matched: _Matched) -> None:
+    def _judge(self, matched: _MatchedFilter) -> None:
         """Judges all starts for which there is enough sound."""
         until = self._end - matched.length - _HALF_TAPS + 1
         if until <= matched.next:
@@ -188,11 +188,11 @@ class EarconFinder:
         best, begins, matched = self._best
         return score > best and start < begins + matched.length
 
-    def _scores(self, matched: _Matched, first: int, until: int) -> tuple[_Values, _Values]:
+    def _scores(self, matched: _MatchedFilter, first: int, until: int) -> tuple[_Values, _Values]:
         low = first - _HALF_TAPS - self._origin
         return matched.scores(self._held[low : until - 1 + matched.length + _HALF_TAPS - self._origin])
 
-    def _found(self, matched: _Matched, start: int) -> EarconFound:
+    def _found(self, matched: _MatchedFilter, start: int) -> EarconDetection:
         scores = self._scores(matched, start - _AROUND, start + _AROUND + 1)[0]
         peak = float(scores[_AROUND])
         drop = min(max(_DROP * (1 - peak), _LEAST_DROP), _MOST_DROP)
@@ -200,4 +200,4 @@ class EarconFinder:
         sound = self._held[start - self._origin : start - self._origin + matched.length]
         level_dbfs = 10 * float(np.log10(max(float(np.mean(np.square(sound, dtype=np.float64))), 1e-12)))
         error_s = float(np.abs(near).max()) / ANALYSIS_HZ + _LEAST_ERROR_S
-        return EarconFound(matched.earcon, start, start + matched.length, min(1.0, peak), error_s, level_dbfs)
+        return EarconDetection(matched.earcon, start, start + matched.length, min(1.0, peak), error_s, level_dbfs)

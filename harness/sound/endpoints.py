@@ -3,10 +3,10 @@
     energy      . . # # # # . # # # # . . . . . .     #: above the floor by rise_db, and near enough to the peak
     stretch         └───────────────────────┘         ends after bridge_ms without #
     detector    . . . s s s . s s s . . . . . . .     enough s that are not tones make it speech
-    reported        ↑ Began           ↑ EndReached
+    reported        ↑ SpeechOnset     ↑ SpeechOffset
 
-A stretch stays undecided for hold_ms, or until it ends. Then it is speech, a tone (ToneHeard) or nothing. Its beginning
-is found by going back from the first s through the rise of the energy. So it is reported late, but exact.
+A stretch stays undecided for hold_ms, or until it ends. Then it is speech, a tone (ToneDetection) or nothing. Its
+beginning is found by going back from the first s through the rise of the energy. So it is reported late, but exact.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.sound.frames import FRAME_S, SoundFrame, is_tonal
 
 
 @frozen
-class Began:
+class SpeechOnset:
     """Speech began at frame position `start` (fractional frames since reset); snr_db over the noise floor."""
 
     start: float
@@ -27,7 +27,7 @@ class Began:
 
 
 @frozen
-class EndReached:
+class SpeechOffset:
     """Speech ended at frame position `end` (its first moment without speech)."""
 
     end: float
@@ -35,7 +35,7 @@ class EndReached:
 
 
 @frozen
-class ToneHeard:
+class ToneDetection:
     """A short, tonal sound from `start` to `end`."""
 
     start: float
@@ -44,7 +44,7 @@ class ToneHeard:
     snr_db: float
 
 
-Found = Began | EndReached | ToneHeard
+EndpointEvent = SpeechOnset | SpeechOffset | ToneDetection
 
 
 @frozen
@@ -88,14 +88,14 @@ class Endpoints:
 
     def reset(self) -> None:
         self._stretch: list[SoundFrame] = []
-        self._began: Began | None = None
+        self._began: SpeechOnset | None = None
         self._peak_dbfs = -200.0
         self._last_loud = 0
         self._last_speech = 0
 
     @property
     def speaking(self) -> bool:
-        """True between a Began and its Finished."""
+        """True between a SpeechOnset and its SpeechOffset."""
         return self._began is not None
 
     def forget_from(self, frame: float) -> None:
@@ -108,7 +108,7 @@ class Endpoints:
                 self._peak_dbfs = self._loudest(remaining)
                 self._last_loud = self._last_speech = remaining[-1].index
 
-    def feed(self, frame: SoundFrame) -> Iterator[Found]:
+    def feed(self, frame: SoundFrame) -> Iterator[EndpointEvent]:
         """What this frame decides, usually nothing."""
         loud = self._is_loud(frame)
         if not self._stretch:
@@ -138,7 +138,7 @@ class Endpoints:
             floor = max(floor, self._peak_dbfs - self.rules.depth_db)
         return not frame.masked and frame.level_dbfs > floor
 
-    def _undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[Found]:
+    def _undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[EndpointEvent]:
         """Decides whether the sound is speech, tones or nothing, as soon as that is certain."""
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold:
@@ -206,7 +206,7 @@ class Endpoints:
                 return index
         return None
 
-    def _onset(self, first: int, not_before: int | None) -> Began:
+    def _onset(self, first: int, not_before: int | None) -> SpeechOnset:
         """Goes back from the detector's first speech frame through the rise of energy, over gaps (stops) ≤ 80 ms."""
         threshold = self._threshold()
         start = first
@@ -226,20 +226,20 @@ class Endpoints:
             start = later[0] if later else first
         loud = [item.level_dbfs for item in self._stretch if item.index >= start and item.level_dbfs > threshold]
         level = sum(loud) / len(loud) if loud else self._peak_dbfs
-        return Began(float(start), level, self._snr_db())
+        return SpeechOnset(float(start), level, self._snr_db())
 
-    def _finish(self) -> EndReached:
+    def _finish(self) -> SpeechOffset:
         threshold = self._threshold()
         last = self._last_loud
         for frame in reversed(self._stretch):
             if not frame.masked and frame.level_dbfs > threshold and frame.index <= self._last_speech + 30:
                 last = frame.index
                 break
-        return EndReached(float(last + 1), self._snr_db())
+        return SpeechOffset(float(last + 1), self._snr_db())
 
-    def _tone(self, piece: list[SoundFrame]) -> ToneHeard:
+    def _tone(self, piece: list[SoundFrame]) -> ToneDetection:
         level = sum(frame.level_dbfs for frame in piece) / len(piece)
-        return ToneHeard(float(piece[0].index), float(piece[-1].index + 1), level, self._snr_db())
+        return ToneDetection(float(piece[0].index), float(piece[-1].index + 1), level, self._snr_db())
 
     def _snr_db(self) -> float:
         return self._peak_dbfs - self._stretch[-1].floor_dbfs if self._stretch else 0.0

@@ -22,8 +22,8 @@ from harness.model.observation import Earcon, Intent, Observation, SpeechEnded, 
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Block
-from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
-from harness.sound.endpoints import Began, EndpointRules, Endpoints, EndReached, Found, ToneHeard
+from harness.sound.earcons import EarconDetection, EarconFinder, LearnedEarcon
+from harness.sound.endpoints import EndpointEvent, EndpointRules, Endpoints, SpeechOffset, SpeechOnset, ToneDetection
 from harness.sound.filters import correlated
 from harness.sound.frames import ANALYSIS_HZ, FRAME_SAMPLES, Decimator, Frames, Mono, Timeline
 from harness.sound.level import rms_dbfs
@@ -226,7 +226,7 @@ class _Stimulus:
     expected: int
     located: StimulusLocation | None = None
     failed: bool = False
-    told: bool = False
+    reported: bool = False
     skipped: int = 0
     """Number of its first samples that the recording does not contain."""
     done_until: int = field(default=0)
@@ -262,14 +262,14 @@ class OwnVoiceGate:
     def _end(self) -> int:
         return self._origin + len(self._held)
 
-    def expect(self, play_id: str, samples: Mono, start: int, *, told: bool = False) -> None:
+    def expect(self, play_id: str, samples: Mono, start: int, *, reported: bool = False) -> None:
         """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks.
 
         If it began before the recording (start < 0: the stream was interrupted), only the rest is searched for.
-        told: its place was already reported.
+        reported: its place was already reported.
         """
         skipped = 0 if start >= 0 else min(len(samples), -start - int(EARLIEST_S * ANALYSIS_HZ))
-        stimulus = _Stimulus(play_id, samples, start, told=told, skipped=skipped)
+        stimulus = _Stimulus(play_id, samples, start, reported=reported, skipped=skipped)
         stimulus.failed = bool(skipped) and len(samples) - skipped < _REST
         stimulus.done_until = self._origin if skipped else start - _LEAD
         self._stimuli.append(stimulus)
@@ -331,7 +331,7 @@ class OwnVoiceGate:
         if match and match.correlation >= least:
             start = match.start + first - stimulus.skipped
             stimulus.located = StimulusLocation(start, match.correlation)
-            if not stimulus.told:
+            if not stimulus.reported:
                 self.heard.append(LocatedPlay(stimulus.play_id, start, match.correlation))
             return True
         stimulus.failed = is_last
@@ -411,7 +411,7 @@ class ChimeFilter:
 
     def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
         self._finder = EarconFinder(earcons)
-        self._new: list[EarconFound] = []
+        self._new: list[EarconDetection] = []
         self.reset()
 
     def reset(self) -> None:
@@ -421,12 +421,12 @@ class ChimeFilter:
         self._leftover: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._origin = 0
 
-    def take(self) -> list[EarconFound]:
+    def take(self) -> list[EarconDetection]:
         """The chimes found since the last call."""
         chimes, self._new = self._new, []
         return chimes
 
-    def _is_real(self, chime: EarconFound) -> bool:
+    def _is_real(self, chime: EarconDetection) -> bool:
         """Whether it is more than the removal of the harness's own voice left, which may ring faintly like a chime."""
         span = self._leftover[max(0, round(chime.start) - self._origin) : round(chime.end) - self._origin]
         return not span.any() or chime.level_dbfs > rms_dbfs(chime.earcon.samples) - _FAINTER_DB
@@ -507,7 +507,7 @@ class Hearing:
     def _expect(self, own: _OwnPlay) -> int:
         factor = self._decimator.factor
         start = round((self._timeline.sample(own.starts_at_s) - self._first + self._decimator.delay) / factor)
-        self._gate.expect(own.play_id, own.samples, start, told=own.heard)
+        self._gate.expect(own.play_id, own.samples, start, reported=own.heard)
         return start
 
     def interrupted(self) -> tuple[Observation, ...]:
@@ -536,7 +536,7 @@ class Hearing:
                     self._expect(own)
         samples = self._decimator.feed(block.samples)
         passed = self._gate.feed(samples, self._frames.floor.dbfs)
-        seen.extend(map(self._told, self._gate.heard))
+        seen.extend(map(self._observed_play, self._gate.heard))
         self._gate.heard.clear()
         if self._chimes is not None:
             passed = self._chimes.feed(passed)
@@ -559,7 +559,7 @@ class Hearing:
         if self._chimes is not None:
             self._chimes.reset()
 
-    def _chime_observations(self, chime: EarconFound) -> Iterator[Observation]:
+    def _chime_observations(self, chime: EarconDetection) -> Iterator[Observation]:
         """A chime is not speech. What it means is a report of its device."""
         earcon = chime.earcon
         at, ends = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
@@ -577,21 +577,21 @@ class Hearing:
         at = self._timeline.at(sample)
         return Stamp(at.at_s, at.error_s + error_s)
 
-    def _told(self, heard: LocatedPlay) -> Observation:
+    def _observed_play(self, heard: LocatedPlay) -> Observation:
         for own in self._own:
             own.heard = own.heard or own.play_id == heard.play_id
         error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
         return StimulusHeard(self._source, self._stamp(heard.start, error_s), heard.play_id, heard.correlation)
 
-    def _observed(self, event: Found) -> Observation:
+    def _observed(self, event: EndpointEvent) -> Observation:
         onset_s = float(np.interp(event.snr_db, _SNR_DB, _ONSET_ERROR_S))
         end_s = float(np.interp(event.snr_db, _SNR_DB, _END_ERROR_S))
         match event:
-            case Began(start, level_dbfs, _):
+            case SpeechOnset(start, level_dbfs, _):
                 return SpeechStarted(self._source, self._stamp(start * FRAME_SAMPLES, onset_s), level_dbfs)
-            case EndReached(end, _):
+            case SpeechOffset(end, _):
                 return SpeechEnded(self._source, self._stamp(end * FRAME_SAMPLES, end_s))
-            case ToneHeard(start, end, level_dbfs, _):
+            case ToneDetection(start, end, level_dbfs, _):
                 return Earcon(
                     self._source,
                     self._stamp(start * FRAME_SAMPLES, onset_s),

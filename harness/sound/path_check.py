@@ -82,7 +82,7 @@ def spread_ms(delays_ms: Sequence[float]) -> float | None:
 
 
 @frozen
-class ChirpHeard:
+class ChirpMeasurement:
     """One chirp.
 
     round_trip_ms: from the call to play to its arrival at the microphone. path_ms: from its playback timestamp to its
@@ -102,7 +102,7 @@ class PathCheck:
     speaker: str
     microphone: str
     played: int
-    heard: tuple[ChirpHeard, ...]
+    heard: tuple[ChirpMeasurement, ...]
     best_correlation: float
     noise_dbfs: float
     stamp_error_ms: float
@@ -232,7 +232,7 @@ def check_path(
         frames_per_buffer=frames_per_buffer,
     )
     known = chirp()
-    heard: list[ChirpHeard] = []
+    heard: list[ChirpMeasurement] = []
     best = 0.0
     error_s = 0.0
     try:
@@ -255,7 +255,7 @@ def check_path(
             match = find(recording.samples, known.samples)
             first = round(match.sample)
             arrived_s = exact_s + match.sample / recording.rate_hz
-            heard_chirp = ChirpHeard(
+            heard_chirp = ChirpMeasurement(
                 round_trip_ms=(arrived_s - called_s) * 1000,
                 path_ms=(arrived_s - at.at_s) * 1000,
                 correlation=match.correlation,

@@ -26,8 +26,8 @@ from harness.model.stimulus import Waveform
 
 HEAD = struct.Struct("!II")
 OK, FAILED = 0, 1
-Done = Callable[[str | HarnessError], None]
-_Job = tuple[Waveform, Done]
+ResultCallback = Callable[[str | HarnessError], None]
+_Job = tuple[Waveform, ResultCallback]
 
 
 class RecogniserProcess:
@@ -55,7 +55,7 @@ class RecogniserProcess:
         child = self._child
         return child.pid if child is not None and child.alive else None
 
-    def transcribe_later(self, waveform: Waveform, done: Done) -> None:
+    def transcribe_later(self, waveform: Waveform, done: ResultCallback) -> None:
         """Returns at once. `done` is called once, in order."""
         self._jobs.put((waveform, done))
 

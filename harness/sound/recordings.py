@@ -25,7 +25,7 @@ from harness.model.errors import InputError, Place
 from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.sound.level import SILENCE_PEAK
-from harness.sound.sound_files import NO_TOTAL, RATES_HZ, Forward, decoded
+from harness.sound.sound_files import NO_TOTAL, RATES_HZ, ForwardFile, decoded
 from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
@@ -41,7 +41,7 @@ _LONGEST_STEP_S = 0.1
 
 def read(path: str) -> Waveform:
     """The file's samples at its own rate; InputError as for `check`, and if it is longer than an hour."""
-    with opened(path, Forward) as file:
+    with opened(path, ForwardFile) as file:
         if file.frames < NO_TOTAL and file.frames > LONGEST_S * file.samplerate:
             raise InputError(
                 "the recording is longer than an hour", place=Place(path), remedy="Cut it to the utterance"
@@ -82,7 +82,7 @@ def assumed(path: str) -> str:
 def _checked(path: str, *_: int) -> float | InputError:
     """What `check` returns or raises. Time of change, size and inode are arguments, so that they are in the key."""
     try:
-        with opened(path, Forward) as file:
+        with opened(path, ForwardFile) as file:
             return sum(len(block) for block in _blocks(file, path)) / int(file.samplerate)
     except InputError as error:
         return error
@@ -92,7 +92,7 @@ def _checked(path: str, *_: int) -> float | InputError:
 def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> Iterator[soundfile.SoundFile]:
     """The open file after a check of its header: one channel, a valid rate, not truncated. InputError otherwise.
 
-    kind: `Forward` for reading from beginning to end.
+    kind: `ForwardFile` for reading from beginning to end.
     """
     place = Place(path)
     with ExitStack() as stack:
@@ -178,7 +178,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     content = io.BytesIO()
     count = 0
     try:
-        with Forward(path) as damaged:
+        with ForwardFile(path) as damaged:
             rate_hz, declared = int(damaged.samplerate), int(damaged.frames)
             if damaged.channels != 1 or rate_hz not in RATES_HZ or rate_hz > _FLAC_MOST_HZ:
                 return None

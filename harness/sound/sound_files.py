@@ -95,7 +95,7 @@ class StreamedWave:
             raise read_error(error) from error
 
 
-class Forward(soundfile.SoundFile):  # type: ignore[misc]
+class ForwardFile(soundfile.SoundFile):  # type: ignore[misc]
     """A file that is read from beginning to end, without the seek that soundfile does after every block.
 
     That seek decodes a FLAC frame again. At the end of a file with a wrong or incomplete header, it fails."""
@@ -104,7 +104,7 @@ class Forward(soundfile.SoundFile):  # type: ignore[misc]
         return False
 
 
-class _Telling:
+class _CallbackFile:
     """A file that libsndfile reads by callbacks, which must not raise. An error ends the file and is kept."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -135,7 +135,7 @@ class DecodedFile:
     assumed = ""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = file if state_of(file) is not None else _Telling(file)
+        self._file = file if state_of(file) is not None else _CallbackFile(file)
         sound = self._opened()
         if sound.subtype != "PCM_16":
             raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; it must be 16-bit PCM")
@@ -160,17 +160,17 @@ class DecodedFile:
             raise cut_off(self.samples, read, "samples")
 
     def _check_store(self) -> None:
-        if isinstance(self._file, _Telling) and self._file.failed is not None:
+        if isinstance(self._file, _CallbackFile) and self._file.failed is not None:
             raise read_error(self._file.failed) from self._file.failed
 
     def _opened(self) -> Any:
         try:
-            if isinstance(self._file, _Telling):
+            if isinstance(self._file, _CallbackFile):
                 self._file.seek(0)
-                return Forward(self._file)
+                return ForwardFile(self._file)
             # Through a descriptor if there is one: libsndfile then reads without Python, a third faster.
             os.lseek(self._file.fileno(), 0, os.SEEK_SET)
-            return Forward(self._file.fileno(), closefd=False)
+            return ForwardFile(self._file.fileno(), closefd=False)
         except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: there is no header at all
             self._check_store()
             words = getattr(error, "error_string", str(error)).strip().rstrip(".")
@@ -205,7 +205,7 @@ def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
 
 
 PcmSource = MappedWave | StreamedWave | DecodedFile
-"""16-bit mono samples of one file. samples, rate_hz: of the file; assumed: see FoundSound; blocks: once, in order."""
+"""16-bit mono samples of one file. samples, rate_hz: of the file; assumed: see WaveLayout; blocks: once, in order."""
 
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
@@ -267,7 +267,7 @@ _KINDS = {
 class OpenSound(AbstractContextManager["OpenSound"]):
     """An open sound file. A context manager.
 
-    samples, rate_hz: exact, of the file. sha256: of its bytes, "" unless it was requested. assumed: see FoundSound."""
+    samples, rate_hz: exact, of the file. sha256: of its bytes, "" unless it was requested. assumed: see WaveLayout."""
 
     def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
         self._file, self._source, self._engine_rate_hz = file, source, rate_hz

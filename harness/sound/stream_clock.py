@@ -208,7 +208,7 @@ class StreamClock:
         self._report_error_s = report_error_s
         self._reports: list[float] = []
         """Converter times of samples, each minus the sample's time in the stream."""
-        self._none_told = True
+        self._none_reported = True
         self.latency = assumed
 
     @property
@@ -223,7 +223,7 @@ class StreamClock:
             self._reports.clear()
         if self._count.settled and len(self._reports) < _REPORTS:
             # A report of 0 means that there is none.
-            self._none_told = self._none_told and packet.reported_s == 0
+            self._none_reported = self._none_reported and packet.reported_s == 0
             nominal_s = packet.first_sample / RATE_HZ
             self._reports.append(packet.moment_s + packet.reported_s - nominal_s)
             self._weigh(self._count.time_of(packet.first_sample)[0] - nominal_s)
@@ -254,5 +254,5 @@ class StreamClock:
             return
         middle_s = statistics.median(self._reports) - counted_s
         agree = max(self._reports) - min(self._reports) < _AGREE_S
-        if agree and not self._none_told and abs(middle_s) < _PLAUSIBLE_S:
+        if agree and not self._none_reported and abs(middle_s) < _PLAUSIBLE_S:
             self.latency = Latency(middle_s, self._report_error_s)

@@ -74,7 +74,7 @@ class UnusableSound(Exception):
 @frozen
 class WaveSound:
     """16-bit PCM, little endian, in a file. offset: of the first sample, in bytes. frames: exact. assumed: see
-    FoundSound."""
+    WaveLayout."""
 
     offset: int
     frames: int
@@ -84,7 +84,7 @@ class WaveSound:
 
 
 @frozen
-class FoundSound:
+class WaveLayout:
     """The sound of any WAVE file. form: content of the `fmt ` chunk, b"" without one before the sound. offset, size: in
     bytes. assumed: where header and file do not agree, what was assumed, for people; else "". order: of the header's
     bytes, as in `struct`."""
@@ -119,7 +119,7 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
     return WaveSound(layout.offset, layout.size // (2 * channels), rate_hz, channels, layout.assumed)
 
 
-def find_sound(file: BinaryIO, length: int) -> FoundSound:
+def find_sound(file: BinaryIO, length: int) -> WaveLayout:
     """The sound in an open WAVE file of `length` bytes, of any encoding; the one place that decides its length.
 
     Reads the headers of chunks, and what follows the sound as far as its first byte that is not 0.
@@ -142,7 +142,7 @@ def find_sound(file: BinaryIO, length: int) -> FoundSound:
         if name == b"data":
             sizes = _Sizes(size, long_data, riff_size, at, length)
             rest_bytes = _LEAST_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
-            return FoundSound(form, at, *_extent(file, sizes, rest_bytes, order, assumed), order)
+            return WaveLayout(form, at, *_extent(file, sizes, rest_bytes, order, assumed), order)
         if name == b"fmt ":
             form = file.read(min(size, _LONGEST_FMT))
             if size < 16 or len(form) < 16:
@@ -289,7 +289,7 @@ def _unreadable(detail: str) -> UnusableSound:
 class PlainWave:
     """The sound of a WAVE file after a header that names its length: for readers that believe the header."""
 
-    def __init__(self, file: BinaryIO, layout: FoundSound) -> None:
+    def __init__(self, file: BinaryIO, layout: WaveLayout) -> None:
         form = layout.form + b"\0" * (len(layout.form) % 2)
         # A size that needs more than 32 bits is one that readers take for unknown: they read to the end.
         form_size, data_size, riff_size = (
@@ -359,7 +359,7 @@ def is_wave_file(start: bytes) -> bool:
     raise UnusableSound(RejectReason.UNREADABLE, "not a supported sound file")
 
 
-def demand_whole(file: BinaryIO, length: int) -> FoundSound | None:
+def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     """The sound of a WAVE file, None for other formats. UnusableSound if the header shows that an open file of `length`
     bytes is truncated, or that it has sound which the header does not declare.
 

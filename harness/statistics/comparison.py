@@ -41,7 +41,7 @@ _ROUNDING = 1e-9
 """Of events per hour: equal rates over hours that were summed in another order are this much apart at most."""
 
 
-class Counted(StrEnum):
+class MeasureKind(StrEnum):
     """What a measure counts. Differences are shares, errors per word, events per hour, or seconds."""
 
     SHARE = "share"
@@ -83,7 +83,7 @@ def verdict_of(
     return DifferenceVerdict.UNDECIDED if p < _BY_CHANCE else DifferenceVerdict.NOT_SHOWN
 
 
-def difference_text(counted: Counted, difference: float | None, interval: Interval | None) -> str:
+def difference_text(counted: MeasureKind, difference: float | None, interval: Interval | None) -> str:
     """A difference with its 95 % interval: `+8.33 points (+2.10 to +14.60)`."""
     if difference is None or interval is None:
         return numbers.NOTHING
@@ -92,11 +92,11 @@ def difference_text(counted: Counted, difference: float | None, interval: Interv
     return f"{write(difference)} {unit} ({low} to {high})"
 
 
-_WRITTEN: dict[Counted, tuple[Callable[[float], str], str]] = {
-    Counted.SHARE: (numbers.points, "points"),
-    Counted.WORDS: (numbers.points, "points"),
-    Counted.RATE: (lambda value: numbers.signed(value if abs(value) > _ROUNDING else 0.0), "per hour"),
-    Counted.TIME: (lambda value: numbers.signed(1000 * value), "ms"),
+_WRITTEN: dict[MeasureKind, tuple[Callable[[float], str], str]] = {
+    MeasureKind.SHARE: (numbers.points, "points"),
+    MeasureKind.WORDS: (numbers.points, "points"),
+    MeasureKind.RATE: (lambda value: numbers.signed(value if abs(value) > _ROUNDING else 0.0), "per hour"),
+    MeasureKind.TIME: (lambda value: numbers.signed(1000 * value), "ms"),
 }
 
 
@@ -113,23 +113,27 @@ class DifferenceEstimate(Protocol):
     def p(self) -> float | None: ...
 
 
-def sentence(first: str, second: str, apart: DifferenceEstimate, counted: Counted, *, more_is_better: bool) -> str:
+def sentence(
+    first: str, second: str, estimate: DifferenceEstimate, counted: MeasureKind, *, more_is_better: bool
+) -> str:
     """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
     Where no difference is shown: `B is not shown to differ from A: B minus A +0.30 points (-0.40 to +1.00), p = 0.420`.
     """
-    if apart.difference is None or apart.interval is None:
+    if estimate.difference is None or estimate.interval is None:
         return f"{second} minus {first} {numbers.NOTHING}"
-    low, high = apart.interval
-    value, ends = 0.0 - apart.difference, (0.0 - high, 0.0 - low)
-    verdict = verdict_of(value, apart.p, more_is_better=more_is_better)
+    low, high = estimate.interval
+    value, ends = 0.0 - estimate.difference, (0.0 - high, 0.0 - low)
+    verdict = verdict_of(value, estimate.p, more_is_better=more_is_better)
     if not verdict.differs:
         text = difference_text(counted, value, ends)
-        return f"{second} is not shown to differ from {first}: {second} minus {first} {text}, {numbers.p_is(apart.p)}"
+        return (
+            f"{second} is not shown to differ from {first}: {second} minus {first} {text}, {numbers.p_is(estimate.p)}"
+        )
     if value < 0:
-        value, ends = apart.difference, apart.interval
+        value, ends = estimate.difference, estimate.interval
     text = difference_text(counted, value, ends).replace("+", "")
-    return f"{second} is {verdict.word} than {first} by {text}, {numbers.p_is(apart.p)}"
+    return f"{second} is {verdict.word} than {first} by {text}, {numbers.p_is(estimate.p)}"
 
 
 @frozen
@@ -154,13 +158,15 @@ class UnitComparison:
     how: str
 
 
-def compared_units(counted: Counted, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> UnitComparison:
+def compared_units(
+    counted: MeasureKind, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]
+) -> UnitComparison:
     """Two sides, paired by place where enough units have a partner."""
     pairs = _pairs(first, second)
-    if counted is Counted.WORDS:  # against another reference it is another question
+    if counted is MeasureKind.WORDS:  # against another reference it is another question
         pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
     paired = bool(pairs) and len(pairs) >= LEAST_PAIRED * min(len(first), len(second))
-    if counted is Counted.RATE:  # without a difference its variance is unknown
+    if counted is MeasureKind.RATE:  # without a difference its variance is unknown
         paired = len(first) == len(second) == len(pairs) >= FEWEST_UNITS
         paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
         paired &= any(unit.count != other.count for unit, other in pairs)
@@ -175,16 +181,16 @@ def compared_units(counted: Counted, first: Sequence[ComparedUnit], second: Sequ
     single = clusters < LEAST_QUERIES or clusters == units
     number, noun = (units, "trials") if single else (clusters, "clusters")
     how = f"{'paired' if paired else 'unpaired'}, {number} {noun}" if number else "no trials to compare"
-    if counted is Counted.RATE and not paired:
+    if counted is MeasureKind.RATE and not paired:
         how = "Poisson, of all trials"
-    apart: Difference | None = None
-    if counted is Counted.RATE or number >= LEAST_QUERIES:
+    estimate: Difference | None = None
+    if counted is MeasureKind.RATE or number >= LEAST_QUERIES:
         sides = [_columns(side, clustered=not single) for side in (second, first)]
         if paired:  # partners are of one cluster, which the first names
             sides[0] = replace(sides[0], clusters=sides[1].clusters)
-        apart = difference_of(counted, *sides, paired=paired)
+        estimate = difference_of(counted, *sides, paired=paired)
     how += f", {left} without a partner" if left else ""
-    return UnitComparison(units_text(counted, first), units_text(counted, second), apart, how)
+    return UnitComparison(units_text(counted, first), units_text(counted, second), estimate, how)
 
 
 def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColumns:
@@ -246,7 +252,7 @@ class ComparedColumns:
 
 
 def difference_of(
-    counted: Counted, first: ComparedColumns, second: ComparedColumns, *, paired: bool
+    counted: MeasureKind, first: ComparedColumns, second: ComparedColumns, *, paired: bool
 ) -> Difference | None:
     """The first less the second; None of too little. paired: rows are partners, in the clusters of the first.
 
@@ -255,36 +261,36 @@ def difference_of(
     partners: Welch's test. Other rates: the exact test of two Poisson rates. Durations: signs, or ranks.
     """
     match counted:
-        case Counted.SHARE if paired:
+        case MeasureKind.SHARE if paired:
             return share_difference(first.counts, second.counts, first.clusters)
-        case Counted.SHARE:
+        case MeasureKind.SHARE:
             return shares_apart(first.shares, second.shares)
-        case Counted.WORDS | Counted.RATE if paired:
+        case MeasureKind.WORDS | MeasureKind.RATE if paired:
             return wer_difference(first.counts, second.counts, first.of, first.clusters)
-        case Counted.WORDS:
+        case MeasureKind.WORDS:
             return wers_apart((first.counts, first.of, first.clusters), (second.counts, second.of, second.clusters))
-        case Counted.RATE:
+        case MeasureKind.RATE:
             events, others = (int(np.sum(side.counts)) for side in (first, second))
             hours, theirs = (sum(np.asarray(side.of).tolist()) for side in (first, second))
             return rates_apart(events, hours, others, theirs)
-        case Counted.TIME if paired:
+        case MeasureKind.TIME if paired:
             both = zip(first.means, second.means, strict=True)
             return paired_shift([MeasuredDuration(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in both])
-        case Counted.TIME:
+        case MeasureKind.TIME:
             return unpaired_shift(first.means, second.means)
 
 
-def units_text(counted: Counted, units: Sequence[ComparedUnit]) -> str:
+def units_text(counted: MeasureKind, units: Sequence[ComparedUnit]) -> str:
     """What was measured on one side: `5 of 60 = 8.33 %`, `1 in 0.017 h = 60.0/h`."""
     count, among = sum(unit.count for unit in units), sum(unit.of for unit in units)
     value = count / among if among else None
     match counted:
-        case Counted.SHARE:
+        case MeasureKind.SHARE:
             return share(Share(int(count), int(among)))
-        case Counted.WORDS:
+        case MeasureKind.WORDS:
             return f"{int(count)} of {int(among)} words = {numbers.percent(value)}"
-        case Counted.RATE:
+        case MeasureKind.RATE:
             rate = numbers.NOTHING if value is None else f"{numbers.number(value)}/h"
             return f"{int(count)} in {numbers.exposure(among)} = {rate}"
-        case Counted.TIME:
+        case MeasureKind.TIME:
             return delays(latency_figures([unit.time for unit in units if unit.time is not None])).partition(", p95")[0]

@@ -78,8 +78,8 @@ class RatioColumns(Generic[K]):
             if first is None or second is None:
                 differing[metric] = MetricDifference(first, second, None, None, None)
             elif metric in shares:
-                apart = self._right(metric).apart
-                of = (None, None, None) if apart is None else (apart.difference, apart.interval, apart.p)
+                estimate = self._right(metric).difference
+                of = (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
                 differing[metric] = MetricDifference(first, second, *of)
             else:
                 interval = middle(drawn[metric][0] - drawn[metric][1]) if self.units >= FEWEST_RESAMPLED else None

@@ -107,18 +107,18 @@ def _verdict(ratio: float, boundaries: Boundaries) -> SequentialVerdict:
 
 
 def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: npt.NDArray[np.float64]) -> Boundaries:
-    """P(bad passes) ≤ e^passed · P(good passes), so that e^passed = β / P(good passes) keeps β for sure.
+    """P(bad passes) ≤ e^pass_boundary · P(good passes), so e^pass_boundary = β / P(good passes) keeps β for sure.
 
     up: what an event adds to the ratio. down: what a step takes away.
     events: the probabilities of 0, 1, 2, … events in a step of a good device.
     """
-    passed, failed = wald(test)
-    wrong, undecided = _failed_wrongly(passed, failed, up, down, events)
-    if wrong + undecided > test.alpha:
-        failed = -math.log(test.alpha)  # e^−failed bounds α by itself
-        wrong, _ = _failed_wrongly(passed, failed, up, down, events)
+    pass_boundary, fail_boundary = wald(test)
+    failed_share, undecided_share = _failed_wrongly(pass_boundary, fail_boundary, up, down, events)
+    if failed_share + undecided_share > test.alpha:
+        fail_boundary = -math.log(test.alpha)  # e^−fail_boundary bounds α by itself
+        failed_share, _ = _failed_wrongly(pass_boundary, fail_boundary, up, down, events)
     # What is still undecided may yet pass: it is reckoned with as if it did.
-    return math.log(test.beta / (1 - min(wrong, test.alpha))), failed
+    return math.log(test.beta / (1 - min(failed_share, test.alpha))), fail_boundary
 
 
 def _failed_wrongly(

@@ -62,7 +62,7 @@ class Discordance:
         return mcnemar(self.only_first, self.only_second)
 
     @property
-    def apart(self) -> Difference | None:
+    def difference(self) -> Difference | None:
         """Share heard by the first less share heard by the second; None over nothing.
 
         The square-and-add interval from Wilson's intervals, with the correlation of the pairs corrected for continuity.
@@ -110,10 +110,10 @@ def signed_ranks(differences: ArrayLike) -> float | None:
     Differences of 0 are left out; equal ones share the mean of their ranks. Exact up to MOST_RANKED differences, also
     with ties; normal above. Source: Wilcoxon, Biometrics Bulletin 1 (1945), 80–83.
     """
-    apart = np.asarray(differences, np.float64)
-    apart = apart[apart != 0]
-    _, place, alike = np.unique(np.abs(apart), return_inverse=True, return_counts=True)
-    twice = (2 * np.cumsum(alike) - alike + 1)[place] * np.sign(apart).astype(np.int64)
+    nonzero = np.asarray(differences, np.float64)
+    nonzero = nonzero[nonzero != 0]
+    _, place, alike = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
+    twice = (2 * np.cumsum(alike) - alike + 1)[place] * np.sign(nonzero).astype(np.int64)
     if not len(twice) or len(twice) > MOST_RANKED:
         return normal_p(float(twice.sum()), float((twice.astype(np.float64) ** 2).sum()))
     swapping = swapped(twice.tolist())
@@ -130,10 +130,10 @@ def matched_pairs(differences: ArrayLike) -> float | None:
     Below FEWEST_NORMAL every way of swapping the pairs is counted. From there on by the normal distribution, which
     makes p too small for fewer. Source: Gillick & Cox, ICASSP (1989), 532–535, who ask for about 50.
     """
-    apart = np.asarray(differences, np.int64)
-    if len(apart) >= FEWEST_NORMAL and np.any(apart != apart[0]):
-        return normal_p(float(apart.sum()), len(apart) * float(apart.var(ddof=1)))
-    exact = swapped(apart.tolist())
+    nonzero = np.asarray(differences, np.int64)
+    if len(nonzero) >= FEWEST_NORMAL and np.any(nonzero != nonzero[0]):
+        return normal_p(float(nonzero.sum()), len(nonzero) * float(nonzero.var(ddof=1)))
+    exact = swapped(nonzero.tolist())
     return None if exact is None else exact.p
 
 
@@ -198,11 +198,11 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestRes
 
     With differences of 1, 0 and −1 it is McNemar's exact test. Source: Fisher, The Design of Experiments, 21 (1935).
     """
-    apart = [Fraction(difference) for difference in differences if difference]
-    if not apart:
+    nonzero = [Fraction(difference) for difference in differences if difference]
+    if not nonzero:
         return None
-    scale = math.lcm(*(difference.denominator for difference in apart))
-    whole = [int(difference * scale) for difference in apart]
+    scale = math.lcm(*(difference.denominator for difference in nonzero))
+    whole = [int(difference * scale) for difference in nonzero]
     common = reduce(math.gcd, whole)
     whole = [difference // common for difference in whole]
     statistic, span = abs(sum(whole)), sum(map(abs, whole))

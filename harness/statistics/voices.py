@@ -42,14 +42,14 @@ _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
 
 
 @frozen
-class OverVoices:
+class VoiceIntervals:
     """Intervals of the mean share over all voices like these. any_time: holds at every look at once."""
 
     interval: Interval
     any_time: Interval
 
 
-def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> OverVoices | None:
+def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> VoiceIntervals | None:
     """From the trials of each voice; None with fewer than FEWEST_VOICES.
 
     interval: its ends are those of Clopper and Pearson where trials do not correlate, or where each voice has one.
@@ -89,12 +89,12 @@ def _counts(voices: Iterable[tuple[int, int]]) -> Counts:
     return tuple((errors, total, voices) for (errors, total), voices in sorted(alike.items()))
 
 
-def _of_counts(counts: Counts, confidence: float) -> OverVoices | None:
+def _of_counts(counts: Counts, confidence: float) -> VoiceIntervals | None:
     return None if sum(alike for *_, alike in counts) < FEWEST_VOICES else _over_voices(counts, confidence)
 
 
 @lru_cache(maxsize=8192)
-def _over_voices(counts: Counts, confidence: float) -> OverVoices:
+def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
     errors, totals, alike = np.array(counts).T
     share = float((errors * alike).sum() / (totals * alike).sum())
     # p = sin²(πu/2): Jeffreys' prior on p is uniform in u.
@@ -119,7 +119,7 @@ def _over_voices(counts: Counts, confidence: float) -> OverVoices:
     any_time = _share_at(float(from_u)) if errors.any() else 0.0, _share_at(float(to_u))
     # With unequal voices the share of all trials may lie beyond the mean over voices.
     interval = min(low, share), max(high, share)
-    return OverVoices(interval, (min(any_time[0], interval[0]), max(any_time[1], interval[1])))
+    return VoiceIntervals(interval, (min(any_time[0], interval[0]), max(any_time[1], interval[1])))
 
 
 def _middles(edges: Floats) -> Floats:

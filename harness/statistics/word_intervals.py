@@ -98,19 +98,19 @@ def wer_difference(
     if not total or len(of) < 2:
         return None
     tail = (1 - confidence) / 2
-    apart = left.astype(np.float64) - right
-    difference = float(apart.sum()) / total
-    if not apart.any():
+    differences = left.astype(np.float64) - right
+    difference = float(differences.sum()) / total
+    if not differences.any():
         most = _above_nothing(len(of), tail)
         return Difference(0.0, (-most, most), 1.0)
-    by_unit = _units(apart, of, clusters)
+    by_unit = _units(differences, of, clusters)
     if (few := _few_differ(*by_unit, confidence)) is not None:
         return few
     variance, degrees = _vary(*by_unit)
     error = math.sqrt(max(variance, abs(difference) / total))
     if not error:
         # Every cluster's errors even out exactly: only single utterances show how much they vary.
-        error = math.sqrt(float((apart**2).sum())) / total
+        error = math.sqrt(float((differences**2).sum())) / total
     from scipy import special  # here, since it loads slowly
 
     spread = float(special.stdtrit(degrees, 1 - tail)) * error
@@ -128,7 +128,7 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
     if clusters is not None:
         difference = wer_difference(outcomes, other, np.ones(len(outcomes), np.int64), clusters)
         return None if difference is None else replace(difference, interval=_within(difference.interval))
-    return Discordance.of(outcomes, other).apart
+    return Discordance.of(outcomes, other).difference
 
 
 def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
@@ -211,20 +211,20 @@ def _above_nothing(utterances: int, tail: float) -> float:
     return -math.expm1(math.log(tail) / utterances)
 
 
-def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
+def _few_differ(differences: Sums, of: Sums, confidence: float) -> Difference | None:
     """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
 
     The sums in favour of either system come from different units, so they are independent. Each has Garwood's
     interval, scaled by the size of the units. The difference adds the squares of the two distances.
     Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
-    differing = apart[apart != 0]
-    if len(apart) < FEWEST_UNITS or not 0 < len(differing) <= min(MOST_EXACT, len(apart) / 2):
+    differing = differences[differences != 0]
+    if len(differences) < FEWEST_UNITS or not 0 < len(differing) <= min(MOST_EXACT, len(differences) / 2):
         return None
     swapping = swapped([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
     assert swapping is not None  # a unit differs
     tail = (1 - confidence) / 2
-    (variance, degrees), total = _vary(apart, of), float(of.sum())
+    (variance, degrees), total = _vary(differences, of), float(of.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
     from scipy import special  # here, since it loads slowly
 
@@ -299,7 +299,7 @@ class Stratum:
         return Fraction(self.first, self.first_total), Fraction(self.second, self.second_total)
 
     @property
-    def apart(self) -> Fraction:
+    def difference(self) -> Fraction:
         """The difference of the shares times the weight."""
         first, second = self.shares
         return self.weight * (first - second)
@@ -345,7 +345,7 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
         second,
         first - second,
         None if difference is None else _within(difference.interval),
-        swapped([sum((stratum.apart for stratum in of), Fraction()) for of in held]),
+        swapped([sum((stratum.difference for stratum in of), Fraction()) for of in held]),
         mantel_haenszel(strata),
         Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
         if single
@@ -359,14 +359,14 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> float | None:
     Without correction for continuity; with one try each it is McNemar's chi-square. Sources: Cochran, Biometrics 10
     (1954); Mantel & Haenszel, J. Natl. Cancer Inst. 22 (1959).
     """
-    apart = variance = 0.0
+    excess = variance = 0.0
     for stratum in strata:
         total = stratum.first_total + stratum.second_total
         counted = stratum.first + stratum.second
-        apart += stratum.first - stratum.first_total * counted / total
+        excess += stratum.first - stratum.first_total * counted / total
         variance += (
             stratum.first_total * stratum.second_total * counted * (total - counted) / (total * total * (total - 1))
         )
     from scipy import special  # here, since it loads slowly
 
-    return float(special.chdtrc(1, apart * apart / variance)) if variance else None
+    return float(special.chdtrc(1, excess * excess / variance)) if variance else None

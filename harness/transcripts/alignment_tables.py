@@ -188,17 +188,17 @@ def _margin(of: Codes, hypothesis: Codes) -> int:
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
     shorter, longer = sorted((len(of), len(hypothesis)))
-    apart, widest = longer - shorter, MOST_CELLS // shorter
-    most = longer if widest >= longer else apart + 3 * (widest - apart - 1) // 4
+    surplus, widest = longer - shorter, MOST_CELLS // shorter
+    most = longer if widest >= longer else surplus + 3 * (widest - surplus - 1) // 4
     errors = Levenshtein.distance(of.tolist(), hypothesis.tolist(), score_cutoff=max(0, most))
     if errors > most:
         raise InputError(
             f"texts of {len(of):,} and {len(hypothesis):,} words that differ this much are too long to align",
             remedy="Split the utterance into shorter ones",
         )
-    # A path with the fewest errors has at least `apart` gaps. The cheapest path therefore costs at most as much as
+    # A path with the fewest errors has at least `surplus` gaps. The cheapest path therefore costs at most as much as
     # that many gaps, and substitutions for the other errors. A path that leaves this band has more gaps.
-    return -(-SUBSTITUTION * (errors - apart) // (2 * DELETION))
+    return -(-SUBSTITUTION * (errors - surplus) // (2 * DELETION))
 
 
 def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
@@ -272,7 +272,7 @@ class _Edge:
 
 
 @frozen
-class _Ways:
+class _Backtraces:
     """The ways back of some diagonals, the first of them `begin`: bits for the cells of each, from its first row on."""
 
     begin: int
@@ -293,7 +293,7 @@ class _Table:
         fits = self._end * self._widest // 4 <= KEPT_BYTES
         self._apart = self._end if fits else math.isqrt(8 * self._end)
         self._edges: list[_Edge] = []
-        self._ways = _Ways(2)
+        self._ways = _Backtraces(2)
 
     def fill(self) -> None:
         """Fills the band, and keeps what the way back needs."""
@@ -303,7 +303,7 @@ class _Table:
             self._edges.append(edge)
             self._ways, edge = self._filled(begin, edge)
 
-    def _filled(self, begin: int, edge: _Edge) -> tuple[_Ways, _Edge]:
+    def _filled(self, begin: int, edge: _Edge) -> tuple[_Backtraces, _Edge]:
         """The diagonals from `begin` to the next kept edge, and that edge."""
         of, backwards, band = self._of, self._backwards, self._band
         columns, low, high = len(backwards), band.low, band.high
@@ -313,7 +313,7 @@ class _Table:
         along[edge.first - 1 : edge.first - 1 + len(edge.along)] = edge.along
         unlike, wrong = np.empty(self._widest, np.bool_), np.empty(self._widest, np.bool_)
         cost, least = np.empty((2, self._widest), np.int8)
-        ways = _Ways(begin)
+        ways = _Backtraces(begin)
         stop = min(begin + self._apart, self._end)
         for diagonal in range(begin, stop):
             first, last = band.of(diagonal)

@@ -119,14 +119,16 @@ def compare_on(
     first: Scoring, second: Scoring, first_rows: Rows, other: Rows, unit: IntervalUnit = IntervalUnit.UTTERANCES
 ) -> SystemComparison:
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
-    from harness.statistics.comparison import ComparedColumns, Counted, difference_of  # here, as in `interval_of`
+    from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of  # here, as in `interval_of`
 
     (left, right, of), clusters = _clustered(
         first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)
     )
     sides = (ComparedColumns(errors, of, clusters) for errors in (left, right))
-    apart = difference_of(Counted.WORDS, *sides, paired=True)
-    difference, interval, p = (None, None, None) if apart is None else (apart.difference, apart.interval, apart.p)
+    estimate = difference_of(MeasureKind.WORDS, *sides, paired=True)
+    difference, interval, p = (
+        (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
+    )
     counts = first.columns.of(first_rows).totals(), second.columns.of(other).totals()
     missing = _missing(first, first_rows), _missing(second, other)
     recognised = Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[other] == 0)
@@ -184,7 +186,7 @@ class GroupWords:
 
 
 @frozen
-class GroupParting:
+class GroupPartition:
     """How a grouping parts the utterances of a scoring. labels: sorted (where they are few), "" (none) last.
 
     places: the place in `labels` of each utterance, in the scoring's order.
@@ -196,7 +198,7 @@ class GroupParting:
 
 
 @frozen
-class Grouped:
+class GroupedScoring:
     """A scoring by one grouping: each label with its words."""
 
     by: str
@@ -204,7 +206,7 @@ class Grouped:
 
 
 @frozen
-class Crossed:
+class CrossedScoring:
     """A scoring by two groupings at once. cells: by rows, then columns; None where there is no utterance."""
 
     by: tuple[str, str]
@@ -229,22 +231,22 @@ class GroupFigures:
     """All that is asked of a scoring by groups. left_out: groupings of more than MOST_LABELS labels, with how many.
 
     without_row: ids of the scoring of which a list says nothing, so that they are in "". strangers: ids of the list
-    that neither references nor hypotheses have. partings: of every grouping that is not left out.
+    that neither references nor hypotheses have. partitions: of every grouping that is not left out.
     """
 
-    grouped: tuple[Grouped, ...]
-    crossed: tuple[Crossed, ...]
+    grouped: tuple[GroupedScoring, ...]
+    crossed: tuple[CrossedScoring, ...]
     left_out: tuple[tuple[str, int], ...]
     without_row: tuple[str, ...]
     strangers: tuple[str, ...]
-    partings: tuple[GroupParting, ...]
+    partitions: tuple[GroupPartition, ...]
 
 
 def group_figures(
     scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
 ) -> GroupFigures:
     """A scoring by every grouping of some files. crosses: names of groupings, by twos; InputError for unknown ones."""
-    partings: list[GroupParting] = []
+    partitions: list[GroupPartition] = []
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
     for source in sources:
@@ -252,13 +254,13 @@ def group_figures(
         known = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if left else set()
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
         strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in known))
-        partings += [_parting(grouping, rows) for grouping in source.groupings]
-    few = {parting.name: parting for parting in partings if len(parting.labels) <= MOST_LABELS}
-    _check_crosses(crosses, {parting.name: len(parting.labels) for parting in partings})
+        partitions += [_partition(grouping, rows) for grouping in source.groupings]
+    few = {partition.name: partition for partition in partitions if len(partition.labels) <= MOST_LABELS}
+    _check_crosses(crosses, {partition.name: len(partition.labels) for partition in partitions})
     return GroupFigures(
-        tuple(by_group(scoring, parting) for parting in few.values()),
+        tuple(by_group(scoring, partition) for partition in few.values()),
         tuple(crossed(scoring, few[first], few[second]) for first, second in crosses),
-        tuple((parting.name, len(parting.labels)) for parting in partings if parting.name not in few),
+        tuple((partition.name, len(partition.labels)) for partition in partitions if partition.name not in few),
         tuple(without),
         tuple(strangers),
         tuple(few.values()),
@@ -275,19 +277,19 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], known: Mapping[str, int])
             raise InputError(f"--cross: {name!r} has {known[name]:,} different labels", remedy="Cross conditions")
 
 
-def by_group(scoring: Scoring, parting: GroupParting) -> Grouped:
+def by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScoring:
     """The words of each label."""
-    parts = _parts(parting.places, len(parting.labels))
-    groups = ((label, words_on(scoring, rows)) for label, rows in zip(parting.labels, parts, strict=True))
-    return Grouped(parting.name, tuple(groups))
+    parts = _parts(partition.places, len(partition.labels))
+    groups = ((label, words_on(scoring, rows)) for label, rows in zip(partition.labels, parts, strict=True))
+    return GroupedScoring(partition.name, tuple(groups))
 
 
-def crossed(scoring: Scoring, first: GroupParting, second: GroupParting) -> Crossed:
+def crossed(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> CrossedScoring:
     """The words of each pair of labels, and of all with either."""
     across = len(second.labels)
     parts = _parts(first.places * across + second.places, len(first.labels) * across)
     cells = [words_on(scoring, rows) if len(rows) else None for rows in parts]
-    return Crossed(
+    return CrossedScoring(
         (first.name, second.name),
         first.labels,
         second.labels,
@@ -298,15 +300,15 @@ def crossed(scoring: Scoring, first: GroupParting, second: GroupParting) -> Cros
     )
 
 
-def compared_by_group(first: Scoring, second: Scoring, parting: GroupParting) -> GroupedComparison:
-    """The paired difference within each label. parting: of the first."""
+def compared_by_group(first: Scoring, second: Scoring, partition: GroupPartition) -> GroupedComparison:
+    """The paired difference within each label. partition: of the first."""
     first_rows, other = shared_rows(first, second)
-    parts = _parts(parting.places[first_rows], len(parting.labels))
+    parts = _parts(partition.places[first_rows], len(partition.labels))
     comparisons = (
         (label, compare_on(first, second, first_rows[rows], other[rows], unit_of(first, first_rows[rows])))
-        for label, rows in zip(parting.labels, parts, strict=True)
+        for label, rows in zip(partition.labels, parts, strict=True)
     )
-    return GroupedComparison(parting.name, tuple(comparisons))
+    return GroupedComparison(partition.name, tuple(comparisons))
 
 
 def compared_by_groups(
@@ -314,7 +316,7 @@ def compared_by_groups(
 ) -> tuple[tuple[GroupedComparison, ...], ...]:
     """Each two systems within each group, in the order of `compare`; () where there are no groups."""
     return tuple(
-        tuple(compared_by_group(first, second, parting) for parting in groups.partings)
+        tuple(compared_by_group(first, second, partition) for partition in groups.partitions)
         for (first, groups), (second, _) in combinations(systems, 2)
         if groups is not None
     )
@@ -330,10 +332,10 @@ def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
     for source in sources:
         for grouping in source.groupings:
             if grouping.name == QUERY:
-                parting = _parting(grouping, _rows_of(source, scoring.ids)[0])
-                nothing = np.array([not label for label in parting.labels], bool)[parting.places]
-                own = len(parting.labels) + np.arange(len(scoring), dtype=np.intp)
-                return replace(scoring, queries=np.where(nothing, own, parting.places))
+                partition = _partition(grouping, _rows_of(source, scoring.ids)[0])
+                nothing = np.array([not label for label in partition.labels], bool)[partition.places]
+                own = len(partition.labels) + np.arange(len(scoring), dtype=np.intp)
+                return replace(scoring, queries=np.where(nothing, own, partition.places))
     return scoring
 
 
@@ -357,7 +359,7 @@ def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
     return np.array(rows, np.intp), list(place)
 
 
-def _parting(grouping: ColumnGrouping, rows: Rows) -> GroupParting:
+def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
     # Row −1 is the last one, which has no label.
     none = names.setdefault("", len(names))
@@ -368,4 +370,4 @@ def _parting(grouping: ColumnGrouping, rows: Rows) -> GroupParting:
     place = np.zeros(len(names), np.intp)
     for at, label in enumerate(labels):
         place[names[label]] = at
-    return GroupParting(grouping.name, tuple(labels), place[codes])
+    return GroupPartition(grouping.name, tuple(labels), place[codes])

@@ -67,11 +67,11 @@ def paired_tests(
     errors, words, unit = by_unit
     spoken = words > 0
     rates = errors[spoken] / words[spoken]
-    apart = recognised.only_first, recognised.only_second
+    discordant = recognised.only_first, recognised.only_second
     segments = np.array([left - right for left, right in _segments_of(first, second, first_rows, other)], np.int64)
     return (
         PairedTest(PairedBy.WORDS, unit, len(errors), *_better(errors), p),
-        PairedTest(PairedBy.RECOGNISED, "utterances", recognised.total, *apart, recognised.p),
+        PairedTest(PairedBy.RECOGNISED, "utterances", recognised.total, *discordant, recognised.p),
         PairedTest(PairedBy.SEGMENTS, "segments", len(segments), *_better(segments), matched_pairs(segments)),
         PairedTest(PairedBy.SIGNS, unit, len(rates), *_better(rates), mcnemar(*_better(rates))),
         PairedTest(PairedBy.RANKS, unit, len(rates), *_better(rates), signed_ranks(rates)),

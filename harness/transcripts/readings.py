@@ -55,7 +55,7 @@ def plain_texts(texts: Sequence[str]) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-class _Marks(dict[int, int | None]):
+class _SignReplacements(dict[int, int | None]):
     """What a sign becomes: punctuation, symbols and controls a space, NUL nothing; a line end stays."""
 
     def __missing__(self, point: int) -> int:
@@ -63,7 +63,7 @@ class _Marks(dict[int, int | None]):
         return sign
 
 
-_MARKS = _Marks({0: None, ord("\n"): ord("\n")})
+_MARKS = _SignReplacements({0: None, ord("\n"): ord("\n")})
 
 
 Words = tuple[str, ...]
@@ -152,12 +152,12 @@ def _may_end(pieces: Readings) -> bool:
     return all(not isinstance(piece, str) and () in piece for piece in pieces)
 
 
-def spaced_alike(pieces: Readings, others: Readings, apart: Set[str]) -> tuple[Readings, Readings]:
+def spaced_alike(pieces: Readings, others: Readings, separate_words: Set[str]) -> tuple[Readings, Readings]:
     """Both, with words that one writes as one and the other as two, such as lightbulb, in either way.
 
-    apart: words that are never part of another, such as those of numerals.
+    separate_words: words that are never part of another, such as those of numerals.
     """
-    return _joined(pieces, others, apart), _joined(others, pieces, apart)
+    return _joined(pieces, others, separate_words), _joined(others, pieces, separate_words)
 
 
 def narrowed(pieces: Readings, others: Readings) -> Readings:
@@ -198,14 +198,19 @@ def _solid(piece: Piece) -> str:
     return shown[0] if len(piece) == 2 and len(shown) == 1 and "".join(other) == shown[0] else ""
 
 
-def _joined(pieces: Readings, others: Readings, apart: Set[str]) -> Readings:
+def _joined(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readings:
     whole = {word for word in set(map(_solid, others)).difference(pieces) if len(word) > 3 and word.isalpha()}
     if not whole:
         return pieces
     out: list[Piece] = []
     for piece in pieces:
         last = out[-1] if out else ""
-        if isinstance(piece, str) and isinstance(last, str) and last + piece in whole and not {last, piece} & apart:
+        if (
+            isinstance(piece, str)
+            and isinstance(last, str)
+            and last + piece in whole
+            and not {last, piece} & separate_words
+        ):
             out[-1] = ((last, piece), (last + piece,))
         else:
             out.append(piece)

@@ -68,7 +68,7 @@ def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | 
     )
 
 
-Counted = tuple[tuple[str, int], ...]
+Frequencies = tuple[tuple[str, int], ...]
 
 
 @frozen
@@ -80,10 +80,10 @@ class Confusions:
     """
 
     pairs: tuple[tuple[tuple[str, str], int], ...]
-    inserted: Counted
-    deleted: Counted
-    substituted: Counted
-    falsely_recognised: Counted
+    inserted: Frequencies
+    deleted: Frequencies
+    substituted: Frequencies
+    falsely_recognised: Frequencies
 
 
 def confusions(scoring: Scoring) -> Confusions:
@@ -106,7 +106,7 @@ def confusions(scoring: Scoring) -> Confusions:
     return Confusions(ordered, *map(_ordered, (inserted, deleted, substituted, recognised)))
 
 
-def _ordered(counted: Counter[str]) -> Counted:
+def _ordered(counted: Counter[str]) -> Frequencies:
     return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 

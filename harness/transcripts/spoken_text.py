@@ -218,8 +218,8 @@ class _English:
             self._say([*(f"and {reading}" for reading in readings), *readings], numeric=True)
             return
         if "/" in token.text and (int(top) >= int(bottom) or int(bottom) > 10):
-            apart = [f"{head} {two}" for head in numerals.whole(top) for two in numerals.whole(bottom)]
-            readings = [*apart, *readings]
+            in_pairs = [f"{head} {two}" for head in numerals.whole(top) for two in numerals.whole(bottom)]
+            readings = [*in_pairs, *readings]
         self._say(readings, numeric=True)
 
     def _number(self, token: Token) -> None:

@@ -78,7 +78,7 @@ def is_known(language: str) -> bool:
 
 def numeral_readings(text: str, language: str) -> Readings:
     """The pieces of a text that is clean (see spoken_words) and still in its case."""
-    tongue = _tongue(language)
+    lexicon = _lexicon(language)
     if text.isupper() and " " in text:
         text = text.lower()  # then case says nothing of letters that are said one by one
     out: list[Piece] = []
@@ -95,56 +95,58 @@ def numeral_readings(text: str, language: str) -> Readings:
             continue
         readings: Iterable[str]
         if kind == "date":
-            parts = _date(token, language, tongue)
+            parts = _date(token, language, lexicon)
             out += [piece for part in parts[:-1] for piece in choice(_plain(reading, language) for reading in part)]
             readings = parts[-1]
         elif kind == "time":
             hour, minute = map(int, re.findall(r"\d+", token))
-            apart = [f"{_said(hour, language)} {_said(minute, language)}"]
-            readings = tongue.clock(hour, minute) if tongue.clock else apart
+            hour_and_minute = [f"{_said(hour, language)} {_said(minute, language)}"]
+            readings = lexicon.clock(hour, minute) if lexicon.clock else hour_and_minute
             skip = plain(follows).strip() in ("uhr", "h")
         elif kind == "fraction":
             top, bottom = re.findall(r"\d+", token)
-            readings = tongue.fractions.get(f"{top}/{bottom}") or [
+            readings = lexicon.fractions.get(f"{top}/{bottom}") or [
                 f"{head} {other}"
-                for head in _whole(top, language, tongue)
-                for other in _whole(bottom, language, tongue)
+                for head in _whole(top, language, lexicon)
+                for other in _whole(bottom, language, lexicon)
             ]
         elif kind == "number":
-            sign = token[0] if token[0] in tongue.currencies else follows if follows in tongue.currencies else ""
+            sign = token[0] if token[0] in lexicon.currencies else follows if follows in lexicon.currencies else ""
             value = token.lstrip("€$£¥")
             if sign:
                 skip = follows == sign
-                readings = _money(value, sign, language, tongue)
-            elif tongue.clock and plain(follows).strip() in tongue.oclock and value.isdigit() and int(value) <= 24:
+                readings = _money(value, sign, language, lexicon)
+            elif lexicon.clock and plain(follows).strip() in lexicon.oclock and value.isdigit() and int(value) <= 24:
                 skip = True
-                bare = _whole(value, language, tongue)
-                readings = [reading for reading in tongue.clock(int(value), 0) if reading not in bare]  # 8 Uhr is not 8
-            elif next_kind == "fraction" and re.fullmatch("1[/⁄]2", follows) and tongue.half and value.isdigit():
+                bare = _whole(value, language, lexicon)
+                readings = [
+                    reading for reading in lexicon.clock(int(value), 0) if reading not in bare
+                ]  # 8 Uhr is not 8
+            elif next_kind == "fraction" and re.fullmatch("1[/⁄]2", follows) and lexicon.half and value.isdigit():
                 skip = True
-                readings = _and_a_half(value, language, tongue)
+                readings = _and_a_half(value, language, lexicon)
             else:
-                readings = _count(value, follows, language, tongue, among_numbers=after_number)
+                readings = _count(value, follows, language, lexicon, among_numbers=after_number)
         elif kind == "ordinal":
             number = int(re.findall(r"\d+", token)[0])
             readings = _ordinals(number, language)
             if token.endswith("o"):
-                amounts = _whole(str(number), language, tongue)
+                amounts = _whole(str(number), language, lexicon)
                 readings += [
-                    f"{amount} {degrees}" for degrees in tongue.signs.get("°", ()) for amount in amounts
+                    f"{amount} {degrees}" for degrees in lexicon.signs.get("°", ()) for amount in amounts
                 ]  # 21º
         else:
-            readings = tongue.signs.get(token, ("",))
+            readings = lexicon.signs.get(token, ("",))
         after_number = kind in ("number", "time") or (after_number and token == "°")
         out += choice(_plain(reading, language) for reading in readings)
     return tuple(out)
 
 
-def _count(value: str, follows: str, language: str, tongue: _LanguageWords, *, among_numbers: bool) -> list[str]:
+def _count(value: str, follows: str, language: str, lexicon: _LanguageWords, *, among_numbers: bool) -> list[str]:
     """A number that is neither money nor a time. among_numbers: another stands before it."""
-    readings = _number(value, language, tongue)
+    readings = _number(value, language, lexicon)
     if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
-        return [*readings, *_whole(value[1], language, tongue)]  # track 07
+        return [*readings, *_whole(value[1], language, lexicon)]  # track 07
     if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
         return [*readings, *_ordinals(int(value), language)]
     return [*readings, "primero"] if language == "es" and value == "1" and follows == "de" else readings
@@ -153,34 +155,34 @@ def _count(value: str, follows: str, language: str, tongue: _LanguageWords, *, a
 @lru_cache(maxsize=1 << 15)
 def _word(raw: str, language: str, after_number: bool) -> Readings:
     """The pieces of a token that is not a number, in its case."""
-    tongue, token = _tongue(language), raw.lower()
+    lexicon, token = _lexicon(language), raw.lower()
     bare = " ".join(plain(token).split())
-    if bare in tongue.fillers:
+    if bare in lexicon.fillers:
         return ()
     words = bare.split()
-    head = next((count for count in (2, 1) if " ".join(words[:count]) in tongue.units), 0)
+    head = next((count for count in (2, 1) if " ".join(words[:count]) in lexicon.units), 0)
     forms = [token]
-    if after_number and bare in tongue.units:
-        forms = [*tongue.units[bare], bare]
+    if after_number and bare in lexicon.units:
+        forms = [*lexicon.units[bare], bare]
     elif after_number and token[0] == "-" and head:  # a 20-mm-Rohr, a 30-km/h-Zone
-        forms = [" ".join([name, *words[head:]]) for name in tongue.units[" ".join(words[:head])]]
+        forms = [" ".join([name, *words[head:]]) for name in lexicon.units[" ".join(words[:head])]]
     elif raw.isupper() and bare.isalpha() and 2 <= len(bare) <= 5:
         forms = [token, " ".join(bare)]
     forms += [
-        bare.removesuffix(end) + whole for end, whole in tongue.endings.items() if "." in token and bare.endswith(end)
+        bare.removesuffix(end) + whole for end, whole in lexicon.endings.items() if "." in token and bare.endswith(end)
     ]
     if raw[0].isupper():
-        forms += [f"{letter}{token[1:]}" for letter in tongue.capitals.get(token[0], "")]
-    for digraph, letter in tongue.digraphs.items():
+        forms += [f"{letter}{token[1:]}" for letter in lexicon.capitals.get(token[0], "")]
+    for digraph, letter in lexicon.digraphs.items():
         forms += [form.replace(digraph, letter) for form in forms if digraph in form]
     return choice(_plain(form, language) for form in forms)
 
 
 @lru_cache(maxsize=1 << 15)
 def _plain(text: str, language: str) -> str:
-    tongue = _tongue(language)
-    words = (word if word in tongue.sharp else word.translate(_LIGATURES) for word in plain(text).split())
-    return " ".join(tongue.same.get(word, word) for word in words)
+    lexicon = _lexicon(language)
+    words = (word if word in lexicon.sharp else word.translate(_LIGATURES) for word in plain(text).split())
+    return " ".join(lexicon.same.get(word, word) for word in words)
 
 
 @lru_cache(maxsize=4096)
@@ -199,43 +201,43 @@ def _parts(written: str) -> tuple[str, str]:
     return whole, part
 
 
-def _number(written: str, language: str, tongue: _LanguageWords) -> list[str]:
+def _number(written: str, language: str, lexicon: _LanguageWords) -> list[str]:
     digits, part = _parts(written)
-    readings = _whole(digits, language, tongue)
+    readings = _whole(digits, language, lexicon)
     if not part:
         return readings
-    halves = _and_a_half(digits, language, tongue) if part == "5" else []
+    halves = _and_a_half(digits, language, lexicon) if part == "5" else []
     spelled = " ".join(_said(int(digit), language) for digit in part)
     tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _said(int(part), language)]
-    return [*(f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in readings), *halves]
+    return [*(f"{head} {point} {tail}" for point in lexicon.point for tail in tails for head in readings), *halves]
 
 
-def _and_a_half(digits: str, language: str, tongue: _LanguageWords) -> list[str]:
-    return [form.format(head) for form in tongue.half for head in _whole(digits, language, tongue)]
+def _and_a_half(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    return [form.format(head) for form in lexicon.half for head in _whole(digits, language, lexicon)]
 
 
-def _date(written: str, language: str, tongue: _LanguageWords) -> list[Sequence[str]]:
+def _date(written: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
     """The readings of day, month and year, and of the words between, one after the other."""
     day, month, *year = re.findall(r"\d+", written)
-    is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(tongue.months)
+    is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(lexicon.months)
     if not is_date and year:
-        return [_whole(number, language, tongue) for number in (day, month, *year)]
+        return [_whole(number, language, lexicon) for number in (day, month, *year)]
     if not is_date or (not year and language != "de"):
-        return [_number(f"{day}.{month}", language, tongue)]  # at the end of a sentence
-    days = [_said(int(day), language), *_ordinals(int(day), language), *_whole(day, language, tongue)]
-    months = [tongue.months[int(month) - 1], *_ordinals(int(month), language), *_whole(month, language, tongue)]
+        return [_number(f"{day}.{month}", language, lexicon)]  # at the end of a sentence
+    days = [_said(int(day), language), *_ordinals(int(day), language), *_whole(day, language, lexicon)]
+    months = [lexicon.months[int(month) - 1], *_ordinals(int(month), language), *_whole(month, language, lexicon)]
     if not year:
         dates = [f"{day_reading} {other}" for day_reading in days for other in months]
-        return [[*dates, *_number(f"{day}.{month}", language, tongue)]]
+        return [[*dates, *_number(f"{day}.{month}", language, lexicon)]]
     years = [reading for digits in (*(f"20{year_digits}" for year_digits in year if len(year_digits) == 2), *year)
-             for reading in _whole(digits, language, tongue)]  # fmt: skip
-    return [days, tongue.before_month, months, tongue.before_year, years]
+             for reading in _whole(digits, language, lexicon)]  # fmt: skip
+    return [days, lexicon.before_month, months, lexicon.before_year, years]
 
 
-def _whole(digits: str, language: str, tongue: _LanguageWords) -> list[str]:
-    apart = " ".join(_said(int(digit), language) for digit in digits)
+def _whole(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    digit_by_digit = " ".join(_said(int(digit), language) for digit in digits)
     if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
-        return [apart]
+        return [digit_by_digit]
     number = int(digits)
     names = [_said(number, language)]
     if len(digits) == 4 and number >= 1100:
@@ -253,11 +255,11 @@ def _whole(digits: str, language: str, tongue: _LanguageWords) -> list[str]:
         ]
         names.append(" ".join([*(_said(int(digit), language) for digit in digits[:cut]), *spoken]))
     last = _said(1, language)
-    names += [f"{name.removesuffix(last)}{form}" for name in names for form in tongue.one if name.endswith(last)]
+    names += [f"{name.removesuffix(last)}{form}" for name in names for form in lexicon.one if name.endswith(last)]
     if language == "es":
         names += [f"{name.removesuffix('uno')}ún" for name in names if name.endswith("veintiuno")]
         names += [re.sub(r"ientos\b", "ientas", name) for name in names if "ientos" in name]
-    return [*names, apart] if len(digits) > 1 else names
+    return [*names, digit_by_digit] if len(digits) > 1 else names
 
 
 def _year(number: int, language: str) -> str:
@@ -278,18 +280,18 @@ def _ordinals(number: int, language: str) -> list[str]:
     return [word]
 
 
-def _money(written: str, sign: str, language: str, tongue: _LanguageWords) -> list[str]:
-    singular, many, cents = tongue.currencies[sign]
+def _money(written: str, sign: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    singular, many, cents = lexicon.currencies[sign]
     whole, part = _parts(written)
     if len(part) != 2:
         names = (singular, many) if written == "1" else (many,)
-        return [f"{amount} {name}" for name in names for amount in _number(written, language, tongue)]
-    units = [f"{amount} {singular if whole == '1' else many}" for amount in _whole(whole, language, tongue)]
+        return [f"{amount} {name}" for name in names for amount in _number(written, language, lexicon)]
+    units = [f"{amount} {singular if whole == '1' else many}" for amount in _whole(whole, language, lexicon)]
     if int(part) == 0:
         return units
     coins = _said(int(part), language)
-    amounts = [f"{unit} {word} {coins} {end}" for unit in units for word in tongue.before_cents for end in ("", cents)]
-    return [*amounts, *(f"{amount} {many}" for amount in _number(written, language, tongue))]
+    amounts = [f"{unit} {word} {coins} {end}" for unit in units for word in lexicon.before_cents for end in ("", cents)]
+    return [*amounts, *(f"{amount} {many}" for amount in _number(written, language, lexicon))]
 
 
 def _german(hour: int, minute: int) -> list[str]:
@@ -350,7 +352,7 @@ _FILES = {language: f"spoken_{language}.toml" for language in _CLOCKS}
 
 
 @cache
-def _tongue(language: str) -> _LanguageWords:
+def _lexicon(language: str) -> _LanguageWords:
     """What a file says of a language; of one without a file only numerals are known."""
     if language not in _FILES:
         return _LanguageWords()
@@ -385,11 +387,11 @@ def says_numerals(language: str) -> bool:
 
 def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
     """The words of a text, and the choices between readings where there are several. language: BCP 47."""
-    tongue = primary(language)
-    if tongue == ENGLISH:
+    code = primary(language)
+    if code == ENGLISH:
         return _english(text)
-    if is_known(tongue):
-        return numeral_readings(_clean(text), tongue)
+    if is_known(code):
+        return numeral_readings(_clean(text), code)
     return tuple(plain(text).split())
 
 

@@ -34,7 +34,7 @@ Times = NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class _Talk:
+class _SpeakerWords:
     """What one speaker says in one recording. utterances: words of each segment, in the order of their starts."""
 
     speaker: str
@@ -128,7 +128,7 @@ def pair_talkers(
     )
 
 
-def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_Talk]]:
+def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_SpeakerWords]]:
     """The speakers of each recording, in the order of their first segments."""
     rows = [segment for segment in segmentation.segments if not segment.ignored]
     texts = wording.texts(
@@ -140,9 +140,11 @@ def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_T
             ("",) * len(rows),
         )
     )
-    recordings: dict[str, dict[str, _Talk]] = {}
+    recordings: dict[str, dict[str, _SpeakerWords]] = {}
     for segment, text in zip(rows, texts, strict=True):
-        talk = recordings.setdefault(segment.file.lower(), {}).setdefault(segment.speaker, _Talk(segment.speaker))
+        talk = recordings.setdefault(segment.file.lower(), {}).setdefault(
+            segment.speaker, _SpeakerWords(segment.speaker)
+        )
         talk.utterances.append(tuple(text.split()))
         talk.segments.append(segment)
     return {name: list(talks.values()) for name, talks in recordings.items()}
@@ -153,7 +155,7 @@ _Row = tuple[str, list[str], list[str] | None, str]
 
 
 def _by_speakers(
-    talks: Sequence[_Talk], others: Sequence[_Talk], collar_s: float | None
+    talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], collar_s: float | None
 ) -> tuple[list[_Row], list[tuple[str | None, str | None]]]:
     """Each speaker with the counterpart that makes all errors together fewest; at the end those who have none.
 
@@ -161,7 +163,7 @@ def _by_speakers(
     """
     from scipy.optimize import linear_sum_assignment  # here, since it takes longer to import than files to score
 
-    nobody = _Talk("")
+    nobody = _SpeakerWords("")
     most = max(len(talks), len(others))
     ours = [*talks, *[nobody] * (most - len(talks))]
     theirs = [*others, *[nobody] * (most - len(others))]
@@ -187,7 +189,7 @@ def _by_speakers(
     return rows, whom
 
 
-def _overlap(talk: _Talk, other: _Talk, collar_s: float | None) -> NDArray[np.bool_] | None:
+def _overlap(talk: _SpeakerWords, other: _SpeakerWords, collar_s: float | None) -> NDArray[np.bool_] | None:
     """Which words may be paired, shape (words of one, words of the other); None if all may."""
     if collar_s is None:
         return None
@@ -254,13 +256,13 @@ class _Grid:
         return np.minimum.accumulate(row - columns) + columns, pairing
 
 
-def _by_streams(talks: Sequence[_Talk], others: Sequence[_Talk], place: Place) -> list[_Row]:
+def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], place: Place) -> list[_Row]:
     """Each stream of the hypothesis with the reference segments that suit it."""
     spoken = sorted(
         (pair for talk in talks for pair in zip(talk.utterances, talk.segments, strict=True) if pair[0]),
         key=lambda pair: (pair[1].start_s, pair[1].line),
     )
-    streams = others or [_Talk("")]
+    streams = others or [_SpeakerWords("")]
     codes = _codes([words for words, _ in spoken] + [talk.words for talk in streams])
     chosen = _best_streams(codes[: len(spoken)], codes[len(spoken) :], place)
     rows: list[_Row] = []

@@ -55,7 +55,7 @@ class CascadeUtterance:
         return self.before.id
 
     @property
-    def fate(self) -> FrameChange:
+    def change(self) -> FrameChange:
         """By intents and lists of concepts, as far as both sides have them."""
         match _is_right(self.before.counts), _is_right(self.after.counts):
             case True, True:
@@ -97,9 +97,9 @@ class Cascade:
     too_many: tuple[tuple[str, int], ...]
     words: WordScoring
 
-    def of(self, fate: FrameChange) -> tuple[CascadeUtterance, ...]:
+    def of(self, change: FrameChange) -> tuple[CascadeUtterance, ...]:
         """In the order of gold."""
-        return tuple(utterance for utterance in self.utterances if utterance.fate is fate)
+        return tuple(utterance for utterance in self.utterances if utterance.change is change)
 
 
 @frozen
@@ -178,13 +178,13 @@ def cascade(
 
     def group_of(of: Sequence[CascadeUtterance]) -> CascadeGroup:
         on_said, on_heard = [utterance.before.counts for utterance in of], [utterance.after.counts for utterance in of]
-        apart = differences(on_heard, on_said, zero, declared_labels, draws=draws)
+        metric_differences = differences(on_heard, on_said, zero, declared_labels, draws=draws)
         return CascadeGroup(
-            total(on_said), total(on_heard), WordCounts.total(utterance.words for utterance in of), apart
+            total(on_said), total(on_heard), WordCounts.total(utterance.words for utterance in of), metric_differences
         )
 
     columns = by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
-    parting = {name: of for name, of in columns.items() if by is not None or len(of) <= MOST_LABELS}
+    grouping_columns = {name: of for name, of in columns.items() if by is not None or len(of) <= MOST_LABELS}
     return Cascade(
         pairs,
         rule,
@@ -195,9 +195,9 @@ def cascade(
         (score(pairs.gold, on_reference, rule, ()) if rule.places else before).totals,
         tuple(
             (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
-            for name, labels in parting.items()
+            for name, labels in grouping_columns.items()
         ),
-        tuple((name, len(labels)) for name, labels in columns.items() if name not in parting),
+        tuple((name, len(labels)) for name, labels in columns.items() if name not in grouping_columns),
         words,
     )
 

@@ -35,8 +35,8 @@ class EntityCounts(NamedTuple):
 
         words, characters: how often each distance counts.
         """
-        apart = words * Fraction(self.word_part, self.word_whole)
-        return self.gold + self.predicted + apart + characters * Fraction(self.character_part, self.character_whole)
+        word_cost = words * Fraction(self.word_part, self.word_whole)
+        return self.gold + self.predicted + word_cost + characters * Fraction(self.character_part, self.character_whole)
 
 
 def count_entities(gold: tuple[Entity, ...], predicted: tuple[Entity, ...]) -> EntityCounts:
@@ -48,7 +48,7 @@ def count_entities(gold: tuple[Entity, ...], predicted: tuple[Entity, ...]) -> E
     if gold == predicted:
         return _all_paired(len(gold))
     paired = (Counter(concept for concept, _ in gold) & Counter(concept for concept, _ in predicted)).total()
-    words, characters = (_apart(gold, predicted, distance) for distance in (word_distance, character_distance))
+    words, characters = (_unmatched_cost(gold, predicted, distance) for distance in (word_distance, character_distance))
     return EntityCounts(paired, len(gold), len(predicted), *words.as_integer_ratio(), *characters.as_integer_ratio())
 
 
@@ -57,16 +57,18 @@ def _all_paired(slots: int) -> EntityCounts:
     return EntityCounts(slots, slots, slots)
 
 
-def _apart(gold: Sequence[Entity], predicted: Sequence[Entity], distance: Callable[[str, str], Fraction]) -> Fraction:
+def _unmatched_cost(
+    gold: Sequence[Entity], predicted: Sequence[Entity], distance: Callable[[str, str], Fraction]
+) -> Fraction:
     """The sum of the distances of paired values."""
-    left, apart = list(gold), Fraction(0)
+    left, word_cost = list(gold), Fraction(0)
     for concept, value in predicted:
         near = [(distance(of, value), at) for at, (other, of) in enumerate(left) if other == concept]
         if near:
             least, at = min(near)
-            apart += least
+            word_cost += least
             del left[at]
-    return apart
+    return word_cost
 
 
 @lru_cache(maxsize=4096)

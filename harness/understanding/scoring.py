@@ -41,8 +41,8 @@ class FrameScoring:
     `missing`: ids of gold without a prediction, counted as empty predictions.
     `unknown`: ids of predictions without gold, which are not counted.
     `unannotated`: ids of gold without intents and slots, which are not counted.
-    `intents_told`, `slots_told`: whether any prediction states them, even as none. If not, their metrics are n/a.
-    `values_told`: whether both sides have values. If not, there are no metrics with values.
+    `intents_given`, `slots_given`: whether any prediction states them, even as none. If not, their metrics are n/a.
+    `values_given`: whether both sides have values. If not, there are no metrics with values.
     """
 
     gold: str
@@ -54,18 +54,18 @@ class FrameScoring:
     missing: tuple[str, ...]
     unknown: tuple[str, ...]
     unannotated: tuple[str, ...]
-    intents_told: bool
-    slots_told: bool
-    values_told: bool
+    intents_given: bool
+    slots_given: bool
+    values_given: bool
 
 
 def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> FrameScoring:
     """Scores predictions, paired by id. by: columns of gold's groups. None is all of them."""
     predictions = {utterance.id: utterance for utterance in predicted.utterances}
-    intents_told = any(utterance.intents is not None for utterance in predicted.utterances)
-    slots_told = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
-    values_told = _gives_values(gold, rule) and (not predictions or _gives_values(predicted, rule))
-    counted = rule if values_told else replace(rule, values=ValueRule.NONE)
+    intents_given = any(utterance.intents is not None for utterance in predicted.utterances)
+    slots_given = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
+    values_given = _gives_values(gold, rule) and (not predictions or _gives_values(predicted, rule))
+    counted = rule if values_given else replace(rule, values=ValueRule.NONE)
     frames, missing, unannotated = [], [], []
     for utterance in gold.utterances:
         if not is_annotated(utterance):
@@ -76,7 +76,11 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
             missing.append(utterance.id)
         frames.append(
             _scored(
-                utterance, heard, counted, intents=intents_told or not predictions, slots=slots_told or not predictions
+                utterance,
+                heard,
+                counted,
+                intents=intents_given or not predictions,
+                slots=slots_given or not predictions,
             )
         )
     known = {utterance.id for utterance in gold.utterances}
@@ -90,9 +94,9 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         tuple(missing),
         tuple(utterance.id for utterance in predicted.utterances if utterance.id not in known),
         tuple(unannotated),
-        intents_told,
-        slots_told,
-        values_told,
+        intents_given,
+        slots_given,
+        values_given,
     )
 
 
@@ -201,8 +205,8 @@ class SystemCounts:
     unknown: tuple[str, ...]
     unannotated: tuple[str, ...]
     other_words: tuple[str, ...]
-    intents_told: bool
-    slots_told: bool
+    intents_given: bool
+    slots_given: bool
     surplus_blanks: tuple[str, ...] = ()
 
     @property
@@ -228,8 +232,8 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
         tuple(sorted(first.unknown)),
         tuple(sorted(first.unannotated)),
         tuple(sorted(frame.id for frame in first.frames if _other_words(frame))),
-        first.intents_told,
-        first.slots_told,
+        first.intents_given,
+        first.slots_given,
         tuple(sorted(frame.id for frame in first.frames if _surplus_blanks(frame, first.rule))),
     )
 
@@ -261,8 +265,8 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
         if [detail.rule for detail in part.details] != [detail.rule for detail in first.details]:
             raise ValueError("it was scored under a different rule")
         for kind, in_first, other in (
-            ("intents", first.intents_told, part.intents_told),
-            ("slots", first.slots_told, part.slots_told),
+            ("intents", first.intents_given, part.intents_given),
+            ("slots", first.slots_given, part.slots_given),
         ):
             if in_first != other:  # they would count in one part only, but everywhere in the whole
                 raise ValueError(f"{kind} are predicted in {'it' if other else 'the first'} and not in the other")

@@ -24,7 +24,7 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
     random.Random(seed).shuffle(clusters)
     whole = sum(shares)
     everything = sum((cluster.labels for cluster in clusters), Counter[str]())
-    wanted = [_Wanted(share / whole, len(corpus.utterances), everything) for share in shares]
+    wanted = [_PartNeeds(share / whole, len(corpus.utterances), everything) for share in shares]
     part_of: dict[int, int] = {}
     for cluster in _rarest_first(clusters, everything):
         chosen = max(range(len(wanted)), key=lambda part: (*wanted[part].lacks(cluster), -part))
@@ -73,7 +73,7 @@ def _rarest_first(clusters: Sequence[_Cluster], everything: Counter[str]) -> lis
     return sorted(clusters, key=lambda cluster: (everything[cluster.rarest], cluster.rarest, -len(cluster.places)))
 
 
-class _Wanted:
+class _PartNeeds:
     """What a part still lacks, in utterances."""
 
     def __init__(self, share: float, utterances: int, everything: Counter[str]) -> None:

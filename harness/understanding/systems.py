@@ -197,8 +197,8 @@ def compare_systems(
     talkers = _places(labels_of_talkers)
     values = _values(counts, basis(counts, zero, labels), talkers, draws)
     pairs = list(combinations(range(len(systems)), 2))
-    apart = [_difference((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
-    corrected = {metric: holm([metrics[metric].p for metrics, _ in apart]) for metric in METRICS}
+    pairwise = [_difference((counts[first], counts[second]), talkers, zero, labels, draws) for first, second in pairs]
+    corrected = {metric: holm([metrics[metric].p for metrics, _ in pairwise]) for metric in METRICS}
     differences = tuple(
         SystemDifference(
             systems[first].name,
@@ -207,7 +207,7 @@ def compare_systems(
             over_talkers,
             {metric: corrected[metric][number] for metric in METRICS},
         )
-        for number, ((first, second), (metrics, over_talkers)) in enumerate(zip(pairs, apart, strict=True))
+        for number, ((first, second), (metrics, over_talkers)) in enumerate(zip(pairs, pairwise, strict=True))
     )
     return ComparedSystems(
         counted_gold,
@@ -331,8 +331,8 @@ def _result(
     heard = None if system.heard is None else _of_gold(system.heard, gold)
     frames = scoring.frames
     transcripts = (None,) * len(frames) if heard is None else heard.utterances
-    lacks_intents = not scoring.intents_told and any(of.intents is not None for of in gold.utterances)
-    lacks_slots = not scoring.slots_told and any(of.tags is not None or of.slots is not None for of in gold.utterances)
+    lacks_intents = not scoring.intents_given and any(of.intents is not None for of in gold.utterances)
+    lacks_slots = not scoring.slots_given and any(of.tags is not None or of.slots is not None for of in gold.utterances)
     pairs = () if lacks_intents or lacks_slots else zip(frames, transcripts, strict=True)
     words = (
         None if heard is None else score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)

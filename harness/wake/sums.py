@@ -11,12 +11,12 @@ from harness.statistics.intervals import Share
 from harness.wake.requests import RequestResult
 from harness.wake.wake_plays import CommandResult, Play
 
-Tally = dict[str, list[int]]
+SpeakerCounts = dict[str, list[int]]
 """Speaker → [missed, trials]."""
 
 
 @dataclass(slots=True)
-class Sums:
+class PlayTotals:
     """Counts over the plays that count."""
 
     wake_trials: int = 0
@@ -25,8 +25,8 @@ class Sums:
     probes: int = 0
     probes_heard: int = 0
     commands: Counter[CommandResult] = field(default_factory=Counter)
-    speakers: Tally = field(default_factory=dict)
-    cells: dict[str, Tally] = field(default_factory=dict)
+    speakers: SpeakerCounts = field(default_factory=dict)
+    cells: dict[str, SpeakerCounts] = field(default_factory=dict)
     matched: int = 0
     suppressed: int = 0
     expected: int = 0
@@ -78,16 +78,16 @@ class Sums:
         return Share(self.wake_trials - self.hits, self.wake_trials)
 
 
-def _tally(tally: Tally, speaker: str, missed: bool, sign: int) -> None:
+def _tally(tally: SpeakerCounts, speaker: str, missed: bool, sign: int) -> None:
     counts = tally.setdefault(speaker, [0, 0])
     counts[0] += sign * missed
     counts[1] += sign
 
 
-def shares(tally: Tally) -> dict[str, Share]:
+def shares(tally: SpeakerCounts) -> dict[str, Share]:
     return {speaker: Share(*counts) for speaker, counts in tally.items()}
 
 
-def by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+def by_axis(cells: Mapping[str, SpeakerCounts]) -> list[tuple[str, SpeakerCounts]]:
     axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
     return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))

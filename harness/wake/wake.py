@@ -22,7 +22,7 @@ from harness.wake.wake_device import DeviceFigures
 from harness.wake.wake_plays import HeardWake, Play, PlayState, later
 from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress
 
-Attempt = tuple[str, int, int]
+AttemptKey = tuple[str, int, int]
 
 
 class WakeFigures:
@@ -38,8 +38,8 @@ class WakeFigures:
         self._devices: dict[str, DeviceFigures] = {}
         self._events = UnmatchedEvents()
         self._speech = Utterances()
-        self._running: dict[Attempt, dict[str, Play]] = {}
-        self._last: dict[Attempt, dict[str, Play]] = {}
+        self._running: dict[AttemptKey, dict[str, Play]] = {}
+        self._last: dict[AttemptKey, dict[str, Play]] = {}
         self._counting: dict[str, tuple[int, dict[str, Play]]] = {}
 
     @property
@@ -160,7 +160,7 @@ class WakeFigures:
             self._devices[target.device].begin(play)
         self._running[row.trial_id, row.take, row.attempt] = plays
 
-    def _end(self, attempt: Attempt, counted: bool, wall_s: float) -> None:
+    def _end(self, attempt: AttemptKey, counted: bool, wall_s: float) -> None:
         plays = self._running.pop(attempt, None)
         if plays is None:
             return
@@ -201,10 +201,10 @@ class WakeFigures:
         device = self._devices.get(name) if name is not None else None
         match seen:
             case seen_by.Wake() if name is not None and device is not None:  # most observations
-                apart = row.trial_id is not None and row.trial_id not in self._trials
+                plays_only = row.trial_id is not None and row.trial_id not in self._trials
                 event = HeardWake(
                     entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s, seen.source, (),
-                    seen.inferred, apart,
+                    seen.inferred, plays_only,
                 )  # fmt: skip
                 self._speech.woke(name, seen.at.at_s)
                 device.heard(event)

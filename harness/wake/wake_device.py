@@ -1,6 +1,6 @@
 """One device's wake statistics: its plays, their sums, and the current state.
 
-    report ─heard─► event ─_place─► its play, or a stray ─_settle─► PlayEvents ─_read─► result ─► Sums
+    report ─heard─► event ─_place─► its play, or a stray ─_settle─► PlayEvents ─_read─► result ─► PlayTotals
 
 A later row may change an earlier result: a late report, a proof of listening, a stall, or another take of the trial.
 The old result is then taken out of the sums, and the new one added. Only the last RECENT plays can still change, so
@@ -23,7 +23,7 @@ from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.proofs import ListeningProofs, Proofs
 from harness.wake.requests import by_gap
-from harness.wake.sums import Sums, by_axis, shares
+from harness.wake.sums import PlayTotals, by_axis, shares
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_plays import (
@@ -76,7 +76,7 @@ class DeviceFigures:
         """Of its wake trials."""
         self.changed = True
         self._events, self._speech = events, speech
-        self._sums = Sums()
+        self._sums = PlayTotals()
         self._delays: dict[int, MeasuredDuration] = {}
         self._latency: LatencyFigures | None = None
         self._words: dict[int, tuple[str, WordCounts | None]] = {}
@@ -134,7 +134,7 @@ class DeviceFigures:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
         shown = self._events.of(event.seq) is not None
         self._events.drop(event.seq)
-        if not event.apart or self._homes.get(event.seq) is not None:
+        if not event.plays_only or self._homes.get(event.seq) is not None:
             self._counted -= 1
         self._strays = deque((other for other in self._strays if other.seq != event.seq), RECENT)
         play = self._homes.pop(event.seq, None)
@@ -149,11 +149,11 @@ class DeviceFigures:
         play = self._reached(event) or next(filter(None, map(self._reached, event.reports)), None)
         if self._merging.several:
             self._homes[event.seq] = play
-        if not event.apart or play is not None:
+        if not event.plays_only or play is not None:
             self._counted += 1
         if play is None:
             self._strays.append(event)
-            if event.apart:
+            if event.plays_only:
                 return
             self._put(event, None, exposed=False)
             if not shown:
@@ -219,7 +219,7 @@ class DeviceFigures:
         self._strays.clear()
         for event, (_, inside) in zip(strays, play.placed(strays), strict=True):
             if inside:
-                if not event.apart:  # `_place` counts it again
+                if not event.plays_only:  # `_place` counts it again
                     self._counted -= 1
                 self._events.drop(event.seq)
                 self._place(event, False)
@@ -431,17 +431,17 @@ class DeviceFigures:
             if not other.whole and other.state is PlayState.OUTSIDE and other.on_audio_line is play.on_audio_line
         ]
         loose = [(other.place(event), event) for other in broken for event in other.events]
-        loose += [(play.place(event), event) for event in self._strays if not event.apart and _places(play, event)]
-        fates = assign(plays, loose, next(before, -math.inf))
-        returned = self._move(fates, broken)
+        loose += [(play.place(event), event) for event in self._strays if not event.plays_only and _places(play, event)]
+        assignments = assign(plays, loose, next(before, -math.inf))
+        returned = self._move(assignments, broken)
         woke: list[tuple[Play, HeardWake]] = []
         for other in plays:
-            if other is not play and fates[other] == other.fates:
+            if other is not play and assignments[other] == other.assignment:
                 continue
-            hit = fates[other].hit
-            if hit is not None and hit != other.fates.hit:
+            hit = assignments[other].hit
+            if hit is not None and hit != other.assignment.hit:
                 woke.append((other, hit))
-            other.fates = fates[other]
+            other.assignment = assignments[other]
             if other.state is PlayState.COUNTED:
                 self._read(other, new=new and other is play)
             else:
@@ -453,16 +453,16 @@ class DeviceFigures:
         for other, hit in woke:
             self._prove([*self._proofs_of_runs[other.run].woke(other.target.connection, hit.at), *self._recent])
 
-    def _move(self, fates: Mapping[Play, PlayEvents], broken: Sequence[Play]) -> list[HeardWake]:
+    def _move(self, assignments: Mapping[Play, PlayEvents], broken: Sequence[Play]) -> list[HeardWake]:
         """Moves events to the plays that they belong to now; returns those that belong to none of them any more.
 
         broken: interrupted plays, which keep the events that these plays do not take.
         """
-        homes = {event.seq: home for home, fate in fates.items() for event in fate.every}
+        homes = {event.seq: home for home, assignment in assignments.items() for event in assignment.every}
         returned: list[HeardWake] = []
-        held = [(play, event) for play in (*fates, *broken) for event in play.events]
+        held = [(play, event) for play in (*assignments, *broken) for event in play.events]
         for play, event in (*held, *((None, event) for event in self._strays.copy())):
-            home = homes.get(event.seq, None if play in fates else play)
+            home = homes.get(event.seq, None if play in assignments else play)
             if home is play:
                 continue
             place_s = None if play is None else play.place(event)

@@ -55,7 +55,7 @@ class HeardWake(NamedTuple):
 
     source: id of what reported it. reports: of each source, when the device has several; they were merged into this.
     inferred: what all of them were inferred from, such as network traffic; weak evidence.
-    apart: reported during a query trial or a life check, which have wake events of their own: it counts only in a play.
+    plays_only: reported during a query trial or a life check, which have wake events of their own.
     """
 
     seq: int
@@ -67,7 +67,7 @@ class HeardWake(NamedTuple):
     source: str = ""
     reports: tuple[HeardWake, ...] = ()
     inferred: str = ""
-    apart: bool = False
+    plays_only: bool = False
 
     @property
     def error_s(self) -> float:
@@ -159,7 +159,7 @@ class Play:
     words: list[Transcript | Intent] = field(default_factory=list)
     sounds: list[Stamp] = field(default_factory=list)
     reading: PlayReading = PlayReading()
-    fates: PlayEvents = field(default_factory=PlayEvents)
+    assignment: PlayEvents = field(default_factory=PlayEvents)
     moved: dict[int, float] = field(default_factory=dict)
     run: int = 0
     stood_s: float | None = None
@@ -343,7 +343,7 @@ class Play:
     @property
     def last_s(self) -> float | None:
         """Place of its last event that is not part of another one, also when the play is replaced."""
-        return max(map(self.place, self.fates.separate), default=None)
+        return max(map(self.place, self.assignment.separate), default=None)
 
     def stands(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
@@ -369,7 +369,7 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     """
     # A line that begins at the plays keeps sums small.
     origin_s = plays[0].start_s
-    fates = {play: PlayEvents(expected=_expected(play)) for play in plays}
+    assignments = {play: PlayEvents(expected=_expected(play)) for play in plays}
     windows = sorted(
         ((_moved(window, origin_s), play) for play in plays if (window := play.window) is not None),
         key=lambda pair: pair[0].start_s,
@@ -378,7 +378,7 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         (place_s - origin_s, event, play if inside else None)
         for play in plays
         for event, (place_s, inside) in zip(play.events, play.placed(play.events), strict=True)
-        if event not in fates[play].expected
+        if event not in assignments[play].expected
     ]
     line += [(place_s - origin_s, event, None) for place_s, event in loose]
     placed: list[tuple[float, HeardWake, Play]] = []
@@ -407,15 +407,15 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     hits = {index: windows[number][1] for number, index in matching.pairs}
     parts = dict(matching.same)
     for index, play in hits.items():
-        fates[play].hit = placed[index][1]
+        assignments[play].hit = placed[index][1]
     for index, (at_s, event, play) in enumerate(placed):
         if index in hits:
             continue
-        (fates[play].parts if index in parts else fates[play].unmatched).append(event)
-        hit = fates[play].hit
-        fates[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
+        (assignments[play].parts if index in parts else assignments[play].unmatched).append(event)
+        hit = assignments[play].hit
+        assignments[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
         if (doubled := hits.get(parts.get(index, -1))) is not None:
-            fates[doubled].doubled = True
+            assignments[doubled].doubled = True
     stands = [index for index in range(len(placed)) if index not in parts]
     stands_s = [placed[index][0] for index in stands]
     for at_s, event in outside:
@@ -424,9 +424,9 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         index = stands[before - 1]
         play = hits.get(index, placed[index][2])
         if is_within_refractory(at_s, stands_s[before - 1], play.refractory_s):
-            fates[play].parts.append(event)
-            fates[play].doubled |= index in hits
-    return fates
+            assignments[play].parts.append(event)
+            assignments[play].doubled |= index in hits
+    return assignments
 
 
 def _moved(window: Window, by_s: float) -> Window:
@@ -444,10 +444,10 @@ def _expected(play: Play) -> list[HeardWake]:
 
 def read(play: Play, proven: Sequence[Span]) -> PlayReading:
     """The result of a play from what became of its events. proven: where on its line it was known to listen."""
-    fates, hit = play.fates, play.fates.hit
+    assignment, hit = play.assignment, play.assignment.hit
     end_s = play.end_s
     duration_s = end_s - play.start_s
-    ends = [min(play.place(event), end_s) for event in fates.unmatched]
+    ends = [min(play.place(event), end_s) for event in assignment.unmatched]
     inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
     offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
@@ -456,12 +456,12 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
     in_vocabulary_s = max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
     reading = PlayReading(
         hit=hit,
-        doubled=fates.doubled,
+        doubled=assignment.doubled,
         delay=None if hit is None else _delay(play, hit, offset_s),
-        unmatched=tuple(fates.unmatched),
+        unmatched=tuple(assignment.unmatched),
         exposed=tuple([not ambient or lies_inside for lies_inside in inside]),
-        suppressed=len(fates.parts),
-        expected=len(fates.expected),
+        suppressed=len(assignment.parts),
+        expected=len(assignment.expected),
         exposure_s=heard_s if ambient else in_vocabulary_s,
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
@@ -596,5 +596,5 @@ def merged(reports: list[HeardWake]) -> HeardWake:
         score=next((score for score in scores if score is not None), None),
         reports=tuple(reports),
         inferred=best.inferred if all(report.inferred for report in reports) else "",
-        apart=all(report.apart for report in reports),
+        plays_only=all(report.plays_only for report in reports),
     )

@@ -30,7 +30,7 @@ from harness.web.seats import BaseSeat, PostResult, SeatedSite, SubmittedForm, c
 
 
 @dataclass(slots=True)
-class Finding:
+class UtteranceSearch:
     """An annotator's search among their utterances. words: "" before the first search.
 
     opened: the utterance opened last. again: the sitting at it, until its labels are saved or kept.
@@ -52,7 +52,7 @@ class AnnotationSeat(BaseSeat):
 
     room: AnnotationRoom
     own: AnnotationDesk
-    finding: Finding | None = None
+    finding: UtteranceSearch | None = None
 
     @property
     def desk(self) -> AnnotationDesk:
@@ -239,7 +239,7 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
     do, _, utterance = post.do.partition(".")
     match do:
         case "find":
-            seat.finding = Finding(post.words)
+            seat.finding = UtteranceSearch(post.words)
             return True
         case "again":
             return seat.open(utterance) or None
@@ -313,9 +313,9 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         )
 
     def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostResult:
-        fate = seat.standing(post, outlasts=post.do != "undo")
-        if fate is not PostResult.DONE:
-            return fate
+        result = seat.standing(post, outlasts=post.do != "undo")
+        if result is not PostResult.DONE:
+            return result
         if post.draft and not seat.is_listing:
             _take_draft(seat, post)
         if post.do.startswith("draft"):

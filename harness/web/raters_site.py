@@ -384,13 +384,13 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _apply(self, seat: Seat, post: Post) -> PostResult:
         action, _, detail = post.do.partition(".")
         outlasts = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
-        fate = seat.standing(post, outlasts=outlasts)
-        if fate is PostResult.STALE and post.do == "go_on":
+        result = seat.standing(post, outlasts=outlasts)
+        if result is PostResult.STALE and post.do == "go_on":
             return PostResult.REPEATED  # the explanation was left already
-        if fate is PostResult.STALE and action == "open":
-            fate = PostResult.DONE  # from a list of any age: this judges nothing
-        if fate is not PostResult.DONE:
-            return fate
+        if result is PostResult.STALE and action == "open":
+            result = PostResult.DONE  # from a list of any age: this judges nothing
+        if result is not PostResult.DONE:
+            return result
         seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
         if post.draft:
             _take_draft(seat, post)

@@ -170,9 +170,9 @@ class BaseSeat(ABC):
 
 def content_mark(fields: dict[str, str]) -> str:
     """A hash of a post's content."""
-    varying = ("plays", "heard_ms", "heard_end", "page", "change")  # differ when the same button is pressed again
-    whole = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in varying)
-    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+    ignored = ("plays", "heard_ms", "heard_end", "page", "change")  # differ when the same button is pressed again
+    content = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ignored)
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
 REFRESH_S = 60.0
@@ -190,7 +190,7 @@ class RefreshableRoom(Protocol):
     def refresh(self) -> object: ...
 
 
-class Readings:
+class RoomRefresher:
     """Reads updates from elsewhere at intervals, in a thread, so that no request waits for it."""
 
     def __init__(self, room: RefreshableRoom, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -301,7 +301,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         reached: SiteReach,
         most_fields: int = 40,
     ) -> None:
-        self.readings = Readings(room)
+        self.readings = RoomRefresher(room)
         self._seats: dict[tuple[str, str], AnySeat] = {}
         """Seats by place and name, made at the first request from the rows on the disk."""
         self._making = threading.Lock()
@@ -349,7 +349,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
             if seat.is_stale(change) and post.do == "draft.quiet":
                 return Response(status_code=204)
             try:
-                fate = self._apply(seat, post)
+                result = self._apply(seat, post)
             except InputError as error:  # a comment that cannot be kept: the page shows it again
                 refused = None if post.comment is None else to_nfc(post.comment)
                 return self._shown(visit, seat, 422, f"Not saved: {error}.", comment=refused)
@@ -357,9 +357,9 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
                 return self._shown(visit, seat, 503, FULL)
             except HarnessError:
                 return self._shown(visit, seat, 503, UNSAVED)
-            if fate is PostResult.STALE:
+            if result is PostResult.STALE:
                 return self._shown(visit, seat, 409, self.STALE)
-            if fate is PostResult.UNKNOWN:
+            if result is PostResult.UNKNOWN:
                 return self._shown(visit, seat, 400, NO_BUTTON)
         if post.do == "draft.quiet":
             return Response(status_code=204)

@@ -98,7 +98,7 @@ def only_session(folder: Path) -> Path:
 def spots(log: Path) -> Sequence[Spot]:
     read_back = read(log.read_text(encoding="utf-8"))
     assert differences(read_back) == ()
-    return [happening for happening in read_back.happenings if isinstance(happening, Spot)]
+    return [event for event in read_back.events if isinstance(event, Spot)]
 
 
 def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str, tmp_path: Path) -> None:

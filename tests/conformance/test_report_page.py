@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from harness.report.comparison import compare_sessions
 from harness.report.comparison_page import differing_facts, write_page
-from harness.report.session_cases import SoundPlacement
+from harness.report.session_cases import SoundStorage
 from harness.report.session_page import write_report
 from harness.session.engine.launch import start_engine
 from tests.conformance.accessible import barriers
@@ -28,7 +28,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert Watcher(start_engine(folder)).goodbye().exit_code == 0
     finally:
         runs.close()
-    write_report([folder], root / "report.html", SoundPlacement.EMBED)
+    write_report([folder], root / "report.html", SoundStorage.EMBED)
     return root / "report.html"
 
 
@@ -37,7 +37,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a session that never began."""
     root = tmp_path_factory.mktemp("empty")
     runs = Runs(root)
-    write_report([runs.prepare("wake.yaml", "wake_bench.yaml")], root / "report.html", SoundPlacement.EMBED)
+    write_report([runs.prepare("wake.yaml", "wake_bench.yaml")], root / "report.html", SoundStorage.EMBED)
     runs.close()
     return root / "report.html"
 
@@ -47,7 +47,7 @@ def misheard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of judged queries, some of them misheard."""
     root = tmp_path_factory.mktemp("misheard")
     shutil.copytree(Path(__file__).parents[1] / "data" / "kept" / "queries", root / "queries")
-    write_report([root / "queries"], root / "report.html", SoundPlacement.EMBED)
+    write_report([root / "queries"], root / "report.html", SoundStorage.EMBED)
     assert "Words heard otherwise: 1" in (root / "report.html").read_text(encoding="utf-8")
     return root / "report.html"
 

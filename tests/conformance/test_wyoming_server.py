@@ -16,7 +16,7 @@ import soundfile
 from wyoming.event import Event, write_event
 
 from harness.devices.profiles.profile import load_profile
-from harness.devices.spoken_commands import Keep
+from harness.devices.spoken_commands import StoreClip
 from harness.devices.wire.segments import WyomingEvents
 from harness.devices.wyoming import Wyoming, WyomingMode, WyomingOptions
 from harness.devices.wyoming_server import EVENT_BYTES, reported_version
@@ -49,7 +49,7 @@ RUN = {"start_stage": "asr", "end_stage": "tts", "restart_on_end": False}
 class Served:
     """A satellite and the driver that is its server."""
 
-    def __init__(self, folder: Path, keep: Keep | None = None, **options: object) -> None:
+    def __init__(self, folder: Path, keep: StoreClip | None = None, **options: object) -> None:
         self.folder, self.seen = folder, Seen()
         self.satellite = WyomingProgram("satellite", free_port())
         given = WyomingOptions(address=f"127.0.0.1:{self.satellite.port}", mode=WyomingMode.SERVER, **options)  # type: ignore[arg-type]

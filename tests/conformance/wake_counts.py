@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.model.record import Entry
 from harness.model.scenario import TrialKind
-from harness.offline.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
+from harness.offline.wake_log import MissedFile, Spot, SpotCount, WakeLog, computed, differences
 from harness.offline.wake_log_reading import read
 from harness.wake.wake import WakeFigures
 from tests.command import harness
@@ -118,18 +118,14 @@ def _plain_totals(text: str, true: Truth) -> None:
 
 def _lines_agree(log: WakeLog, true: Truth) -> None:
     """Every event at its sample, every missed phrase under its name."""
-    spots = [happening for happening in log.happenings if isinstance(happening, Spot)]
+    spots = [event for event in log.events if isinstance(event, Spot)]
     places = sorted((spot.key, dict(spot.extras)["x-trial"], round(spot.end_ms * _SAMPLES_A_MS)) for spot in spots)
     hits = [("INVTA", *_place(hit)) for hit in true.hits.values() if hit is not None]
     extra = [("OOVFA" if event in true.in_ambience() else "INVFA", *_place(event)) for event in true.extra]
     assert places == sorted([*hits, *extra])
-    missed = [happening for happening in log.happenings if isinstance(happening, Missed)]
+    missed = [event for event in log.events if isinstance(event, MissedFile)]
     assert sorted(dict(miss.extras)["x-trial"] for miss in missed) == sorted([*true.missed, *true.commands])
-    many = {
-        dict(happening.extras)["x-trial"]: happening.count
-        for happening in log.happenings
-        if isinstance(happening, ManySpots)
-    }
+    many = {dict(event.extras)["x-trial"]: event.count for event in log.events if isinstance(event, SpotCount)}
     counts = Counter(trial for _, trial, _ in [*hits, *extra] if trial in true.hits)
     assert many == {trial: count for trial, count in counts.items() if count > 1}
 

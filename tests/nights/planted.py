@@ -92,7 +92,7 @@ FAULTS = (
     Planted("late_report_of_a_life_check", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
 -                device.heard(event)
-+                if not apart:
++                if not plays_only:
 +                    device.heard(event)
 """, "a late report that arrives during a life check or a query trial counts nowhere",
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
@@ -257,12 +257,12 @@ FAULTS = (
         "wake/test_wake_exposure.py::test_through_the_air_a_phrase_lies_where_our_microphone_found_it"),
     Planted("double_wakes_only_beyond_the_refractory_time", "9ba46d82", Area.MERGING, """
 @ wake/wake_plays.py
--        fates[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
+-        assignments[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
 -        if (doubled := hits.get(parts.get(index, -1))) is not None:
--            fates[doubled].doubled = True
-+        fates[play].doubled |= hit is not None and index not in parts and at_s >= play.place(hit) - origin_s
+-            assignments[doubled].doubled = True
++        assignments[play].doubled |= hit is not None and index not in parts and at_s >= play.place(hit) - origin_s
 @ wake/wake_plays.py
--            fates[play].doubled |= index in hits
+-            assignments[play].doubled |= index in hits
 """, "a second wake event within the refractory time makes no double wake",
         "wake/test_wake.py::test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake"),
     Planted("clip_by_the_last_event", "bbfecaed", Area.MERGING, """

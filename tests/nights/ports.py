@@ -22,7 +22,7 @@ from harness.base.ports import Surroundings
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.serial.device import SerialDevice
-from harness.devices.serial.port import LineGone, Port, SerialLine
+from harness.devices.serial.port import Port, PortLost, SerialLine
 from harness.devices.text_streams import TextStream, TextStreamOptions
 from harness.model.errors import DeviceError
 
@@ -85,15 +85,15 @@ class SimulatedPort:
         return not self.full
 
     def read(self) -> bytes:
-        """What has arrived. LineGone when it is unplugged, even before what it had is read."""
+        """What has arrived. PortLost when it is unplugged, even before what it had is read."""
         if not self._plugged:
-            raise LineGone("its port is gone (unplugged, or without power): simulated")
+            raise PortLost("its port is gone (unplugged, or without power): simulated")
         data, self._arrived = self._arrived, b""
         return data
 
     def write(self, data: bytes) -> int:
         if not self.heard:
-            raise LineGone("its port is gone (unplugged, or without power): simulated")
+            raise PortLost("its port is gone (unplugged, or without power): simulated")
         if self.full:
             return 0
         self._taken_s = max(self._taken_s, self._world.monotonic()) + len(data) * self._byte_s
@@ -120,10 +120,10 @@ class _Dead:
         """Closed by the kernel already."""
 
     def read(self) -> bytes:
-        raise LineGone("the process was killed")
+        raise PortLost("the process was killed")
 
     def write(self, data: bytes) -> int:
-        raise LineGone("the process was killed")
+        raise PortLost("the process was killed")
 
 
 class SimulatedSerial(SerialDevice):
@@ -155,7 +155,7 @@ class _TextEnd:
     def read(self) -> bytes:
         try:
             return self._port.read()
-        except LineGone:
+        except PortLost:
             return b""
 
     def write(self, data: bytes) -> None:

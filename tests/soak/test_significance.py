@@ -56,7 +56,7 @@ def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
     shares = (0.70, 0.12, 0.05, 0.13)
     covered = 0
     for counts in chance.multinomial(80, shares, size=2000):
-        difference = known(Discordance(*map(int, counts)).apart)
+        difference = known(Discordance(*map(int, counts)).difference)
         covered += difference.interval[0] <= shares[1] - shares[2] <= difference.interval[1]
     assert 0.93 <= covered / 2000 <= 0.975
 

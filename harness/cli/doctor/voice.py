@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
 from harness.model.numbers import exact, seconds
 from harness.model.stimulus import VoiceSpec
-from harness.session.engine.voice_finding import TIMES, VoiceTried, find_voice, listener
+from harness.session.engine.voice_finding import TIMES, VoiceResult, find_voice, listener
 
 WIDTH = 28
 EVERY_S = 300
@@ -21,9 +21,9 @@ EVERY_S = 300
 def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_json: bool) -> int:
     """Looks for a voice and prints what came of each; the exit status."""
     _, phrase = listener(bench, device)
-    rows: list[VoiceTried] = []
+    rows: list[VoiceResult] = []
 
-    def tried(attempt: VoiceTried) -> None:
+    def tried(attempt: VoiceResult) -> None:
         rows.append(attempt)
         if not as_json:
             click.echo(_line(attempt))
@@ -48,13 +48,13 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
     return 0 if match else 1
 
 
-def _line(attempt: VoiceTried) -> str:
+def _line(attempt: VoiceResult) -> str:
     delay = "n/a" if attempt.delay_s is None else seconds(attempt.delay_s)
     cells = f"{plain_text(attempt.voice.label()):{WIDTH}}  {f'{attempt.heard} of {attempt.said}':8}  {delay}"
     return f"{cells}  ({plain_text(attempt.trouble, 200)})" if attempt.trouble else cells
 
 
-def _row(attempt: VoiceTried) -> dict[str, object]:
+def _row(attempt: VoiceResult) -> dict[str, object]:
     return picked(attempt.voice, "engine", "name") | picked(attempt, "heard", "said", "delay_s", "trouble")
 
 

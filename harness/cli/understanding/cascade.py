@@ -136,7 +136,7 @@ def command(
     *,
     sources: CascadeSources,
     normalise: Normalisation = option("Normalisation of words for the WER.", default=Normalisation.PLAIN),
-    asked: FrameOptions = frames_options(ValueRule.PLAIN, of_files=False),
+    options: FrameOptions = frames_options(ValueRule.PLAIN, of_files=False),
     listed: int = option(
         "Changed utterances to list; 0 for all.", "--max-rows", former=("--list",), within=(0, None), default=LISTED
     ),
@@ -165,24 +165,24 @@ def command(
 
     refuse_stdin_twice(sources.files)
     targets.refuse(sources.files)
-    declared = asked.declared
+    declared = options.declared
     if sources.compares:
-        if asked.by or max_sfa_loss is not None:
+        if options.by or max_sfa_loss is not None:
             raise InputError("--by and --max-sfa-loss need one cascade", remedy="Omit them, or give one --heard")
-        _compare(sources, asked, WordRules(normalise, marks=MarkScope.NONE), targets)
+        _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:
         inputs = _inputs(sources, stack)
-    asked.demand_groups(inputs.pairs.gold)
+    options.demand_groups(inputs.pairs.gold)
     scored = cascade(
         inputs.pairs,
         inputs.on_reference,
         inputs.on_transcript,
-        asked.rule(ordered=inputs.ordered, places=inputs.placed),
+        options.rule(ordered=inputs.ordered, places=inputs.placed),
         WordRules(normalise, marks=MarkScope.NONE),
-        zero=asked.zero,
+        zero=options.zero,
         labels=declared,
-        by=asked.by or None,
+        by=options.by or None,
     )
     as_json = None if targets.json_target is None else cascade_json(scored)
     html = None
@@ -199,7 +199,7 @@ def command(
         demand_limits([DeclaredLimit("--max-sfa-loss", "SFA loss by recognition", max_sfa_loss, loss, unit=SHARE)])
 
 
-def _compare(sources: CascadeSources, asked: FrameOptions, wording: WordRules, targets: Targets) -> None:
+def _compare(sources: CascadeSources, options: FrameOptions, wording: WordRules, targets: Targets) -> None:
     """Compares the systems, and writes the reports."""
     from harness.understanding.reports.systems import lines, page, systems_json
     from harness.understanding.systems import compare_systems
@@ -213,12 +213,12 @@ def _compare(sources: CascadeSources, asked: FrameOptions, wording: WordRules, t
     compared = compare_systems(
         gold,
         systems,
-        asked.rule(ordered=not sources.live, places=False),  # slots of devices have no order
+        options.rule(ordered=not sources.live, places=False),  # slots of devices have no order
         wording,
         talker_column=sources.talkers,
         missing_is_empty=sources.missing_is_silence,
-        zero=asked.zero,
-        labels=asked.declared,
+        zero=options.zero,
+        labels=options.declared,
     )
     as_json = None if targets.json_target is None else systems_json(compared)
     html = None if targets.html_target is None else page(compared, notes).encode()
@@ -235,7 +235,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     gold = None if sources.gold is None else _gold(sources, stack, texts=sources.model is not None)
     if gold is not None:
         gold = grouped(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
-    live: _Live | None = None
+    live: _LiveTrials | None = None
     notes: list[tuple[str, str]] = []
     if sources.live:
         live = _live(sources.live, sources.attempt, gold)
@@ -288,7 +288,7 @@ def _named(written: str) -> tuple[str, str]:
 
 
 @frozen
-class _Live:
+class _LiveTrials:
     """Trials with gold, what devices reported, and the rules of the trials under which values are compared."""
 
     gold: Corpus
@@ -297,7 +297,7 @@ class _Live:
     notes: tuple[tuple[str, str], ...]
 
 
-def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _Live:
+def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _LiveTrials:
     """Gold with an utterance for each trial, and what devices reported. gold: by the ids of queries, or None."""
     from harness.cli.sessions import progress_of, session_folder  # here, since they take long to import
     from harness.session.figures.frames_of_session import session_corpora
@@ -330,7 +330,9 @@ def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) ->
         repeated = f"{len(trials):,} trials of {counted(len(queries), 'query', 'queries')}"
         notes.append(("repetitions", f"{repeated}; intervals over utterances do not allow for this"))
     path = names if gold is None else gold.path
-    return _Live(Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), corpora.rules, tuple(notes))
+    return _LiveTrials(
+        Corpus(path, tuple(trials)), Corpus(names, corpora.predicted.utterances), corpora.rules, tuple(notes)
+    )
 
 
 def _normalised(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:

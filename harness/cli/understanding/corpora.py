@@ -54,7 +54,7 @@ def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tupl
 
 MOST_ROWS = 20
 MOST_UTTERANCES = 200_000
-MOST_TOLD = 20
+MOST_LISTED = 20
 SPLIT = "split"
 JSONL, BIO = "jsonl", "bio"
 
@@ -156,10 +156,10 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
         for together, utterances in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0]))
         if (why := declared.refusal(together))
     ]
-    for problem in problems[:MOST_TOLD]:
+    for problem in problems[:MOST_LISTED]:
         click.echo(f"harness: {problem}", err=True)
-    if len(problems) > MOST_TOLD:
-        click.echo(f"harness: and {len(problems) - MOST_TOLD:,} more", err=True)
+    if len(problems) > MOST_LISTED:
+        click.echo(f"harness: and {len(problems) - MOST_LISTED:,} more", err=True)
     if problems:
         sys.exit(LIMIT_FAILED)
 

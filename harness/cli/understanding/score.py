@@ -78,7 +78,7 @@ NO_INTENT = {"none": ""}
 def score(
     *,
     wanted: ScoreSources,
-    asked: FrameOptions = frames_options(ValueRule.VERBATIM, of_files=True),
+    options: FrameOptions = frames_options(ValueRule.VERBATIM, of_files=True),
     confusions: int = option("Confusions to list; 0 for all.", within=(0, None), default=20),
     outside: str | None = option(
         "Report how well the system recognises utterances out of scope. LABEL: their intent, or none for no intent.",
@@ -100,16 +100,16 @@ def score(
     from harness.understanding.scoring import score as scoring_of
 
     targets.refuse(wanted.files)
-    choices = asked.zero, asked.declared, NO_INTENT.get(outside or "", outside)
+    choices = options.zero, options.declared, NO_INTENT.get(outside or "", outside)
     of_files = not wanted.sessions
-    rule = asked.rule(ordered=of_files, places=of_files and not asked.without_places)
-    by = asked.by or None
+    rule = options.rule(ordered=of_files, places=of_files and not options.without_places)
+    by = options.by or None
     with ExitStack() as stack:
         corpora, notes = _corpora(wanted, stack)
         for gold, _ in corpora[:1]:
-            asked.demand_groups(gold)
+            options.demand_groups(gold)
             _demand_intent(choices[2], gold)
-        rules = [replace(rule, detail=detail) for detail in asked.details]
+        rules = [replace(rule, detail=detail) for detail in options.details]
         scorings = [
             [scoring_of(gold, predicted, frame_rule, by) for frame_rule in rules] for gold, predicted in corpora
         ]

@@ -38,7 +38,7 @@ from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
-from harness.rating.rater_queue import Given
+from harness.rating.rater_queue import ReopenableItem
 from harness.rating.rating_room import RatingRoom
 
 LOW = 20
@@ -398,7 +398,7 @@ class JudgingScreen(Screen[None]):
             lines = tuple(found_words(response) for response in offered)
             self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(offered))
 
-        def chosen(offered: Sequence[Given]) -> Callable[[int | None], None]:
+        def chosen(offered: Sequence[ReopenableItem]) -> Callable[[int | None], None]:
             def take(index: int | None) -> None:
                 if index is not None:
                     self._write(lambda: self._desk.open(offered[index].item.id))

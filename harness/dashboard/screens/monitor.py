@@ -154,7 +154,7 @@ class MonitorApp(App[None]):
         self._source = source
         self._snippets = snippets
         self._rows = MonitorRows(unmapped=unmapped)
-        self._told = ""
+        self._notice_text = ""
 
     def compose(self) -> ComposeResult:
         yield TextBlock(id="head")
@@ -178,7 +178,7 @@ class MonitorApp(App[None]):
             rows += self._monitor.take(heard)
         self._rows.extend(rows)
         if self._monitor.look(time.monotonic()) and not self._monitor.problem:
-            self._told = "the profile was reloaded and applied to all lines"
+            self._notice_text = "the profile was reloaded and applied to all lines"
             self._rows.replace(self._monitor.again())
         self._show()
 
@@ -202,7 +202,7 @@ class MonitorApp(App[None]):
         wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
         problem.write(Text(wrong, style=palette.RED))
         problem.display = bool(wrong)
-        notice.write(Text(plain_text(self._told), style=palette.CYAN))
+        notice.write(Text(plain_text(self._notice_text), style=palette.CYAN))
 
     def action_pause(self) -> None:
         if self._rows.following:
@@ -218,16 +218,16 @@ class MonitorApp(App[None]):
     def action_sample(self) -> None:
         row = self._rows.chosen
         if row is None or not row.snippet:
-            self._told = "this line cannot be a sample (yet): take the one that completes it"
+            self._notice_text = "this line cannot be a sample (yet): take the one that completes it"
         else:
             try:
                 with self._snippets.open("a", encoding="utf-8") as file:
                     file.write(row.snippet)
             except OSError as error:
-                self._told = f"{self._snippets} cannot be written: {error.strerror}"
+                self._notice_text = f"{self._snippets} cannot be written: {error.strerror}"
             else:
                 self.copy_to_clipboard(row.snippet)
-                self._told = f"added to {self._snippets}: paste it under `samples:` of the profile"
+                self._notice_text = f"added to {self._snippets}: paste it under `samples:` of the profile"
         self._show()
 
     def action_help(self) -> None:

@@ -17,7 +17,7 @@ from harness.base.user_text import checked_text
 from harness.dashboard import palette
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import DIGIT_ROW
-from harness.dashboard.watch import Then, View
+from harness.dashboard.watch import AnswerCallback, View
 from harness.dashboard.widgets.bars import (
     GoneBanner,
     NoticeLine,
@@ -45,7 +45,7 @@ class Sheet(Screen[None]):
     def show(self, view: View) -> None:
         raise NotImplementedError
 
-    def replay(self, view: View | None, clip: Clip | None, by: str, then: Then | None = None) -> None:
+    def replay(self, view: View | None, clip: Clip | None, by: str, then: AnswerCallback | None = None) -> None:
         """Plays a stored clip on the bench's monitor, where there is one."""
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
             self.post_message(NoticeWanted("this bench has no monitor to replay on (`monitor:` in the bench)"))

@@ -33,7 +33,7 @@ from harness.model.trial import Trial
 HELP = screen_text("asking.txt")
 EFFECT_HELP = screen_text("asking_effect.txt")
 SPEAKING_HELP = screen_text("speaking.txt")
-Asked = tuple[str, int, Question]
+QuestionKey = tuple[str, int, Question]
 """Trial, attempt, and subject."""
 
 
@@ -75,7 +75,7 @@ QUESTIONS = {
 class QuestionPanel(Panel):
     """A question of the engine at the bench. by: who answers it."""
 
-    def __init__(self, question: Asked, by: str) -> None:
+    def __init__(self, question: QuestionKey, by: str) -> None:
         super().__init__()
         self.question, self._by = question, by
 
@@ -134,7 +134,7 @@ class AskingPanel(QuestionPanel):
     AskingPanel.-heard Input { display: block; }
     """
 
-    def __init__(self, question: Asked, by: str) -> None:
+    def __init__(self, question: QuestionKey, by: str) -> None:
         super().__init__(question, by)
         self._wording = QUESTIONS[question[2]]
         self.help_text = self._wording.help

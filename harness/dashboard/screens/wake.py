@@ -189,9 +189,9 @@ class WakeScreen(Sheet):
     ]
     help_text = HELP
 
-    def __init__(self, by: str) -> None:
+    def __init__(self, reviewer: str) -> None:
         super().__init__()
-        self._by = by
+        self._reviewer = reviewer
         self._view: View | None = None
         self._seen_seq = 0
         self._saving = False
@@ -241,11 +241,11 @@ class WakeScreen(Sheet):
                 self.action_take_back()
 
     def action_pause(self) -> None:
-        self.post_message(pause_or_go_on(self._view, self._by))
+        self.post_message(pause_or_go_on(self._view, self._reviewer))
 
     def action_replay(self) -> None:
         if (event := self._event()) is not None:
-            self.replay(self._view, event.clip, self._by)
+            self.replay(self._view, event.clip, self._reviewer)
 
     def action_review(self, value: str) -> None:
         event = self._event()
@@ -288,4 +288,4 @@ class WakeScreen(Sheet):
                 events.select_next(seq)
 
         self._saving = True
-        self.post_message(CommandWanted(Review(new_id(), self._by, seq, word), f"event {seq}: {label}", answered))
+        self.post_message(CommandWanted(Review(new_id(), self._reviewer, seq, word), f"event {seq}: {label}", answered))

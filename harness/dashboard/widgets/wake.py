@@ -14,7 +14,7 @@ from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.watch import Declared, View
+from harness.dashboard.watch import DeclaredCriteria, View
 from harness.dashboard.widgets.bars import RowList
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact, exposure, fixed, hours, number, p_is, percent, seconds
@@ -60,7 +60,7 @@ class LimitText:
     verdict: LimitVerdict
 
 
-def limits_of(device: DeviceWake, declared: Declared, running: bool) -> dict[str, DeclaredLimit]:
+def limits_of(device: DeviceWake, declared: DeclaredCriteria, running: bool) -> dict[str, DeclaredLimit]:
     """The device's limits and tests by their keys, by the rule that sets the exit status."""
     totals, wake = Totals(), WakeProgress(devices=(device,))
     limits = check_limits(declared.limits, totals, wake, declared.stopping, running=running)
@@ -345,9 +345,9 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
 def _compared(pair: DevicePair) -> Text:
     counts = pair.counts
     first, second = plain_text(pair.first, 14), plain_text(pair.second, 14)
-    apart = f"only 1st {counts.only_first}, only 2nd {counts.only_second} · McNemar {p_is(counts.p)}"
+    discordance = f"only 1st {counts.only_first}, only 2nd {counts.only_second} · McNemar {p_is(counts.p)}"
     head = f"{first} : {second}", f"bold {palette.TEXT}"
-    return Text.assemble(head, (f"  same {counts.total}: {apart}", palette.TEXT))
+    return Text.assemble(head, (f"  same {counts.total}: {discordance}", palette.TEXT))
 
 
 def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:

@@ -117,7 +117,7 @@ class BoardSession:
         self._put_away: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_PUT_AWAY)
         self._asks_hello = self._asks_sync = self._asks_reset = False
         self._described = "", ""
-        self._start_told = ""
+        self._reported_boot = ""
         self._is_gone = False
         self._last_ack: messages.AudioAck | None = None
         self._asked_hello_s = self._pinged_s = self._heard_s = _NEVER
@@ -393,7 +393,7 @@ class BoardSession:
                 if isinstance(event.message, messages.StatusEvent) and event.message.state is DeviceState.STARTED
             ]
             self._tell_started(boot, at, next(iter(starts), words))
-        self._start_told = boot  # the first boot, and a boot that returns, is not a restart
+        self._reported_boot = boot  # the first boot, and a boot that returns, is not a restart
         self.repeated, self.missing = self.counted_repeats, self.lost_events  # before the events' own counts restart
         if not self._wire.loses:
             self.events = DeliveredEvents(from_one=restarted)
@@ -416,9 +416,9 @@ class BoardSession:
 
     def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
         """Reports a start once per boot; returns False when it was already reported."""
-        if self._start_told == boot:
+        if self._reported_boot == boot:
             return False
-        self._start_told = boot
+        self._reported_boot = boot
         self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
         return True
 

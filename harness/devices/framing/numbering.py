@@ -32,7 +32,7 @@ _REMEMBERED = 1024
 """Delivered numbers kept to recognise repetitions. A number farther back counts as one."""
 _MOST_NUMBER = 0xFFFFFFFF
 
-Arrived = tuple[Event | Log | None, Stamp]
+StampedEvent = tuple[Event | Log | None, Stamp]
 """An event (None: its payload is invalid) and its arrival."""
 
 
@@ -123,10 +123,10 @@ class ResentEvents:
         self.repeated = self.missing = 0
         self._expected: int | None = None
         self._from_first = self._is_first = False
-        self._waiting: dict[int, Arrived] = {}
+        self._waiting: dict[int, StampedEvent] = {}
         self._waited_s = 0.0
         self._looked_s = float("inf")
-        self._told: dict[int, Event | Log | None] = {}
+        self._delivered: dict[int, Event | Log | None] = {}
 
     @property
     def begun(self) -> bool:
@@ -137,7 +137,7 @@ class ResentEvents:
         self._expected = None if last is None else last + 1
         self._from_first = last is None
         self._waiting.clear()
-        self._told.clear()
+        self._delivered.clear()
         self._waited_s = 0.0
 
     def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> EventDecision:
@@ -148,7 +148,7 @@ class ResentEvents:
         if self._expected is None:
             return EventDecision.LEFT
         if seq < self._expected:
-            if seq in self._told and self._told[seq] != event:  # one number, two events: not the same boot
+            if seq in self._delivered and self._delivered[seq] != event:  # one number, two events: not the same boot
                 return EventDecision.STRANGE
             self.repeated += 1
             return EventDecision.TAKEN
@@ -159,14 +159,14 @@ class ResentEvents:
         self._waiting[seq] = event, at
         return EventDecision.TAKEN
 
-    def due(self) -> list[Arrived]:
-        ready: list[Arrived] = []
+    def due(self) -> list[StampedEvent]:
+        ready: list[StampedEvent] = []
         while self._expected is not None and (arrived := self._waiting.pop(self._expected, None)) is not None:
             ready.append(arrived)
-            self._told[self._expected] = arrived[0]
+            self._delivered[self._expected] = arrived[0]
             self._expected += 1
-        while len(self._told) > _AHEAD:
-            del self._told[next(iter(self._told))]
+        while len(self._delivered) > _AHEAD:
+            del self._delivered[next(iter(self._delivered))]
         if ready:
             self._waited_s = 0.0
             self._is_first = False
@@ -222,7 +222,7 @@ class DeliveredEvents:
         self._highest = 0 if from_one else -1
         self._seen: dict[int, None] = {}
         self._settled = 0
-        self._due: list[Arrived] = []
+        self._due: list[StampedEvent] = []
         self._gap = 0
 
     def count(self, seq: int) -> tuple[bool, int]:
@@ -252,7 +252,7 @@ class DeliveredEvents:
             self._due.append((event, at))
         return EventDecision.TAKEN
 
-    def due(self) -> list[Arrived]:
+    def due(self) -> list[StampedEvent]:
         ready, self._due = self._due, []
         return ready
 

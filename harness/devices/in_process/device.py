@@ -195,10 +195,10 @@ class SimpleDevice:
         """Notes the end of its answer."""
         self._spoke_s = until_s
 
-    def answer(self, doing: DeviceReaction, remembers: bool) -> str:
+    def answer(self, reaction: DeviceReaction, remembers: bool) -> str:
         """The text of its answer; a device with a memory says whether it remembered."""
         if not self._behaviour.memory_s:
-            return PHRASES[doing.phrase]
+            return PHRASES[reaction.phrase]
         return REMEMBERS if remembers else FORGOT
 
     def script(self, waveform_sha: str, text: str, frame: ExpectedFrame | None = None) -> None:
@@ -216,28 +216,28 @@ class SimpleDevice:
         chance = random.Random(f"{self._seed}:{waveform_sha}:{times}")
         draw, phrase = chance.random(), chance.randrange(4)
         latency_s = self._behaviour.latency_s * chance.uniform(0.8, 1.2)
-        for share, doing in (
+        for share, reaction in (
             (self._behaviour.wake_miss_share, DeviceReaction(None, None, phrase)),
             (self._behaviour.mishear_share, DeviceReaction(_mishear(text, chance), latency_s, phrase)),
             (self._behaviour.silent_share, DeviceReaction(text, None, phrase)),
             (self._behaviour.late_share, DeviceReaction(text, self._behaviour.late_s, phrase)),
         ):
             if draw < share:
-                return self._with_frame(doing, waveform_sha, times)
+                return self._with_frame(reaction, waveform_sha, times)
             draw -= share
         return self._with_frame(DeviceReaction(text, latency_s, phrase), waveform_sha, times)
 
-    def _with_frame(self, doing: DeviceReaction, waveform_sha: str, times: int) -> DeviceReaction:
+    def _with_frame(self, reaction: DeviceReaction, waveform_sha: str, times: int) -> DeviceReaction:
         """Adds what it understands: nothing from wrong words, and sometimes something else from right ones."""
         frame = self._frames.get(waveform_sha)
-        if frame is None or doing.transcript is None:
-            return doing
-        if doing.transcript != self._texts[waveform_sha]:
-            return doing._replace(frame=ExpectedFrame((), ()))
+        if frame is None or reaction.transcript is None:
+            return reaction
+        if reaction.transcript != self._texts[waveform_sha]:
+            return reaction._replace(frame=ExpectedFrame((), ()))
         chance = random.Random(f"{self._seed}:{waveform_sha}:{times}:frame")
         if chance.random() < self._behaviour.misunderstand_share:
             frame = ExpectedFrame(frame.intents, frame.slots[:-1]) if frame.slots else ExpectedFrame((), ())
-        return doing._replace(frame=frame)
+        return reaction._replace(frame=frame)
 
 
 def reported_intent(source: str, at: Stamp, frame: ExpectedFrame) -> Intent:

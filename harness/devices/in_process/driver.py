@@ -457,29 +457,29 @@ class InProcess:
         device = room.device
 
         def wakes() -> None:
-            doing = device.take(waveform_sha)
-            if doing is None or doing.transcript is None:
+            reaction = device.take(waveform_sha)
+            if reaction is None or reaction.transcript is None:
                 return
             called_s = wake_end_s + WAKES_AFTER_S
             connection._report(ObservationKind.WAKE, Wake(connection.id, Stamp(called_s, 0.01)))
             remembers = device.remembers(called_s)
-            room.air.at(query_end_s, tag, lambda: understands(doing, remembers))
+            room.air.at(query_end_s, tag, lambda: understands(reaction, remembers))
 
-        def understands(doing: DeviceReaction, remembers: bool) -> None:
+        def understands(reaction: DeviceReaction, remembers: bool) -> None:
             tells_s = query_end_s + REPORTS_AFTER_S
-            transcript = Transcript(connection.id, Stamp(tells_s, 0.01), doing.transcript or "")
+            transcript = Transcript(connection.id, Stamp(tells_s, 0.01), reaction.transcript or "")
             room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
-            if doing.frame is not None:
-                intent = reported_intent(connection.id, Stamp(tells_s, 0.01), doing.frame)
+            if reaction.frame is not None:
+                intent = reported_intent(connection.id, Stamp(tells_s, 0.01), reaction.frame)
                 room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
-            if doing.answers_after_s is not None:
-                room.air.at(query_end_s + doing.answers_after_s, "device", lambda: answers(doing, remembers))
+            if reaction.answers_after_s is not None:
+                room.air.at(query_end_s + reaction.answers_after_s, "device", lambda: answers(reaction, remembers))
 
-        def answers(doing: DeviceReaction, remembers: bool) -> None:
-            begins_s = query_end_s + (doing.answers_after_s or 0.0)
-            ends_s = room.air.sound("device", begins_s, synthetic_speech(doing.phrase)).ends_s
+        def answers(reaction: DeviceReaction, remembers: bool) -> None:
+            begins_s = query_end_s + (reaction.answers_after_s or 0.0)
+            ends_s = room.air.sound("device", begins_s, synthetic_speech(reaction.phrase)).ends_s
             device.spoke(ends_s)
-            response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(doing, remembers))
+            response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(reaction, remembers))
             connection._report(ObservationKind.RESPONSE, response)
             began = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
             room.air.at(begins_s + NOTICED_S, "device", lambda: ear._tell(began))

@@ -17,7 +17,7 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_link import PROBE_SAMPLE
-from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import parse, shown
 from harness.model.bench import PlainValue
 from harness.model.choices import InjectionPace
@@ -50,10 +50,10 @@ def published(message: messages.ToBoard, number: int, owner: str) -> tuple[str, 
 
 
 def read(topic: str, payload: bytes) -> ReceivedMessage:
-    """The message on `vh/<device>/<topic>`; Unmapped, with the reason, for anything else."""
+    """The message on `vh/<device>/<topic>`; MappingError, with the reason, for anything else."""
     document = parse(payload)
     if not isinstance(document, dict):
-        raise Unmapped("not a JSON object")
+        raise MappingError("not a JSON object")
     fields = _Fields(document)
     boot, number, text = fields.boot(), fields.number, fields.optional_text
     match topic:
@@ -86,7 +86,7 @@ def read(topic: str, payload: bytes) -> ReceivedMessage:
             level = number("level")
             event = messages.Log(time_us, level, f"{_LEVELS.get(level, level)}: {fields.text('text')}")
         case _:
-            raise Unmapped("the topic is not in docs/reference/framing.md")
+            raise MappingError("the topic is not in docs/reference/framing.md")
     return ReceivedMessage(event, boot, seq)
 
 
@@ -102,12 +102,12 @@ class _Fields:
             return boot
         if isinstance(boot, int) and not isinstance(boot, bool) and 0 <= boot < _U64:
             return f"{boot:08x}"
-        raise Unmapped("no boot id")
+        raise MappingError("no boot id")
 
     def number(self, name: str, low: int = 0, high: int = _U64) -> int:
         number = self._document.get(name)
         if not isinstance(number, int) or isinstance(number, bool) or not low <= number < high:
-            raise Unmapped(f"`{name}` is not a whole number in its range")
+            raise MappingError(f"`{name}` is not a whole number in its range")
         return number
 
     def optional_number(self, name: str) -> int | None:
@@ -116,7 +116,7 @@ class _Fields:
     def text(self, name: str) -> str:
         text = self._document.get(name)
         if not isinstance(text, str):
-            raise Unmapped(f"`{name}` is not text")
+            raise MappingError(f"`{name}` is not text")
         return text
 
     def optional_text(self, name: str) -> str:
@@ -125,7 +125,7 @@ class _Fields:
     def texts(self, name: str) -> tuple[str, ...]:
         texts = self._document.get(name, [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise Unmapped(f"`{name}` is not a list of texts")
+            raise MappingError(f"`{name}` is not a list of texts")
         return tuple(text for text in texts if isinstance(text, str))
 
     def flag(self, name: str, *, default: bool | None = None) -> bool:
@@ -134,14 +134,14 @@ class _Fields:
             return flag
         if isinstance(flag, int) and flag in (0, 1):
             return bool(flag)
-        raise Unmapped(f"`{name}` is not true or false")
+        raise MappingError(f"`{name}` is not true or false")
 
     def score(self) -> float | None:
         score = self._document.get("score")
         if score is None:
             return None
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-            raise Unmapped("`score` is not a number from 0 to 1")
+            raise MappingError("`score` is not a number from 0 to 1")
         return float(score)
 
     def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
@@ -155,10 +155,10 @@ class _Fields:
             case list():
                 items = [(slot.get("name"), slot.get("value")) for slot in content if isinstance(slot, dict)]
             case _:
-                raise Unmapped(f"`{name}` must be names with values")
+                raise MappingError(f"`{name}` must be names with values")
         pairs = tuple((key, value) for key, value in items if isinstance(key, str) and isinstance(value, str))
         if len(pairs) != len(items) or (isinstance(content, list) and len(content) != len(items)):
-            raise Unmapped(f"`{name}` must be names with values")
+            raise MappingError(f"`{name}` must be names with values")
         return pairs
 
     def state(self) -> DeviceState:
@@ -166,7 +166,7 @@ class _Fields:
         try:
             return DeviceState(word)
         except ValueError as error:
-            raise Unmapped(f"the state {word[:40]!r} does not exist") from error
+            raise MappingError(f"the state {word[:40]!r} does not exist") from error
 
 
 _REMEMBERED = 4096
@@ -202,7 +202,7 @@ class ForeignSenderDetector:
         if topic in ("in/text", "in/set"):
             try:
                 document = parse(payload)
-            except Unmapped:
+            except MappingError:
                 return ""  # the board does not accept it either
             ours = isinstance(document, dict) and document.get("by") == self._owner
             return "" if ours else description
@@ -293,7 +293,7 @@ class MqttBoard:
         """Takes a message on `vh/<device>/<topic>` that is not retained."""
         try:
             received = read(topic, payload)
-        except Unmapped as error:
+        except MappingError as error:
             self._outlet.tell(LogLine(self._id, at, f"{topic}: {shown(payload)} ({error})"))
             return
         with self._changed:

@@ -125,7 +125,7 @@ class EmbeddedBroker:
 HOST = "127.0.0.1"
 
 _ANYBODY = "amqtt.plugins.authentication.AnonymousAuthPlugin"
-_LOGIN = "harness.devices.mqtt.broker_login.OneLogin"
+_LOGIN = "harness.devices.mqtt.broker_login.SingleLogin"
 
 
 def _not_installed() -> DeviceError:

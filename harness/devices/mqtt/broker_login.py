@@ -10,7 +10,7 @@ from amqtt.plugins.base import BaseAuthPlugin
 from amqtt.session import Session
 
 
-class OneLogin(BaseAuthPlugin):  # type: ignore[misc]  # amqtt has no types
+class SingleLogin(BaseAuthPlugin):  # type: ignore[misc]  # amqtt has no types
     """username and password_env: as in the connection's options."""
 
     async def authenticate(self, *, session: Session) -> bool:

@@ -29,7 +29,7 @@ from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MessageFraming, MqttInjection, MqttOptions, password
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import HeartbeatThrottle
-from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, for_device, observations, parse, shown, topic_matches
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import DeviceProfile, Heartbeat, PlainValue
@@ -472,7 +472,7 @@ class MqttDevice:
         seen = observations(self._mappings, topic, payload, at, self.id)
         try:
             judged = self._numbering.judge(parse(payload))
-        except Unmapped:
+        except MappingError:
             return seen
         if judged.duplicate:
             self.duplicates += 1

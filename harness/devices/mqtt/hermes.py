@@ -15,7 +15,7 @@ from harness.base import threads
 from harness.base.ports import Surroundings
 from harness.devices.active_play import ActivePlay, quantised
 from harness.devices.outlet import DriverOutlet
-from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import parse, pointed
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
@@ -232,7 +232,7 @@ class HermesSpeaker(HermesSound):
         """Takes a `playFinished`; those of other sounds are ignored."""
         try:
             play_id = pointed(parse(payload), "/id")
-        except Unmapped as error:
+        except MappingError as error:
             self._outlet.remark(f"playFinished: {error}")
             return
         with self._outlet.lock:

@@ -24,7 +24,7 @@ from enum import Enum, auto
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Clock
-from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import parse
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
@@ -53,7 +53,7 @@ class LeaseState(Enum):
 
 
 @frozen
-class _Seen:
+class _SeenLease:
     owner: str
     name: str
     until_s: float
@@ -135,10 +135,10 @@ class Lease:
         self.state, self._since_s, self._due = state, now_s, due
 
 
-def _read(payload: bytes) -> _Seen | None:
+def _read(payload: bytes) -> _SeenLease | None:
     try:
         document = parse(payload)
-    except Unmapped:
+    except MappingError:
         return None
     if not isinstance(document, dict):
         return None
@@ -149,7 +149,7 @@ def _read(payload: bytes) -> _Seen | None:
         until_s = datetime.fromisoformat(until).timestamp()
     except (ValueError, OverflowError):
         return None
-    return _Seen(owner[:64], plain_text(name, 80), until_s, document.get("held") is True)
+    return _SeenLease(owner[:64], plain_text(name, 80), until_s, document.get("held") is True)
 
 
 class Reservation:
@@ -171,7 +171,7 @@ class Reservation:
         self._taken, self._free = taken, free
         self._changed = threads.condition()
         self._ended = self._waited = False
-        self._told = LeaseState.NONE
+        self._reported_state = LeaseState.NONE
         self._thread = threads.thread(self._keep, name="mqtt-lease")
         self._thread.start()
 
@@ -221,14 +221,14 @@ class Reservation:
                     return
                 payload = self._lease.due(self._clock.now_s(), self._clock.wall_s())
                 state, other = self._lease.state, self._lease.other
-                if payload is None and state is self._told:
+                if payload is None and state is self._reported_state:
                     self._changed.wait(0.25)
                     continue
-                if state is not self._told:
+                if state is not self._reported_state:
                     self._changed.notify_all()
             if payload is not None:
                 self._publish(self._topic, payload)
-            before, self._told = self._told, state
+            before, self._reported_state = self._reported_state, state
             if not self._waited or before is state:
                 continue
             if state is LeaseState.TAKEN:

@@ -16,7 +16,7 @@ from harness.base.findings import (
     Language,
     Spoken,
     Text,
-    enum_word,
+    enum_validator,
     optional,
     preset,
     validation_error,
@@ -68,8 +68,8 @@ def _transport(written: Any) -> str:
     return written
 
 
-Kind = Annotated[ObservationKind, enum_word(ObservationKind)]
-ClockWord = Annotated[ClockKind, enum_word(ClockKind)]
+Kind = Annotated[ObservationKind, enum_validator(ObservationKind)]
+ClockWord = Annotated[ClockKind, enum_validator(ClockKind)]
 Scale = Annotated[
     float, Field(gt=0, description="The device's full score, such as 255 or 100; scores are divided by it. Default 1.")
 ]
@@ -163,7 +163,7 @@ def _topic(text: str) -> str:
 class ConsoleKeys(Keys):
     """How the harness reads a device's console."""
 
-    framing: Annotated[Framing, enum_word(Framing)] = preset(
+    framing: Annotated[Framing, enum_validator(Framing)] = preset(
         Framing.LINES, "lines (default), vh (the harness's framing and log lines), wyoming (JSON headers with data)."
     )
     baud: int = preset(115200, "Baud rate. Default 115200.", ge=300, le=12_000_000)
@@ -187,7 +187,7 @@ class FramesKeys(Keys):
     length_plus: int = preset(0, "Added to the length field, gives the bytes of the whole frame.", ge=0, le=255)
     body_from: int = Field(ge=1, le=64, description="Offset of the first byte of the body.")
     tail: Bytes | None = optional("Last bytes of a frame. Default: none.")
-    checksum: Annotated[Checksum, enum_word(Checksum)] = preset(
+    checksum: Annotated[Checksum, enum_validator(Checksum)] = preset(
         Checksum.NONE, "Checksum before the tail: none (default), sum8, sum16 (low byte first) or xor8."
     )
     checksum_from: int = preset(0, "Offset of the first byte in the checksum. Default 0.", ge=0, le=64)
@@ -197,7 +197,7 @@ class FramesKeys(Keys):
 class AudioKeys(Keys):
     """How the device accepts sound over its connection."""
 
-    dialogue: Annotated[AudioDialogue, enum_word(AudioDialogue)] = Field(
+    dialogue: Annotated[AudioDialogue, enum_validator(AudioDialogue)] = Field(
         description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
     rate_hz: int = preset(16000, "Sample rate of that sound. Default 16000.", ge=8000, le=48000)
@@ -346,7 +346,7 @@ class ProfileKeys(Keys):
     heartbeat: HeartbeatKeys | None = optional(
         "How the harness notices that the device is gone. Default: by its connection."
     )
-    listening_states: list[Annotated[DeviceState, enum_word(DeviceState)]] = preset(
+    listening_states: list[Annotated[DeviceState, enum_validator(DeviceState)]] = preset(
         [], "States that the device reports only while it listens for its wake phrase. Default: none."
     )
     responds: bool = preset(True, "Whether the device speaks. If false, the harness does not wait for a response.")

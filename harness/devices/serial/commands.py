@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.port import LineGone, SerialLine, find
+from harness.devices.serial.port import PortLost, SerialLine, find
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -100,7 +100,7 @@ class SerialCommands:
                 raise DeviceError(f"{order.words}: {error.what}", remedy=error.remedy) from error
             try:
                 self._say(line, order, answers)
-            except LineGone as error:
+            except PortLost as error:
                 self.close()
                 raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
 

@@ -22,8 +22,8 @@ from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
 from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer
 from harness.devices.serial.port import (
     KEPT_BYTES,
-    LineGone,
     Port,
+    PortLost,
     SerialLine,
     find,
     hold_back_s,
@@ -287,7 +287,7 @@ class SerialDevice:
                 continue
             try:
                 self._turn(self._line, bell)
-            except LineGone as error:
+            except PortLost as error:
                 with self._lock:
                     line, self._line, self._pending = self._line, None, b""
                 if line is not None:

@@ -106,7 +106,7 @@ def hold_back_s(path: str, folder: Path = USB_SERIAL) -> float | None:
     return timer_ms / 1000 + _USB_FRAME_S
 
 
-class LineGone(DeviceError):
+class PortLost(DeviceError):
     """The port has disappeared."""
 
 
@@ -135,7 +135,7 @@ class SerialLine:
         return self._file
 
     def read(self) -> bytes:
-        """The bytes that have arrived; b"" if none. LineGone when the port has disappeared."""
+        """The bytes that have arrived; b"" if none. PortLost when the port has disappeared."""
         try:
             chunk = os.read(self._file, _READ_BYTES)
         except BlockingIOError:
@@ -147,7 +147,7 @@ class SerialLine:
         return chunk
 
     def write(self, data: bytes) -> int:
-        """Returns how many bytes the port accepted. LineGone when it has disappeared."""
+        """Returns how many bytes the port accepted. PortLost when it has disappeared."""
         try:
             return os.write(self._file, data)
         except BlockingIOError:
@@ -162,11 +162,11 @@ class SerialLine:
         with contextlib.suppress(OSError, termios.error, TypeError):
             self._port.close()
 
-    def _gone(self, error: OSError | None = None) -> LineGone:
+    def _gone(self, error: OSError | None = None) -> PortLost:
         # EIO is what an unplugged port gives. Its text says less than the message.
         why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
         # The path comes last, since a narrow screen may cut it off.
-        return LineGone(f"its port is gone (unplugged, or without power): {self.path}{why}")
+        return PortLost(f"its port is gone (unplugged, or without power): {self.path}{why}")
 
 
 def _connected(url: str) -> socket.socket:

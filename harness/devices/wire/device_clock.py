@@ -185,13 +185,13 @@ class DeviceClock:
     def _limit_drift(self) -> None:
         """The slowest and fastest drift through every pair of bars, with room for its own change."""
         first, second = _pairs(len(self._x))
-        apart = self._x[second] - self._x[first]
-        far = apart > 1e-3  # s; pairs closer together bound no drift
+        spacing_s = self._x[second] - self._x[first]
+        far = spacing_s > 1e-3  # s; pairs closer together bound no drift
         if not far.any():
             self._slowest, self._fastest = -MOST_DRIFT, MOST_DRIFT
             return
-        rise = (self._y[second] - self._y[first])[far] / apart[far]
-        room = (self._h[second] + self._h[first])[far] / apart[far] + _WANDER
+        rise = (self._y[second] - self._y[first])[far] / spacing_s[far]
+        room = (self._h[second] + self._h[first])[far] / spacing_s[far] + _WANDER
         slowest, fastest = float((rise - room).max()), float((rise + room).min())
         if slowest > fastest:  # the rate has changed more than allowed, as in `host_time`
             slowest, fastest = fastest, slowest

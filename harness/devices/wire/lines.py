@@ -31,7 +31,7 @@ from harness.model.observation import (
 from harness.model.time import Stamp
 
 
-class Unmapped(Exception):
+class MappingError(Exception):
     """A message lacks what a rule needs; the text says what."""
 
 
@@ -96,7 +96,7 @@ class LineFields:
 
 
 def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str) -> Observation:
-    """The observation for the gathered fields; Unmapped when a required one is missing."""
+    """The observation for the gathered fields; MappingError when a required one is missing."""
     ours = dict(mapping.values)
 
     def named(name: str) -> str:
@@ -114,7 +114,7 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
         case ObservationKind.INTENT:
             name = named("name")
             if not name:
-                raise Unmapped("the intent has no name")
+                raise MappingError("the intent has no name")
             return Intent(source, at, name, fields.slots, fields.score(mapping), fields.audio_s)
         case ObservationKind.NOT_UNDERSTOOD:
             return Intent(source, at, "", audio_s=fields.audio_s)
@@ -125,12 +125,12 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             try:
                 state = DeviceState(word)
             except ValueError as error:
-                raise Unmapped(f"the state {word!r} is not mapped") from error
+                raise MappingError(f"the state {word!r} is not mapped") from error
             return Status(source, at, state, fields.text(mapping, "detail"))
         case ObservationKind.STATE:
             name = named("name")
             if not name:
-                raise Unmapped("the reported state has no name")
+                raise MappingError("the reported state has no name")
             return StateTold(source, at, name, fields.text(mapping, "value"))
         case ObservationKind.LOG:
             return LogLine(source, at, fields.text(mapping, "text"))
@@ -190,11 +190,11 @@ class _Rule:
     more: tuple[regex.Pattern[str], ...]
     until: regex.Pattern[str] | None
     slow: int = 0
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
-class _Opened:
+class _OpenObservation:
     """An observation that waits for its further lines."""
 
     rule: _Rule
@@ -231,7 +231,7 @@ class LineRules:
         self._time_kind = settings.clock
         self._takes_audio = takes_audio
         self._clock = clock or LineClock()
-        self._opened: list[_Opened] = []
+        self._opened: list[_OpenObservation] = []
 
     def __len__(self) -> int:
         """The number of rules."""
@@ -315,7 +315,9 @@ class LineRules:
                     return self._add(opened, number, match, raw, at)
         return []
 
-    def _add(self, opened: _Opened, number: int, match: regex.Match[str], raw: str, at: Stamp) -> list[LineReading]:
+    def _add(
+        self, opened: _OpenObservation, number: int, match: regex.Match[str], raw: str, at: Stamp
+    ) -> list[LineReading]:
         rule = opened.rule
         groups = _groups(match)
         opened.seen.add(number)
@@ -367,7 +369,7 @@ class LineRules:
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
         fields = fields.with_groups(groups, _pairs(match))
-        opened = _Opened(rule, raw, stamp, at.at_s, fields)
+        opened = _OpenObservation(rule, raw, stamp, at.at_s, fields)
         if not mapping.more and not mapping.until:
             done = self._made(opened)
             return LineReading(raw, at, done.observations, rule.number, done.why, device_s)
@@ -378,28 +380,28 @@ class LineRules:
         self._opened.append(opened)
         return LineReading(raw, at, observations, rule.number, "", device_s)
 
-    def _close(self, opened: _Opened) -> LineReading:
+    def _close(self, opened: _OpenObservation) -> LineReading:
         self._opened.remove(opened)
         return self._made(opened)
 
-    def _made(self, opened: _Opened) -> LineReading:
+    def _made(self, opened: _OpenObservation) -> LineReading:
         """The observation for what was gathered; if that is not enough, none, with the reason."""
         rule, mapping, fields = opened.rule, opened.rule.mapping, opened.fields
         nothing = LineReading("", opened.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:
             best = _best(opened)
             above = {word for word, score in opened.scores.items() if score >= mapping.block.threshold}
-            before, rule.told = rule.told, rule.told & above
+            before, rule.reported = rule.reported, rule.reported & above
             if best is None or best in before:
                 return nothing
-            rule.told.add(best)
+            rule.reported.add(best)
             fields = fields.of_block(best, opened.scores[best])
         missing = [key for key, wanted in mapping.when if fields.groups.get(key) != wanted]
         if missing:
             return nothing
         try:
             seen = observation(mapping, fields, opened.at, self._source)
-        except Unmapped as error:
+        except MappingError as error:
             line = LogLine(self._source, opened.at, f"{opened.raw} ({error})")
             return LineReading("", opened.at, (line,), rule.number, str(error), fields.device_s)
         return LineReading("", opened.at, (seen,), rule.number, "", fields.device_s)
@@ -425,7 +427,7 @@ def _pairs(match: regex.Match[str]) -> tuple[tuple[str, str], ...]:
     return tuple(zip(slots, values, strict=True))[:MAX_SLOTS]
 
 
-def _best(opened: _Opened) -> str | None:
+def _best(opened: _OpenObservation) -> str | None:
     """The word with the highest score, when it reaches the threshold and is a phrase."""
     block = opened.rule.mapping.block
     if block is None or not opened.scores:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import regex
 
 from harness.base.foreign import strip_terminal_codes
-from harness.devices.wire.lines import LOST, SLOT, LineFields, Unmapped, lines_lost, observation
+from harness.devices.wire.lines import LOST, SLOT, LineFields, MappingError, lines_lost, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
     DeviceDescribed,
@@ -63,20 +63,20 @@ def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[Message
 
 
 def parse(payload: bytes) -> PlainValue:
-    """The payload as JSON; Unmapped when it is too long, not UTF-8, or not JSON."""
+    """The payload as JSON; MappingError when it is too long, not UTF-8, or not JSON."""
     if len(payload) > MAX_PAYLOAD_BYTES:
-        raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
+        raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     try:
         document: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise Unmapped("not UTF-8") from error
+        raise MappingError("not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise Unmapped("not JSON") from error
+        raise MappingError("not JSON") from error
     return document
 
 
 def pointed(document: PlainValue, pointer: str) -> PlainValue:
-    """The value at a JSON pointer (RFC 6901). "" is the whole document. Unmapped when it is missing."""
+    """The value at a JSON pointer (RFC 6901). "" is the whole document. MappingError when it is missing."""
     here = document
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
@@ -85,7 +85,7 @@ def pointed(document: PlainValue, pointer: str) -> PlainValue:
         elif isinstance(here, list) and key.isascii() and key.isdigit() and int(key) < len(here):
             here = here[int(key)]
         else:
-            raise Unmapped(f"nothing at {pointer}")
+            raise MappingError(f"nothing at {pointer}")
     return here
 
 
@@ -103,7 +103,7 @@ def observations(
     no_json = ""
     try:
         document = parse(payload)
-    except Unmapped as error:
+    except MappingError as error:
         no_json = str(error)
     for mapping in mappings:
         if not topic_matches(mapping.topic, topic):
@@ -115,9 +115,9 @@ def observations(
                 continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
             if no_json and not (whole_only and no_json == "not JSON"):
-                raise Unmapped(no_json)
+                raise MappingError(no_json)
             seen = _observation(mapping, payload.decode("utf-8") if no_json else document, at, source)
-        except Unmapped as error:
+        except MappingError as error:
             reasons.append(str(error))
         else:
             if seen is not None:
@@ -139,7 +139,7 @@ def message_of(line: str) -> dict[str, PlainValue] | None:
         return None
     try:
         document = parse(line[begins:].encode("utf-8"))
-    except Unmapped:
+    except MappingError:
         return None
     return document if isinstance(document, dict) else None
 
@@ -164,7 +164,7 @@ def by_type(
             continue
         try:
             seen = _observation(mapping, message, at, source, match.groupdict())
-        except Unmapped as error:
+        except MappingError as error:
             reasons.append(str(error))
         else:
             if seen is not None:
@@ -200,7 +200,7 @@ def _observation(
         try:
             if _text(pointed(document, pointer)) != wanted and wanted != ANYTHING:
                 return None
-        except Unmapped:
+        except MappingError:
             return None
     fields = dict(mapping.fields)
 
@@ -219,7 +219,7 @@ def _observation(
         case ObservationKind.TRANSCRIPT:
             final = pointed(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):
-                raise Unmapped("`final` is not true or false")
+                raise MappingError("`final` is not true or false")
             return Transcript(source, at, text("text").strip(), final)
         case ObservationKind.INTENT:
             name = text("name")
@@ -251,12 +251,12 @@ def _observation(
 def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
     """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
-        raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
+        raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     text = strip_terminal_codes(payload.decode("utf-8", errors="backslashreplace"))
     try:
         match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
     except TimeoutError as error:
-        raise Unmapped("the search took too long") from error
+        raise MappingError("the search took too long") from error
     if match is None:
         return None
     groups = {name: group for name, group in match.groupdict().items() if group is not None}
@@ -269,7 +269,7 @@ def _state(mapping: MessageMapping, word: str) -> DeviceState:
     try:
         return DeviceState(named)
     except ValueError as error:
-        raise Unmapped(f"the state {word!r} is not mapped") from error
+        raise MappingError(f"the state {word!r} is not mapped") from error
 
 
 def _detail(document: PlainValue, fields: dict[str, str]) -> str:
@@ -277,7 +277,7 @@ def _detail(document: PlainValue, fields: dict[str, str]) -> str:
         return ""
     try:
         return _text(pointed(document, fields["detail"]))
-    except Unmapped:
+    except MappingError:
         return ""
 
 
@@ -301,7 +301,7 @@ def _scored(mapping: MessageMapping, document: PlainValue, fields: dict[str, str
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Unmapped("the score is not a number")
+        raise MappingError("the score is not a number")
     return float(value) / mapping.score_scale
 
 
@@ -314,7 +314,7 @@ def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
             return tuple((name, _slot_value(slot)) for name, slot in value.items())
         case list():
             return tuple(_slot(slot) for slot in value)
-    raise Unmapped("the slots are neither an object nor a list")
+    raise MappingError("the slots are neither an object nor a list")
 
 
 def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
@@ -322,7 +322,7 @@ def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str,
     slots: list[tuple[str, str]] = []
     for name, pointer in fields.items():
         if name.startswith(SLOT):
-            with contextlib.suppress(Unmapped):
+            with contextlib.suppress(MappingError):
                 slots.append((name.removeprefix(SLOT), _slot_value(pointed(document, pointer))))
     return tuple(slots)
 
@@ -332,7 +332,7 @@ def _slot(value: PlainValue) -> tuple[str, str]:
         for key in ("slotName", "name", "entity"):
             if isinstance(name := value.get(key), str):
                 return name, _slot_value(value.get("value"))
-    raise Unmapped("a slot has no name")
+    raise MappingError("a slot has no name")
 
 
 def _slot_value(value: PlainValue) -> str:

@@ -23,7 +23,7 @@ _EXACT = 1 << 24
 _VECTOR = 8
 
 
-class NotKnown(ValueError):
+class UnsupportedModel(ValueError):
     """The fast path does not support something in the model; the package's interpreter does."""
 
 
@@ -95,7 +95,7 @@ class _KernelPart:
 
 
 def network_of(graphs: tuple[Graph, ...]) -> KernelNetwork:
-    """The chain of layers in a model's graphs. NotKnown, with the reason, if it is not such a chain."""
+    """The chain of layers in a model's graphs. UnsupportedModel, with the reason, if it is not such a chain."""
     # A scale that is not a number is found when its layer is made.
     with np.errstate(all="ignore"):
         return _GraphReader(graphs).read()
@@ -122,10 +122,10 @@ class _GraphReader:
             or len(graph.outputs) != 1
             or not all(0 <= number < len(graph.tensors) for number in ends)
         ):
-            raise NotKnown("the model has not one input and one output")
+            raise UnsupportedModel("the model has not one input and one output")
         entry, end = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
         if entry.type != _INT8 or len(entry.shape) != 3 or entry.shape[0] != 1 or end.type not in (_INT8, _UINT8):
-            raise NotKnown(f"the input is {entry.shape}, of type {entry.type}")
+            raise UnsupportedModel(f"the input is {entry.shape}, of type {entry.type}")
         self._flows[graph.inputs[0]] = _Flow(0, entry.shape[1], 0, entry.shape[2])
         steps: dict[int, Callable[[Operator], None]] = {
             Op.RESHAPE: self._reshape, Op.READ_VARIABLE: self._read_variable, Op.CONCATENATION: self._concatenate,
@@ -137,15 +137,17 @@ class _GraphReader:
             if operator.code in (Op.CALL_ONCE, Op.VAR_HANDLE):
                 continue
             if operator.code not in steps:
-                raise NotKnown(f"operator {operator.code}")
+                raise UnsupportedModel(f"operator {operator.code}")
             try:
                 steps[operator.code](operator)
-            except NotKnown:
+            except UnsupportedModel:
                 raise
             except (KeyError, IndexError, ValueError) as error:
-                raise NotKnown(f"operator {operator.code} has an input from outside the chain: {error}") from None
+                raise UnsupportedModel(
+                    f"operator {operator.code} has an input from outside the chain: {error}"
+                ) from None
         if graph.outputs[0] not in self._answers or self._layers[-1].kind is not LayerKind.ANSWER:
-            raise NotKnown("the chain does not end in the model's output")
+            raise UnsupportedModel("the chain does not end in the model's output")
         return KernelNetwork(
             entry.shape[1], entry.shape[2], float(entry.scales[0]), entry.zero, tuple(self._layers),
             self._answers[graph.outputs[0]], float(end.scales[0]), end.zero,
@@ -155,7 +157,7 @@ class _GraphReader:
         if op.inputs[0] in self._flows:
             self._flows[op.outputs[0]] = self._flows[op.inputs[0]]
         else:
-            raise NotKnown("a reshape of something other than frames")
+            raise UnsupportedModel("a reshape of something other than frames")
 
     def _read_variable(self, op: Operator) -> None:
         self._variables[op.outputs[0]] = op.inputs[0]
@@ -169,45 +171,45 @@ class _GraphReader:
             state = self._starts.get(self._handles.index(handle))
             shape = self._graph.tensors[op.inputs[0]].shape
             if state is None or state.shape != (shape[1], flow.width) or flow.first or flow.into in self._states:
-                raise NotKnown("a state that is not the last frames of a layer's input")
+                raise UnsupportedModel("a state that is not the last frames of a layer's input")
             self._states[flow.into] = state - self._graph.tensors[op.inputs[0]].zero
             self._flows[op.outputs[0]] = replace(flow, frames=flow.frames + shape[1])
         elif axis == rank - 1 and all(number in self._parts for number in op.inputs):
             self._same_quantity(*op.inputs, op.outputs[0])
             self._side_by_side([self._parts[number] for number in op.inputs], op.outputs[0])
         else:
-            raise NotKnown("a concatenation of something other than frames or channels")
+            raise UnsupportedModel("a concatenation of something other than frames or channels")
 
     def _slice(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
         begin, _, strides = (self._constant(number) for number in op.inputs[1:4])
         masks = [op.whole(field) for field in range(5)]
         if masks[0] != 0b1101 or masks[1] != 0b1111 or any(masks[2:]) or strides.tolist() != [1, 1, 1, 1]:
-            raise NotKnown(f"a slice with masks {masks}")
+            raise UnsupportedModel(f"a slice with masks {masks}")
         at = int(begin[1])
         frames = -at if at < 0 else flow.frames - at
         if not 0 < frames <= flow.frames:
-            raise NotKnown(f"a slice of {frames} frames of {flow.frames}")
+            raise UnsupportedModel(f"a slice of {frames} frames of {flow.frames}")
         self._flows[op.outputs[0]] = replace(flow, frames=frames)
 
     def _assign(self, op: Operator) -> None:
         flow = self._flows[op.inputs[1]]
         state = self._starts[self._handles.index(op.inputs[0])]
         if flow.frames != len(state) or flow.into not in self._states or flow.width != state.shape[1]:
-            raise NotKnown("a state that is set to something other than its last frames")
+            raise UnsupportedModel("a state that is set to something other than its last frames")
 
     def _split(self, op: Operator) -> None:
         source, axis = (op.inputs[0], op.inputs[2]) if op.code == Op.SPLIT_V else (op.inputs[1], op.inputs[0])
         flow = self._flows[source]
         if int(self._constant(axis).reshape(-1)[0]) % 4 != 3:
-            raise NotKnown("a split of something other than channels")
+            raise UnsupportedModel("a split of something other than channels")
         first = flow.first
         for output in op.outputs:
             width = self._graph.tensors[output].shape[3]
             self._flows[output] = replace(flow, first=first, width=width)
             first += width
         if first != flow.first + flow.width:
-            raise NotKnown("a split that leaves channels out")
+            raise UnsupportedModel("a split that leaves channels out")
 
     def _dense(self, op: Operator) -> None:
         flow, weights, bias, multiplier = self._weighed(op)
@@ -216,7 +218,7 @@ class _GraphReader:
         one_frame = taps == flow.frames and across == 1 and inputs == flow.width and not flow.first
         dilated = op.whole(4, 1) != 1 or op.whole(5, 1) != 1
         if not one_frame or dilated:
-            raise NotKnown(f"a convolution of {taps} taps over {flow.frames} frames")
+            raise UnsupportedModel(f"a convolution of {taps} taps over {flow.frames} frames")
         self._add(op.outputs[0], LayerKind.DENSE, flow, taken, weights[:, :, 0, :].transpose(1, 2, 0), bias, multiplier,
                   np.ones(outputs, np.bool_), op.byte(3))  # fmt: skip
 
@@ -225,9 +227,9 @@ class _GraphReader:
         _, taps, across, outputs = weights.shape
         dilated = op.whole(5, 1) != 1 or op.whole(6, 1) != 1
         if taps != flow.frames or across != 1 or outputs != flow.width or op.whole(3) != 1 or dilated:
-            raise NotKnown(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
+            raise UnsupportedModel(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
         if op.byte(4):
-            raise NotKnown("a depthwise convolution with an activation")
+            raise UnsupportedModel("a depthwise convolution with an activation")
         part = _KernelPart(flow, weights[0, :, 0, :], bias, multiplier)
         if flow.first == 0 and self._whole_width(flow):
             self._side_by_side([part], op.outputs[0])
@@ -242,11 +244,11 @@ class _GraphReader:
         at = 0
         for part in parts:
             if part.flow.first != at or part.flow.into != parts[0].flow.into:
-                raise NotKnown("channels out of their order")
+                raise UnsupportedModel("channels out of their order")
             at += part.flow.width
         flow = replace(parts[0].flow, frames=max(part.flow.frames for part in parts), first=0, width=at)
         if not self._whole_width(flow):
-            raise NotKnown("a layer that leaves channels out")
+            raise UnsupportedModel("a layer that leaves channels out")
         weights = [np.pad(part.weights, ((flow.frames - len(part.weights), 0), (0, 0))) for part in parts]
         bias, multiplier = (
             np.concatenate(arrays) for arrays in zip(*((p.bias, p.multiplier) for p in parts), strict=True)
@@ -261,9 +263,9 @@ class _GraphReader:
         weights = self._constant(op.inputs[1])
         scales = self._graph.tensors[op.inputs[1]].scales
         if weights.shape != (1, flow.frames * flow.width) or flow.first or not self._whole_width(flow):
-            raise NotKnown(f"a dense layer of {weights.shape} over {flow.frames} frames")
+            raise UnsupportedModel(f"a dense layer of {weights.shape} over {flow.frames} frames")
         if len(scales) != 1 or self._graph.tensors[op.inputs[1]].zero:
-            raise NotKnown("a dense layer with a scale a channel")
+            raise UnsupportedModel("a dense layer with a scale a channel")
         # The library multiplies these two scales as float32 before it continues in float64.
         multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
         self._add(op.outputs[0], LayerKind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
@@ -273,7 +275,7 @@ class _GraphReader:
     def _logistic(self, op: Operator) -> None:
         end = self._graph.tensors[op.outputs[0]]
         if self._last is not self._graph.tensors[op.inputs[0]] or end.type != _INT8:
-            raise NotKnown("a logistic function of something other than the output")
+            raise UnsupportedModel("a logistic function of something other than the output")
         levels = self._last.scales[0] * (np.arange(-128, 128) - self._last.zero).astype(np.float32)
         raw = np.float32(1) / (np.float32(1) + np.exp(-levels)) * (np.float32(1) / end.scales[0])
         self._answers[op.outputs[0]] = _bytes(np.floor(raw + np.float32(0.5)) + end.zero, -128, 127)
@@ -281,7 +283,7 @@ class _GraphReader:
     def _requantise(self, op: Operator) -> None:
         entry, end = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
         if entry.type != _INT8 or end.type != _UINT8 or entry.scales[0] != end.scales[0]:
-            raise NotKnown("a change of scale")
+            raise UnsupportedModel("a change of scale")
         values = self._answers[op.inputs[0]].view(np.int8).astype(np.float32)
         self._answers[op.outputs[0]] = _bytes(values - entry.zero + end.zero, 0, 255)
 
@@ -293,7 +295,7 @@ class _GraphReader:
         entry, weights, end = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
         outputs = end.shape[3]
         if weights.type != _INT8 or len(weights.scales) != outputs or end.type != _INT8 or end.shape[1:3] != (1, 1):
-            raise NotKnown("a convolution that is not int8 with a scale a channel and one frame a step")
+            raise UnsupportedModel("a convolution that is not int8 with a scale a channel and one frame a step")
         multiplier = entry.scales.astype(np.float64) * weights.scales.astype(np.float64) / end.scales.astype(np.float64)
         return flow, self._constant(op.inputs[1]), self._bias(op, outputs), multiplier
 
@@ -303,18 +305,18 @@ class _GraphReader:
         activation: int,
     ) -> None:  # fmt: skip
         if flow.into != len(self._layers) or activation not in (0, _RELU):
-            raise NotKnown(f"a branch, or activation {activation}")
+            raise UnsupportedModel(f"a branch, or activation {activation}")
         history = flow.frames - stride
         state = self._states.get(flow.into, np.zeros((0, flow.width), np.int64))
         if not 0 <= history <= len(state):
-            raise NotKnown(f"{history} frames of history of {len(state)}")
+            raise UnsupportedModel(f"{history} frames of history of {len(state)}")
         end = self._graph.tensors[output]
         low = max(-128, end.zero) if activation == _RELU else -128
         if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
-            raise NotKnown("a bias or a scale that is not one a channel")
+            raise UnsupportedModel("a bias or a scale that is not one a channel")
         sums = np.abs(weights).sum(axis=(0, 1) if kind is LayerKind.DENSE else 0).max() * 255 + np.abs(bias).max()
         if sums >= _EXACT or (multiplier >= 1).any() or (multiplier <= 0).any():
-            raise NotKnown("sums or scales that are too large")
+            raise UnsupportedModel("sums or scales that are too large")
         layer = Layer(kind, stride, weights, bias, state[len(state) - history :], multiplier, away,
                       end.zero, low - end.zero, 127 - end.zero)  # fmt: skip
         self._layers.append(layer)
@@ -323,7 +325,7 @@ class _GraphReader:
     def _constant(self, number: int) -> npt.NDArray[np.int64]:
         values = self._graph.tensors[number].values
         if values is None:
-            raise NotKnown("weights that are not constant")
+            raise UnsupportedModel("weights that are not constant")
         return values.astype(np.int64)
 
     def _bias(self, op: Operator, outputs: int) -> npt.NDArray[np.int64]:
@@ -337,7 +339,7 @@ class _GraphReader:
             )
             != 1
         ):
-            raise NotKnown("a concatenation of frames with different scales")
+            raise UnsupportedModel("a concatenation of frames with different scales")
 
 
 def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.int64]]:
@@ -350,7 +352,7 @@ def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.
             if op.code == Op.ASSIGN_VARIABLE and names.get(op.inputs[0]) in numbers:
                 tensor = graph.tensors[op.inputs[1]]
                 if tensor.values is None or len(tensor.shape) != 4 or tensor.shape[0] != 1 or tensor.shape[2] != 1:
-                    raise NotKnown("a state that begins with something other than constant frames")
+                    raise UnsupportedModel("a state that begins with something other than constant frames")
                 states[numbers[names[op.inputs[0]]]] = tensor.values.astype(np.int64)[0, :, 0, :]
     return states
 
@@ -416,7 +418,7 @@ class Listener:
     def __init__(self, network: KernelNetwork) -> None:
         self._kernel = library()
         if network.width != WIDTH or not 1 <= network.stride <= _MOST_STRIDE:
-            raise NotKnown(f"an input of {network.stride} frames of {network.width} features")
+            raise UnsupportedModel(f"an input of {network.stride} frames of {network.width} features")
         self._network = network
         self._kept: list[object] = []
         self._packed = _packed(network, self._kept)
@@ -539,7 +541,7 @@ def _fixed(multiplier: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], 
     over = mantissa == 1 << 31
     mantissa, exponent = np.where(over, mantissa // 2, mantissa), exponent.astype(np.int64) + over
     if (exponent > 0).any() or (exponent < -30).any():
-        raise NotKnown("scales that are too large or too small")
+        raise UnsupportedModel("scales that are too large or too small")
     return mantissa, exponent
 
 

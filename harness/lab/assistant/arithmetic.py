@@ -49,11 +49,11 @@ class ArithmeticSkill:
         if last is None:
             return None
         if match := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", query):
-            return _continued_sum(last, "plus" if match[1] == "add" else "minus", float(match[2]))
+            return _continued_calculation(last, "plus" if match[1] == "add" else "minus", float(match[2]))
         if match := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", query):
-            return _continued_sum(last, "times" if match[1] == "multiply" else "divided by", float(match[2]))
+            return _continued_calculation(last, "times" if match[1] == "multiply" else "divided by", float(match[2]))
         if match := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", query):
-            return _continued_sum(last, match[1], float(match[2]))
+            return _continued_calculation(last, match[1], float(match[2]))
         return None
 
 
@@ -66,7 +66,7 @@ def _asked(left: float | None, operator: str, right: float) -> ReportedFrame:
     return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
 
 
-def _continued_sum(last: Result, name: str, right: float) -> SkillAnswer:
+def _continued_calculation(last: Result, name: str, right: float) -> SkillAnswer:
     """Continues with the previous result, which is not part of the new request."""
     return _calculated(last.value, name, right, _asked(None, name, right))
 

@@ -28,7 +28,7 @@ import soxr
 
 from harness.base.ports import Recogniser
 from harness.lab.assistant.dialogue import Dialogue, Reply
-from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
+from harness.lab.assistant.ears import Ears, NoRequest, PhraseDetection, SpokenRequest
 from harness.lab.assistant.faults import FaultEffect, Faults
 from harness.lab.assistant.frame import Moment, frame, misunderstood, wrong_reply
 from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, concatenate
@@ -64,7 +64,7 @@ class _Utterance:
 
 
 @frozen
-class _Ringing:
+class _Announcement:
     """The announcement of a timer or alarm, and the number of rings left."""
 
     text: str
@@ -97,13 +97,13 @@ class AssistantDevice:
         self._faults = faults
         self._on_state = on_state
         self._dialogue = Dialogue(settings)
-        self._told: dict[str, str] = {}
+        self._reported_state: dict[str, str] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="recogniser")
         self._state = DeviceState.STARTED
         self._query = 0
         self._plays = 0
         self._said: _Utterance | None = None
-        self._ringing: _Ringing | None = None
+        self._ringing: _Announcement | None = None
         self._called_s = 0.0
         self._pending: tuple[float, Reply, FaultEffect] | None = None
         self._end_of_query_s = 0.0
@@ -136,11 +136,11 @@ class AssistantDevice:
         before = self._ears.frames
         for heard in self._ears.feed(samples):
             match heard:
-                case Called():
+                case PhraseDetection():
                     self._called(heard)
-                case Asked():
+                case SpokenRequest():
                     self._asked(heard)
-                case NothingSaid():
+                case NoRequest():
                     self._given_up()
         if self._ears.frames > before:
             # Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone.
@@ -155,7 +155,7 @@ class AssistantDevice:
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
-    def _called(self, heard: Called) -> None:
+    def _called(self, heard: PhraseDetection) -> None:
         self.wakes += 1
         if self._faults.misses(self.wakes):
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
@@ -175,7 +175,7 @@ class AssistantDevice:
         if self._settings.earcons:
             self._beep(880.0)
 
-    def _asked(self, heard: Asked) -> None:
+    def _asked(self, heard: SpokenRequest) -> None:
         self._end_of_query_s = time.monotonic() - heard.after_s
         self._query += 1
         query = self._query
@@ -215,14 +215,14 @@ class AssistantDevice:
         _log.info("heard %r%s", text, "" if worse.text == text else f", replaced by {worse.text!r} (fault: mishear)")
         if worse.text:
             self._reporter.say(ReportKind.TRANSCRIPT, text=worse.text, final=True)
-        if FaultAction.RESTART in worse.deeds:
+        if FaultAction.RESTART in worse.actions:
             self.restart = True
             return
         reply = self._answered(worse)
-        self._reporter.say(ReportKind.INTENT, **reply.frame.told())
-        if FaultAction.ODD_WORDS in worse.deeds and reply.text:
+        self._reporter.say(ReportKind.INTENT, **reply.frame.as_sent())
+        if FaultAction.ODD_WORDS in worse.actions and reply.text:
             reply = replace(reply, text=ODD)
-        if not reply.text or FaultAction.SILENT in worse.deeds:
+        if not reply.text or FaultAction.SILENT in worse.actions:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
             return
@@ -233,22 +233,22 @@ class AssistantDevice:
         before = self._dialogue.kept
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         heard_frame = misunderstood(reply.frame, worse.slips)
-        if FaultAction.NO_EFFECT in worse.deeds or heard_frame != reply.frame:
+        if FaultAction.NO_EFFECT in worse.actions or heard_frame != reply.frame:
             self._dialogue.put_back(before)
         if heard_frame == reply.frame:
             return reply
-        _log.info("understood %s (fault)", heard_frame.told())
+        _log.info("understood %s (fault)", heard_frame.as_sent())
         self._dialogue.close()
         return Reply(wrong_reply(heard_frame), frame=heard_frame)
 
-    def _understood_while_ringing(self, text: str, ringing: _Ringing) -> None:
+    def _understood_while_ringing(self, text: str, ringing: _Announcement) -> None:
         """Speech without the wake phrase is ignored, except for words that end the ringing."""
         _log.info("heard %r while ringing", text)
         if not self._dialogue.ends_ringing(text):
             self._ring(ringing)
             return
         self._reporter.say(ReportKind.TRANSCRIPT, text=text, final=True)
-        self._reporter.say(ReportKind.INTENT, **frame("cancel").told())
+        self._reporter.say(ReportKind.INTENT, **frame("cancel").as_sent())
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
@@ -258,26 +258,26 @@ class AssistantDevice:
             self._pending = None
             self._answer(reply, worse)
         if self._state is DeviceState.IDLE and (due := self._dialogue.due(self._now())):
-            self._ring(_Ringing(" ".join(due), self._settings.rings))
+            self._ring(_Announcement(" ".join(due), self._settings.rings))
 
     def _tell_state(self) -> None:
         """Reports changed state. At the start it reports everything, since a broker may keep an earlier run's state."""
         for name, value in self._dialogue.state.items():
-            if self._told.get(name) != value:
-                self._told[name] = value
+            if self._reported_state.get(name) != value:
+                self._reported_state[name] = value
                 self._reporter.say(ReportKind.STATE, name=name, value=value)
 
-    def _ring(self, ringing: _Ringing) -> None:
-        self._ringing = _Ringing(ringing.text, ringing.left - 1)
+    def _ring(self, ringing: _Announcement) -> None:
+        self._ringing = _Announcement(ringing.text, ringing.left - 1)
         _log.info("rings: %s", ringing.text)
         self._reporter.say(ReportKind.RESPONSE, text=ringing.text, alert=True)
         self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
 
     def _answer(self, reply: Reply, worse: FaultEffect) -> None:
         self._reporter.say(ReportKind.RESPONSE, text=reply.text)
-        if FaultAction.KEEP_TALKING in worse.deeds:
+        if FaultAction.KEEP_TALKING in worse.actions:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
-        elif FaultAction.TWO_PART_ANSWER in worse.deeds:
+        elif FaultAction.TWO_PART_ANSWER in worse.actions:
             self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             music = self._mouth.music() if PLAY_MUSIC in reply.frame.intents else None

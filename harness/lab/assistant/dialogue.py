@@ -43,7 +43,7 @@ class Reply:
 
 
 @frozen
-class Kept:
+class UserState:
     """Timers, alarms and list, as the dialogue keeps them for its user."""
 
     timers: tuple[Timer, ...]
@@ -98,11 +98,11 @@ class Dialogue:
         return reply or Reply(UNKNOWN)
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> UserState:
         """Timers, alarms and list as they are now."""
-        return Kept((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
+        return UserState((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
 
-    def put_back(self, snapshot: Kept) -> None:
+    def put_back(self, snapshot: UserState) -> None:
         """Undoes what was done since `snapshot`."""
         self.timers.timers, self.timers.alarms = [*snapshot.timers], [*snapshot.alarms]
         self.shopping.things = [*snapshot.things]

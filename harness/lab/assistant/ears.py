@@ -1,7 +1,7 @@
 """The assistant's ears: sound in, wake events and recordings of queries out. Samples are the only clock.
 
-    WAITING ─► LISTENING ─┬─ speech, then silence ─► Asked, and WAITING again
-                          └─ nobody speaks ────────► NothingSaid, and WAITING again
+    WAITING ─► LISTENING ─┬─ speech, then silence ─► SpokenRequest, and WAITING again
+                          └─ nobody speaks ────────► NoRequest, and WAITING again
 
 The wake phrase, or `listen`, leads to LISTENING. In COVERED the assistant itself speaks. Then it hears only the wake
 phrase, and only with barge-in.
@@ -40,7 +40,7 @@ _QUIETEST_DBFS = -72.0
 
 
 @frozen
-class Called:
+class PhraseDetection:
     """The wake phrase was detected; score 0–1."""
 
     phrase: str
@@ -48,7 +48,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class SpokenRequest:
     """Speech has ended. after_s: time since its end."""
 
     waveform: Waveform
@@ -56,11 +56,11 @@ class Asked:
 
 
 @frozen
-class NothingSaid:
+class NoRequest:
     """It listened, and nobody spoke."""
 
 
-Heard = Called | Asked | NothingSaid
+EarsEvent = PhraseDetection | SpokenRequest | NoRequest
 
 
 class _Mode(Enum):
@@ -110,11 +110,11 @@ class Ears:
             self._guard_frames = round(_GUARD_S * RATE_HZ / self._frame)
             self._engine.reset()
 
-    def feed(self, samples: npt.NDArray[np.int16]) -> tuple[Heard, ...]:
+    def feed(self, samples: npt.NDArray[np.int16]) -> tuple[EarsEvent, ...]:
         """The events within these samples, int16 (n,) at 16 kHz."""
         rest = np.concatenate([self._rest, samples])
         whole = len(rest) - len(rest) % self._frame
-        heard: list[Heard] = []
+        heard: list[EarsEvent] = []
         for start in range(0, whole, self._frame):
             event = self._hear(rest[start : start + self._frame])
             if event is not None:
@@ -122,7 +122,7 @@ class Ears:
         self._rest = rest[whole:]
         return tuple(heard)
 
-    def _hear(self, frame: npt.NDArray[np.int16]) -> Heard | None:
+    def _hear(self, frame: npt.NDArray[np.int16]) -> EarsEvent | None:
         if self._guard_frames:
             self._guard_frames -= 1
             return None
@@ -137,7 +137,7 @@ class Ears:
             self._mode is _Mode.LISTENING and self._called and self._seconds(self._listened) < _SECOND_HIT_S
         ):
             self._begin_listening(round(_BEFORE_HIT_S * RATE_HZ / self._frame), _PATIENCE_S, called=True)
-            return Called(hits[0].phrase, hits[0].score)
+            return PhraseDetection(hits[0].phrase, hits[0].score)
         if self._mode is not _Mode.LISTENING:
             return None
         return self._collect(frame, voiced)
@@ -149,7 +149,7 @@ class Ears:
         self._kept = list(self._recent)[len(self._recent) - frames_before :] if frames_before else []
         self._listened = self._voiced = self._silent = 0
 
-    def _collect(self, frame: npt.NDArray[np.int16], voiced: bool) -> Heard | None:
+    def _collect(self, frame: npt.NDArray[np.int16], voiced: bool) -> EarsEvent | None:
         self._kept.append(frame)
         self._listened += 1
         self._silent = 0 if voiced else self._silent + 1
@@ -161,11 +161,11 @@ class Ears:
         ended = self._seconds(self._silent) * 1000 >= self._settings.endpoint_ms
         if spoke and (ended or self._seconds(self._listened) >= self._settings.query_max_s):
             self._mode = _Mode.WAITING
-            return Asked(self._speech(), self._seconds(self._silent))
+            return SpokenRequest(self._speech(), self._seconds(self._silent))
         # A breath or a click is not speech: it neither uses up the patience nor ends the query.
         if not spoke and ended and self._seconds(self._listened) >= self._patience_s:
             self._mode = _Mode.WAITING
-            return NothingSaid()
+            return NoRequest()
         return None
 
     def _speech(self) -> Waveform:

@@ -13,12 +13,12 @@ from harness.model.frozen import frozen
 class FaultEffect:
     """The effect of the faults on one query: the words it understands, and how it answers.
 
-    deeds: of all faults that apply. slips: the faults of understanding that apply, for `frame.misunderstood`.
+    actions: of all faults that apply. slips: the faults of understanding that apply, for `frame.misunderstood`.
     """
 
     text: str
     late_s: float = 0.0
-    deeds: frozenset[FaultAction] = frozenset()
+    actions: frozenset[FaultAction] = frozenset()
     slips: tuple[FaultRule, ...] = ()
 
 
@@ -44,23 +44,23 @@ class Faults:
 
     def degrade(self, wake: int, text: str) -> FaultEffect:
         """The effect on the text recognised after that wake event. `when` matches the text as recognised."""
-        heard, late_s, deeds = text, 0.0, set()
+        heard, late_s, actions = text, 0.0, set()
         slips: list[FaultRule] = []
         for number in self._numbers(missing_wake=False):
             rule = self._rules[number]
             if not self._strikes(number, wake, text):
                 continue
-            deeds.add(rule.deed)
-            if rule.deed is FaultAction.MISHEAR:
+            actions.add(rule.action)
+            if rule.action is FaultAction.MISHEAR:
                 heard = rule.heard_as
-            elif rule.deed is FaultAction.LATE:
+            elif rule.action is FaultAction.LATE:
                 late_s = max(late_s, rule.late_s)
-            elif rule.deed in SLIPS:
+            elif rule.action in SLIPS:
                 slips.append(rule)
-        return FaultEffect(heard, late_s, frozenset(deeds), tuple(slips))
+        return FaultEffect(heard, late_s, frozenset(actions), tuple(slips))
 
     def _numbers(self, *, missing_wake: bool) -> list[int]:
-        return [n for n, rule in enumerate(self._rules) if (rule.deed is FaultAction.MISS_WAKE) == missing_wake]
+        return [n for n, rule in enumerate(self._rules) if (rule.action is FaultAction.MISS_WAKE) == missing_wake]
 
     def _strikes(self, number: int, wake: int, text: str | None) -> bool:
         rule = self._rules[number]

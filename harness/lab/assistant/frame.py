@@ -23,7 +23,7 @@ class ReportedFrame:
     def __add__(self, other: ReportedFrame) -> ReportedFrame:
         return ReportedFrame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
 
-    def told(self) -> dict[str, PlainValue]:
+    def as_sent(self) -> dict[str, PlainValue]:
         """As it is sent: intents joined with `#` ("" for none), and slots as a list, which may repeat a name."""
         slots: list[PlainValue] = [{"name": slot.concept, "value": slot.value or ""} for slot in self.slots]
         return {"name": joined(self.intents), "slots": slots}
@@ -43,7 +43,7 @@ def misunderstood(right: ReportedFrame, slips: Sequence[FaultRule]) -> ReportedF
     wrong = right
     for rule in slips:
         at = next((n for n, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)), None)
-        match rule.deed:
+        match rule.action:
             case FaultAction.OTHER_INTENT if wrong.intents:
                 wrong = replace(wrong, intents=(rule.heard_as,))
             case FaultAction.LOSE_SLOT if at is not None:

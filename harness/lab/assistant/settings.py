@@ -70,7 +70,7 @@ _IN_OTHER_WORDS = (FaultAction.MISHEAR, FaultAction.OTHER_INTENT, FaultAction.WR
 
 @frozen
 class FaultRule:
-    """Applies `deed` if all conditions of the rule hold.
+    """Applies `action` if all conditions of the rule hold.
 
     - when: regular expression to find in the recognised text
     - wakes: numbers of wake events since the start, from 1
@@ -81,7 +81,7 @@ class FaultRule:
     - late_s: of LATE
     """
 
-    deed: FaultAction
+    action: FaultAction
     when: re.Pattern[str] | None = None
     wakes: frozenset[int] | None = None
     probability: float = 1.0
@@ -206,23 +206,23 @@ def _installed(findings: Findings, path: list[str | int], group: Group, name: st
 
 
 def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
-    if fault.do not in {str(deed) for deed in FaultAction}:
+    if fault.do not in {str(action) for action in FaultAction}:
         findings.add(["faults", number, "do"], f"{fault.do!r} is not a fault", f"Use one of: {', '.join(FaultAction)}")
         return None
-    deed = FaultAction(fault.do)
-    if (deed in _IN_OTHER_WORDS) != (fault.heard_as is not None):
+    action = FaultAction(fault.do)
+    if (action in _IN_OTHER_WORDS) != (fault.heard_as is not None):
         if fault.heard_as is None:
-            problem, remedy = f"{deed} needs `as`", "Add, for example, as: other words"
+            problem, remedy = f"{action} needs `as`", "Add, for example, as: other words"
         else:
-            problem, remedy = f"`as` is not allowed with {deed}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
+            problem, remedy = f"`as` is not allowed with {action}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
         findings.add(["faults", number], problem, remedy)
-    if fault.slot is not None and deed not in (FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE):
+    if fault.slot is not None and action not in (FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE):
         findings.add(
-            ["faults", number], f"`slot` is not allowed with {deed}", "Remove it, or use lose_slot or wrong_value"
+            ["faults", number], f"`slot` is not allowed with {action}", "Remove it, or use lose_slot or wrong_value"
         )
-    if fault.late_s is not None and deed is not FaultAction.LATE:
-        findings.add(["faults", number], f"`late_s` is not allowed with {deed}", "Remove it, or use late")
-    if deed is FaultAction.MISS_WAKE and fault.when is not None:
+    if fault.late_s is not None and action is not FaultAction.LATE:
+        findings.add(["faults", number], f"`late_s` is not allowed with {action}", "Remove it, or use late")
+    if action is FaultAction.MISS_WAKE and fault.when is not None:
         findings.add(
             ["faults", number],
             "`when` cannot be used with miss_wake: there is no text to match",
@@ -234,7 +234,7 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
         findings.add(["faults", number, "when"], f"not a regular expression: {error}", "Escape ( ) [ ] . * + ? with \\")
         return None
     return FaultRule(
-        deed=deed,
+        action=action,
         when=when,
         wakes=None if fault.wakes is None else frozenset(fault.wakes),
         probability=fault.probability,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from harness.base.lazy_sequence import LazySequence
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
-from harness.statistics.comparison import ComparedColumns, Counted, difference_of
+from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, garwood
 from harness.statistics.significance import Difference, Discordance
 
@@ -36,7 +36,7 @@ class SpokenFile:
     said: str = ""
 
 
-Tells = Callable[[int], tuple[str, SpokenFile]]
+FileLookup = Callable[[int], tuple[str, SpokenFile]]
 """A file's name and outcome, from the place that was stored with it."""
 
 
@@ -88,26 +88,26 @@ class _NamedFiles:
 
 
 class SpokenFiles(_NamedFiles):
-    """In-vocabulary files: 33 bytes each, 49 with clusters. tells: reads one again, for the few that differ."""
+    """In-vocabulary files: 33 bytes each, 49 with clusters. lookup: reads one again, for the few that differ."""
 
-    def __init__(self, tells: Tells, clusters: Clusters | None = None) -> None:
+    def __init__(self, lookup: FileLookup, clusters: Clusters | None = None) -> None:
         super().__init__(clusters)
-        self._tells = tells
+        self._lookup = lookup
         self._places = array("q")
         self.right = bytearray()
         self.errors, self.words = array("I"), array("I")
 
     def add(self, name: str, file: SpokenFile, place: int) -> None:
-        """Adds a file, with the place where `tells` finds it again."""
+        """Adds a file, with the place where `lookup` finds it again."""
         self._add(name)
         self._places.append(place)
         self.right.append(file.right)
         self.errors.append(file.errors)
         self.words.append(file.words)
 
-    def told(self, row: int) -> tuple[str, SpokenFile]:
+    def outcome_of(self, row: int) -> tuple[str, SpokenFile]:
         """Name and outcome of a row. InputError if the file has changed."""
-        name, file = self._tells(self._places[row])
+        name, file = self._lookup(self._places[row])
         if _digest(name) != self._names[2 * row : 2 * row + 2].tobytes():
             raise InputError(
                 f"the evaluation has changed while it was compared: {name} is in the place of another file",
@@ -208,7 +208,7 @@ def _by_occurrence(first_rows: Rows) -> Rows:
 
 
 @frozen
-class Evaluated:
+class ComparedEvaluation:
     """An evaluation as comparisons need it.
 
     spoken, ambient: files that count, by their names in the list. Either both have clusters or neither has. Without a
@@ -228,7 +228,7 @@ class Evaluated:
 
 
 @frozen
-class OnSameFiles:
+class SharedFilesResult:
     """Results on the files of both.
 
     discordance: who was right. difference: of error shares, first minus second, over files or clusters. words: the same
@@ -262,11 +262,14 @@ class OnSameFiles:
 
 @frozen
 class FalseAccepts:
-    """Two rates. apart: as two Poisson rates, the first less the second. difference: per hour over the same files."""
+    """Two rates.
+
+    poisson_difference: of two Poisson rates, the first less the second. difference: per hour over the same files.
+    """
 
     first: tuple[int, float]
     second: tuple[int, float]
-    apart: Difference | None
+    poisson_difference: Difference | None
     difference: Difference | None = None
     same_audio: bool = False
 
@@ -280,12 +283,12 @@ class EvaluationComparison:
 
     first: str
     second: str
-    same_files: OnSameFiles | None
+    same_files: SharedFilesResult | None
     false_accepts: FalseAccepts | None
     warnings: tuple[str, ...] = ()
 
 
-def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
+def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> EvaluationComparison:
     """Compares two evaluations. InputError if they have nothing in common."""
     spoken = keys(first.spoken), keys(second.spoken)
     ambient = None
@@ -302,7 +305,9 @@ def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
     return EvaluationComparison(first.name, second.name, same, rates, tuple(warnings))
 
 
-def _same_files(first: Evaluated, second: Evaluated, first_keys: FileKeys, other: FileKeys) -> OnSameFiles:
+def _same_files(
+    first: ComparedEvaluation, second: ComparedEvaluation, first_keys: FileKeys, other: FileKeys
+) -> SharedFilesResult:
     rows = in_both(first_keys, other)
     sides = [(side.spoken, at) for side, at in zip((first, second), rows, strict=True)]
     right = [np.frombuffer(files.right, np.bool_)[at] for files, at in sides]
@@ -315,16 +320,16 @@ def _same_files(first: Evaluated, second: Evaluated, first_keys: FileKeys, other
     if first.has_words and second.has_words:
         clusters = None if groups is None else renumbered(groups[alike])
         texts = [ComparedColumns(of[alike], references[0][alike], clusters) for of in errors]
-        words = difference_of(Counted.WORDS, *texts, paired=True)
+        words = difference_of(MeasureKind.WORDS, *texts, paired=True)
         sums = int(errors[0][alike].sum()), int(errors[1][alike].sum()), int(references[0][alike].sum())
-    return OnSameFiles(
+    return SharedFilesResult(
         Discordance.of(*right),
         _only(first, others(first_keys, rows[0])),
         _only(second, others(other, rows[1])),
         _differing(first, second, *(at[right[0] != right[1]] for at in rows)),
         wrong[0].share_interval,
         wrong[1].share_interval,
-        difference_of(Counted.SHARE, *wrong, paired=True),
+        difference_of(MeasureKind.SHARE, *wrong, paired=True),
         words,
         sums,
         len(alike) - int(alike.sum()),
@@ -332,22 +337,24 @@ def _same_files(first: Evaluated, second: Evaluated, first_keys: FileKeys, other
     )
 
 
-def _only(side: Evaluated, rows: Rows) -> Sequence[str]:
-    return LazySequence(len(rows), lambda at: side.spoken.told(int(rows[at]))[0])
+def _only(side: ComparedEvaluation, rows: Rows) -> Sequence[str]:
+    return LazySequence(len(rows), lambda at: side.spoken.outcome_of(int(rows[at]))[0])
 
 
 def _differing(
-    first: Evaluated, second: Evaluated, left: Rows, right: Rows
+    first: ComparedEvaluation, second: ComparedEvaluation, left: Rows, right: Rows
 ) -> Sequence[tuple[str, SpokenFile, SpokenFile]]:
     def differing_file(at: int) -> tuple[str, SpokenFile, SpokenFile]:
-        return *first.spoken.told(int(left[at])), second.spoken.told(int(right[at]))[1]
+        return *first.spoken.outcome_of(int(left[at])), second.spoken.outcome_of(int(right[at]))[1]
 
     return LazySequence(len(left), differing_file)
 
 
-def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys, FileKeys] | None) -> FalseAccepts:
+def _false_accepts(
+    first: ComparedEvaluation, second: ComparedEvaluation, ambient: tuple[FileKeys, FileKeys] | None
+) -> FalseAccepts:
     counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
-    rates = difference_of(Counted.RATE, *(ComparedColumns([of], [hours]) for of, hours in counts), paired=False)
+    rates = difference_of(MeasureKind.RATE, *(ComparedColumns([of], [hours]) for of, hours in counts), paired=False)
     if ambient is None or first.ambient is None or second.ambient is None:
         return FalseAccepts(*counts, rates)
     rows = in_both(*ambient)
@@ -358,12 +365,17 @@ def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys,
     difference = None
     if np.any(events[0] != events[1]):  # without a difference its variance is unknown
         hours, clusters = np.asarray(first.ambient.hours, np.float64)[rows[0]], first.ambient.clusters(rows[0])
-        difference = difference_of(Counted.RATE, *(ComparedColumns(of, hours, clusters) for of in events), paired=True)
+        difference = difference_of(
+            MeasureKind.RATE, *(ComparedColumns(of, hours, clusters) for of in events), paired=True
+        )
     return FalseAccepts(*counts, rates, difference, same_audio=True)
 
 
 def _named_twice(
-    first: Evaluated, second: Evaluated, spoken: tuple[FileKeys, FileKeys], ambient: tuple[FileKeys, FileKeys] | None
+    first: ComparedEvaluation,
+    second: ComparedEvaluation,
+    spoken: tuple[FileKeys, FileKeys],
+    ambient: tuple[FileKeys, FileKeys] | None,
 ) -> Iterator[str]:
     for side, evaluated in enumerate((first, second)):
         again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
@@ -373,7 +385,7 @@ def _named_twice(
 
 
 def _warnings(
-    first: Evaluated, second: Evaluated, same: OnSameFiles | None, rates: FalseAccepts | None
+    first: ComparedEvaluation, second: ComparedEvaluation, same: SharedFilesResult | None, rates: FalseAccepts | None
 ) -> Sequence[str]:
     warnings = [f"{evaluated.name}: {note}" for evaluated in (first, second) for note in evaluated.notes]
     for name in dict.fromkeys([*first.settings, *second.settings]):

@@ -25,7 +25,7 @@ from harness.offline import wake_log
 from harness.offline.figures.phrase_matching import counting_labels, match_labels, silent_labels
 
 
-class Key(StrEnum):
+class LogKey(StrEnum):
     """What a line of the log states; the values are the log's keys."""
 
     INVTA = "INVTA"
@@ -43,9 +43,9 @@ class Key(StrEnum):
     ERROR = "ERROR"
 
 
-ACCEPTED = tuple(map(Key, wake_log.ACCEPTED))
-MISSED = tuple(map(Key, wake_log.MISSED))
-MISTAKEN = tuple(map(Key, wake_log.MISTAKEN))
+ACCEPTED = tuple(map(LogKey, wake_log.ACCEPTED))
+MISSED = tuple(map(LogKey, wake_log.MISSED))
+MISTAKEN = tuple(map(LogKey, wake_log.MISTAKEN))
 NEEDED_TAIL_MS = 500
 """Sound after a phrase. Engines detect it up to 0.4 s after its end, and never if the sound ends before that."""
 TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
@@ -60,7 +60,7 @@ class Fact:
     place: among the labels of its file, the same in all conditions, where times depend on the speed; else -1.
     """
 
-    key: Key
+    key: LogKey
     spot: OfflineSpot | None = None
     reference: str = ""
     words: WordCounts | None = None
@@ -83,13 +83,13 @@ class FileVerdict:
 def judged(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """Counts the outcome of a file. An in-vocabulary file shorter than the lead-in is rejected here, since the
     lead-in belongs to counting."""
-    errors = (Fact(Key.ERROR, text=outcome.error),) if outcome.error else ()
+    errors = (Fact(LogKey.ERROR, text=outcome.error),) if outcome.error else ()
     reason = _rejected(outcome, counting)
     if reason is not None:
-        return FileVerdict((*errors, Fact(Key.REJECT)), reason)
+        return FileVerdict((*errors, Fact(LogKey.REJECT)), reason)
     match outcome.kind:
         case ListKind.OOV:
-            return FileVerdict((*errors, *(Fact(Key.OOVFA, spot) for spot in _in_time(outcome.spots))))
+            return FileVerdict((*errors, *(Fact(LogKey.OOVFA, spot) for spot in _in_time(outcome.spots))))
         case ListKind.LABELLED:
             return FileVerdict((*errors, *_labelled(outcome, counting)))
         case ListKind.REFERENCED if counting.words:
@@ -132,18 +132,18 @@ def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     accepted: OfflineSpot | None = None
     for spot in spots:
         if own is not None or _in_lead_in(spot, outcome.engine_rate_hz, counting):
-            facts.append(Fact(Key.INVFA, spot))
+            facts.append(Fact(LogKey.INVFA, spot))
             continue
         own = spot
-        fact = _command(spot, outcome.reference, counting) if commands else Fact(Key.INVTA, spot)
+        fact = _command(spot, outcome.reference, counting) if commands else Fact(LogKey.INVTA, spot)
         accepted = spot if fact.key in ACCEPTED else None
         facts.append(fact)
     if own is None and commands:
-        facts.append(Fact(Key.CMDFR, reference=" ".join(as_compared(outcome.reference, counting))))
+        facts.append(Fact(LogKey.CMDFR, reference=" ".join(as_compared(outcome.reference, counting))))
     elif own is None:
-        facts.append(Fact(Key.INVFR))
+        facts.append(Fact(LogKey.INVFR))
     if len(spots) > 1:
-        facts.append(Fact(Key.INVTX, spots=len(spots)))
+        facts.append(Fact(LogKey.INVTX, spots=len(spots)))
     return FileVerdict(tuple(facts), accepted=accepted)
 
 
@@ -155,19 +155,22 @@ def _labelled(outcome: FileOutcome, counting: CountingRules) -> tuple[Fact, ...]
     place_of = {spot: places[label] for label, spot in pairs}
     missed = labels.keys() - place_of.values()
     facts = [
-        (spot.end / outcome.engine_rate_hz, Fact(Key.INVTA, spot, label=labels[place_of[index]], place=place_of[index]))
+        (
+            spot.end / outcome.engine_rate_hz,
+            Fact(LogKey.INVTA, spot, label=labels[place_of[index]], place=place_of[index]),
+        )
         if index in place_of
-        else (spot.end / outcome.engine_rate_hz, Fact(Key.OOVFA, spot))
+        else (spot.end / outcome.engine_rate_hz, Fact(LogKey.OOVFA, spot))
         for index, spot in enumerate(spots)
     ]
-    facts += [(labels[place].end_s, Fact(Key.INVFR, label=labels[place], place=place)) for place in sorted(missed)]
+    facts += [(labels[place].end_s, Fact(LogKey.INVFR, label=labels[place], place=place)) for place in sorted(missed)]
     return tuple(fact for _, fact in sorted(facts, key=lambda timed_fact: timed_fact[0]))
 
 
 def _command(spot: OfflineSpot, reference: str, counting: CountingRules) -> Fact:
     wanted, words = as_compared(reference, counting), as_compared(spot.phrase, counting)
     compared = OfflineSpot(" ".join(words), spot.start, spot.end, spot.score)
-    return Fact(Key.CMDTA if wanted == words else Key.CMDSB, compared, " ".join(wanted))
+    return Fact(LogKey.CMDTA if wanted == words else LogKey.CMDSB, compared, " ".join(wanted))
 
 
 def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
@@ -181,12 +184,12 @@ def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     counts = word_counts(wanted, words)
     if transcript is None or not words:
         if wanted:
-            return FileVerdict((Fact(Key.STTFR, reference=reference, words=counts),))
-        return FileVerdict((Fact(Key.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, as it should be
+            return FileVerdict((Fact(LogKey.STTFR, reference=reference, words=counts),))
+        return FileVerdict((Fact(LogKey.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, as it should be
     spot = OfflineSpot(" ".join(words), transcript.start, transcript.end, transcript.score)
     if counts.errors:
-        return FileVerdict((Fact(Key.STTSB, spot, reference, counts),))
-    return FileVerdict((Fact(Key.STTTA, spot, reference, counts),), accepted=spot)
+        return FileVerdict((Fact(LogKey.STTSB, spot, reference, counts),))
+    return FileVerdict((Fact(LogKey.STTTA, spot, reference, counts),), accepted=spot)
 
 
 def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
@@ -232,7 +235,7 @@ class OfflineCounts:
     whose header does not agree with their length.
     """
 
-    lines: Counter[Key] = field(default_factory=Counter)
+    lines: Counter[LogKey] = field(default_factory=Counter)
     rejected: Counter[RejectReason] = field(default_factory=Counter)
     named: list[str] = field(default_factory=list)
     first_rejected: tuple[str, str] | None = None
@@ -250,7 +253,7 @@ class OfflineCounts:
     assumed: int = 0
     silent_phrases: int = 0
 
-    def count(self, *keys: Key) -> int:
+    def count(self, *keys: LogKey) -> int:
         return sum(self.lines[key] for key in keys)
 
     @property
@@ -273,7 +276,7 @@ class OfflineCounts:
     @property
     def has_faults(self) -> bool:
         """Whether the engine or a file failed, or no file could be used."""
-        failed = self.count(Key.ERROR) or any(self.rejected[reason] for reason in FAULTS)
+        failed = self.count(LogKey.ERROR) or any(self.rejected[reason] for reason in FAULTS)
         return bool(failed or not (self.inv_files or self.oov_files))
 
     @property
@@ -282,11 +285,11 @@ class OfflineCounts:
 
     @property
     def has_words(self) -> bool:
-        return self.count(Key.STTTA, Key.STTSB, Key.STTFR) > 0
+        return self.count(LogKey.STTTA, LogKey.STTSB, LogKey.STTFR) > 0
 
     def false_accepts(self, counting: CountingRules) -> int:
         """False accepts in the rate's numerator; in-vocabulary ones with -u only."""
-        return self.count(Key.OOVFA, Key.INVFA) if counting.count_in_vocabulary else self.count(Key.OOVFA)
+        return self.count(LogKey.OOVFA, LogKey.INVFA) if counting.count_in_vocabulary else self.count(LogKey.OOVFA)
 
     @property
     def inv_ms(self) -> int:
@@ -398,9 +401,9 @@ class Tally:
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)
         if spot:
             counts.accepted[outcome.engine_rate_hz] += spot
-        key = Key.INVFA if self._counting.count_in_vocabulary else None
+        key = LogKey.INVFA if self._counting.count_in_vocabulary else None
         if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
-            key = Key.OOVFA
+            key = LogKey.OOVFA
             counts.oov_files += 1
             counts.oov[outcome.rate_hz] += outcome.samples
         else:

@@ -19,7 +19,7 @@ from harness.offline.figures.figures import Figures
 from harness.offline.figures.sweep import PointFigures, Sweep
 from harness.offline.figures.sweep import figures as point_at
 from harness.offline.journal import JournalFile
-from harness.statistics.comparison import ComparedColumns, Counted, difference_of
+from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
 from harness.statistics.significance import Difference
 
@@ -58,7 +58,7 @@ def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhra
             yield SpokenPhrase(key, known_s, fact.label)
 
 
-Missed = Mapping[SpokenKey, bool]
+MissedPhrases = Mapping[SpokenKey, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class EvaluatedEngine:
     sweep: Sweep | None
     no_scores: str
     phrases: Mapping[SpokenKey, SpokenPhrase]
-    missed_at: Callable[[float], Missed]
+    missed_at: Callable[[float], MissedPhrases]
 
     @property
     def own(self) -> PointFigures:
@@ -131,7 +131,7 @@ class EngineRow:
     """An engine's results. own: as it ran. equal: at no more than the rate at which all are compared; its interval
     takes each cluster as a whole.
 
-    apart: false rejects at `equal` less those of the first engine, on the files of both. wer: a share 0–1.
+    difference: false rejects at `equal` less those of the first engine, on the files of both. wer: a share 0–1.
     delays: from the end of the phrase to the detection, of files whose end is known. cpu_s_per_hour: of audio; None
     where the scores of most had been stored.
     """
@@ -140,7 +140,7 @@ class EngineRow:
     own: PointFigures
     equal: PointFigures | None
     equal_interval: Interval | None
-    apart: Difference | None
+    difference: Difference | None
     wer: float | None
     delays: LatencyFigures
     cpu_s_per_hour: float | None
@@ -174,7 +174,7 @@ def engines_table(
     two engines have no phrase in common."""
     rows = []
     per_hour = engines[0].own.per_hour if per_hour is None else per_hour
-    first: Missed = {}
+    first: MissedPhrases = {}
     for place, engine in enumerate(engines):
         if place and engine.phrases and not (engines[0].phrases.keys() & engine.phrases.keys()):
             raise InputError(
@@ -182,7 +182,7 @@ def engines_table(
             )
         equal = engine.at_most(per_hour)
         missed = {} if equal is None else engine.missed_at(equal.threshold)
-        apart = _apart(missed, first, clusters) if place and first and missed else None
+        difference = _missed_difference(missed, first, clusters) if place and first and missed else None
         first = first if place else missed
         counts, used = engine.counted.counts, engine.journal.used
         heard_s = (counts.inv_ms + counts.oov_ms) / 1000
@@ -199,7 +199,7 @@ def engines_table(
                 engine.own,
                 equal,
                 None if equal is None else _interval(equal, missed, clusters),
-                apart,
+                difference,
                 None if errors is None else errors / 100,
                 latency_figures(delays),
                 (counts.cpu_s + used.programs_cpu_s) * 3600 / played_s if played_s > heard_s / 2 else None,
@@ -209,20 +209,24 @@ def engines_table(
     return EnginesTable(tuple(rows), per_hour, clustered_by if clusters else "", ends_are_labels)
 
 
-def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, str]) -> Interval | None:
+def _interval(equal: PointFigures, missed: MissedPhrases, clusters: Mapping[SpokenKey, str]) -> Interval | None:
     if not clusters:
         return equal.false_reject_interval
     return _missed_columns(missed, missed, clusters).share_interval
 
 
-def _apart(missed: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
+def _missed_difference(
+    missed: MissedPhrases, first: MissedPhrases, clusters: Mapping[SpokenKey, str]
+) -> Difference | None:
     both = [key for key in first if key in missed]
     return difference_of(
-        Counted.SHARE, *(_missed_columns(side, both, clusters) for side in (missed, first)), paired=True
+        MeasureKind.SHARE, *(_missed_columns(side, both, clusters) for side in (missed, first)), paired=True
     )
 
 
-def _missed_columns(missed: Missed, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]) -> ComparedColumns:
+def _missed_columns(
+    missed: MissedPhrases, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]
+) -> ComparedColumns:
     """What an engine missed of some phrases; a phrase of no cluster is one by itself."""
     names = [clusters.get(key, f"\0{key}") for key in keys] if clusters else None
     return ComparedColumns([missed[key] for key in keys], clusters=names)

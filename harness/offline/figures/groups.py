@@ -9,9 +9,9 @@ from functools import partial
 from harness.base.grouping import group_by
 from harness.model.frozen import frozen
 from harness.model.offline import CountingRules, FileOutcome, LabelledPhrase, ListKind, file_number
-from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
+from harness.offline.figures.counts import LogKey, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.phrase_matching import compared
-from harness.statistics.comparison import ComparedColumns, Counted, difference_of
+from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, Share, garwood
 from harness.statistics.significance import Difference, holm
 
@@ -51,7 +51,7 @@ class GroupGap:
 
     worst: str
     best: str
-    apart: Difference
+    difference: Difference
 
 
 @frozen
@@ -101,14 +101,14 @@ def breakdown(
     hours = {label: sum(counts.exposure_hours(counting) for counts in of) for label, of in parts.items()}
     rejects_p = _corrected(
         {
-            label: _shares_apart(of, [share for other, some in rejects.items() if other != label for share in some])
+            label: _share_difference(of, [share for other, some in rejects.items() if other != label for share in some])
             for label, of in rejects.items()
         }
     )
     every, heard = sum(accepts.values()), sum(hours.values())
     accepts_p = _corrected(
         {
-            label: _rates_apart((accepts[label], of), (every - accepts[label], max(0.0, heard - of)))
+            label: _rate_difference((accepts[label], of), (every - accepts[label], max(0.0, heard - of)))
             if 0 < of < heard - 1e-9
             else None
             for label, of in hours.items()
@@ -182,9 +182,9 @@ def _add_labelled(
     for phrase in phrases:
         of(None, -1, phrase).oov[outcome.rate_hz] += outcome.samples
     for fact in verdict.facts:
-        if fact.key in (Key.INVTA, Key.INVFR) and fact.label is not None:
+        if fact.key in (LogKey.INVTA, LogKey.INVFR) and fact.label is not None:
             of(fact.label, fact.place, compared(fact.label.phrase)).lines[fact.key] += 1
-        elif fact.key is Key.OOVFA and fact.spot is not None:
+        elif fact.key is LogKey.OOVFA and fact.spot is not None:
             of(None, -1, compared(fact.spot.phrase)).lines[fact.key] += 1
 
 
@@ -196,13 +196,13 @@ def _rejects(counts: OfflineCounts) -> Share:
     return Share(counts.rejects_and_substitutions, counts.true_accepts + counts.rejects_and_substitutions)
 
 
-def _shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
-    return difference_of(Counted.SHARE, *map(ComparedColumns.of_shares, (first, second)), paired=False)
+def _share_difference(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
+    return difference_of(MeasureKind.SHARE, *map(ComparedColumns.of_shares, (first, second)), paired=False)
 
 
-def _rates_apart(first: tuple[int, float], second: tuple[int, float]) -> Difference | None:
+def _rate_difference(first: tuple[int, float], second: tuple[int, float]) -> Difference | None:
     sides = (ComparedColumns([accepts], [hours]) for accepts, hours in (first, second))
-    return difference_of(Counted.RATE, *sides, paired=False)
+    return difference_of(MeasureKind.RATE, *sides, paired=False)
 
 
 def _corrected(of: Mapping[str, Difference | None]) -> dict[str, float | None]:
@@ -216,8 +216,8 @@ def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Sha
     if len(known) < 2:
         return None
     worst, best = known[0].label, known[-1].label
-    apart = _shares_apart(rejects[worst], rejects[best])
-    return None if apart is None else GroupGap(worst, best, apart)
+    difference = _share_difference(rejects[worst], rejects[best])
+    return None if difference is None else GroupGap(worst, best, difference)
 
 
 def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
@@ -227,5 +227,5 @@ def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
     if len(known) < 2:
         return None
     best, worst = known[0], known[-1]
-    apart = _rates_apart((worst.accepts, worst.hours), (best.accepts, best.hours))
-    return None if apart is None else GroupGap(worst.label, best.label, apart)
+    difference = _rate_difference((worst.accepts, worst.hours), (best.accepts, best.hours))
+    return None if difference is None else GroupGap(worst.label, best.label, difference)

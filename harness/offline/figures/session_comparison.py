@@ -26,7 +26,7 @@ TOGETHER_S = 1.0
 
 
 @frozen
-class HeardOffline:
+class OfflineDetections:
     """What an engine found in one stimulus. spots: in samples at rate_hz from the start of the stimulus.
 
     peak: highest score where the phrase's event may lie, or None without scores.
@@ -116,7 +116,7 @@ class DeviceComparison:
 def compare_device(
     figures: WakeFigures,
     device: str,
-    heard: Mapping[str, HeardOffline],
+    heard: Mapping[str, OfflineDetections],
     *,
     clips: Mapping[str, str],
     notes: Mapping[str, Sequence[str]],
@@ -158,7 +158,7 @@ def compare_device(
     )
 
 
-def read_offline(play: Play, hearing: HeardOffline) -> PlayReading:
+def read_offline(play: Play, hearing: OfflineDetections) -> PlayReading:
     """Counts the spots in a stimulus as for an injected play."""
     duration_s = play.row.duration_s
     shadow = Play(
@@ -176,14 +176,14 @@ def read_offline(play: Play, hearing: HeardOffline) -> PlayReading:
     for number, spot in enumerate(hearing.spots):
         at_s = spot.end / hearing.rate_hz
         shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
-    shadow.fates = assign([shadow], (), hearing.before_s if hearing.before_s is not None else -math.inf)[shadow]
+    shadow.assignment = assign([shadow], (), hearing.before_s if hearing.before_s is not None else -math.inf)[shadow]
     return read(shadow, [(0.0, duration_s)])
 
 
 def _trial(
     play: Play,
     offline: PlayReading,
-    hearing: HeardOffline,
+    hearing: OfflineDetections,
     clips: Mapping[str, str],
     trial_notes: Sequence[str],
     threshold: float | None,

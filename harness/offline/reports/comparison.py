@@ -17,20 +17,27 @@ from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
     AmbientFiles,
     Clusters,
-    Evaluated,
+    ComparedEvaluation,
     EvaluationComparison,
     FalseAccepts,
-    OnSameFiles,
+    SharedFilesResult,
     SpokenFile,
     SpokenFiles,
 )
-from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, judged
+from harness.offline.figures.counts import ACCEPTED, FileVerdict, LogKey, Tally, judged
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
-from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
-from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_events
-from harness.statistics.comparison import Counted, sentence
+from harness.offline.wake_log import CommandSpot, LineSums, MissedFile, Spot, TranscriptLine, WakeLogEvent, computed
+from harness.offline.wake_log_reading import (
+    WakeLogLine,
+    demand_numbers,
+    entries,
+    entry_at,
+    names_escaped,
+    without_events,
+)
+from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Difference
 from harness.statistics.text import number_interval, percent_interval
@@ -59,7 +66,7 @@ def journal_of(log: Path) -> Path:
     return log.with_name(log.name + JOURNAL) if log.name else log
 
 
-def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "") -> Evaluated:
+def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "") -> ComparedEvaluation:
     """Reads a journal, a log with its journal beside it, or a log alone. InputError for anything else. Names and
     texts stay in the file and are read again on access. called: its name for people, if not `path`."""
     called = called or str(path)
@@ -74,7 +81,7 @@ def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "
         raise InputError(f"{called} cannot be read: {error.strerror or error}") from error
 
 
-def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> Evaluated:
+def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> ComparedEvaluation:
     header = journal.header
     counting, tally = header.counting, Tally(header.counting)
     spoken = SpokenFiles(partial(_of_journal_again, journal.path, counting), clusters)
@@ -87,7 +94,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
             for number, (phrase, file) in enumerate(_labelled(verdict, entry.listed)):
                 spoken.add(phrase, file, int(offset) << _LABEL_BITS | number)
         if entry.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
-            accepts = sum(fact.key is Key.OOVFA for fact in verdict.facts)
+            accepts = sum(fact.key is LogKey.OOVFA for fact in verdict.facts)
             ambient.add(entry.listed, accepts, entry.outcome.seconds / 3600)
         else:
             spoken.add(entry.listed, _spoken(verdict), int(offset) << _LABEL_BITS)
@@ -107,7 +114,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
         "x-continuous": "yes" if header.evaluation.continuous else "no",
         **dict(host_info(journal.used)),
     }
-    return Evaluated(
+    return ComparedEvaluation(
         name,
         spoken,
         ambient,
@@ -120,7 +127,9 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
 
 
 def _spoken(verdict: FileVerdict) -> SpokenFile:
-    fact = next(candidate for candidate in verdict.facts if candidate.key not in (Key.INVFA, Key.INVTX, Key.ERROR))
+    fact = next(
+        candidate for candidate in verdict.facts if candidate.key not in (LogKey.INVFA, LogKey.INVTX, LogKey.ERROR)
+    )
     words = fact.words or WordCounts()
     return SpokenFile(fact.key in ACCEPTED, words.errors, words.words, fact.spot.phrase if fact.spot else "")
 
@@ -173,36 +182,36 @@ def _changed(path: Path) -> InputError:
     return InputError(f"{path} has changed while it was compared", remedy="Compare when its evaluation has ended")
 
 
-def _spoken_line(entry: Entry) -> tuple[str, SpokenFile] | None:
+def _spoken_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
     """The in-vocabulary file whose outcome a line states; None for another line."""
     match entry:
         case Spot(key="INVTA"):
             return _name(entry), SpokenFile(True, said=entry.phrase)
-        case CommandHeard():
+        case CommandSpot():
             return entry.file, SpokenFile(entry.key == "CMDTA", said=entry.phrase)
-        case Words():
+        case TranscriptLine():
             errors = entry.substitutions + entry.additions + entry.deletions
             return entry.file, SpokenFile(entry.key == "STTTA", errors, entry.words, entry.phrase)
-        case Missed():
+        case MissedFile():
             words = len(entry.reference.split()) if entry.key == "STTFR" else 0
             return _name(entry), SpokenFile(False, words, words)
         case _:
             return None
 
 
-def _name(entry: Spot | Missed) -> str:
+def _name(entry: Spot | MissedFile) -> str:
     label_ms = dict(entry.extras).get("x-label-ms")
     return entry.file if label_ms is None else phrase_name(entry.file, label_ms)
 
 
-def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
+def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvaluation:
     escaped = names_escaped(path, called)
     spoken = SpokenFiles(partial(_of_log_again, path, escaped), clusters)
     sums = LineSums()
 
-    def take(happening: Happening, begins: int) -> None:
-        sums.add(happening)
-        if (spoken_file := _spoken_line(happening)) is not None:
+    def take(event: WakeLogEvent, begins: int) -> None:
+        sums.add(event)
+        if (spoken_file := _spoken_line(event)) is not None:
             spoken.add(*spoken_file, begins)
 
     log = without_events(entries(path, called, escaped=escaped), take)
@@ -216,7 +225,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
     notes = [f"it is partial, {part}"] if (part := log.about("x-partial")) else []
     if rejected:
         notes.append(f"rejected: {counted(rejected, 'file')}")
-    return Evaluated(
+    return ComparedEvaluation(
         Path(called).name,
         spoken,
         None,
@@ -243,7 +252,7 @@ def lines(comparison: EvaluationComparison) -> Iterator[str]:
         yield from _rates(comparison.false_accepts)
 
 
-def _same(same: OnSameFiles) -> Iterator[str]:
+def _same(same: SharedFilesResult) -> Iterator[str]:
     both = same.discordance
     yield f"On {both.total:,} files of both:"
     for name, errors, interval in (("A", same.first_errors, same.first), ("B", same.second_errors, same.second)):
@@ -255,14 +264,14 @@ def _same(same: OnSameFiles) -> Iterator[str]:
     )
     if same.difference is not None:
         over = f"over {same.clusters:,} clusters" if same.clusters else "over files"
-        yield f"  {_sentence(same.difference, Counted.SHARE)}, {over}"
+        yield f"  {_sentence(same.difference, MeasureKind.SHARE)}, {over}"
         if same.clusters:
             yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
     if same.words is not None:
         first, second, words = same.word_errors
         yield (
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
-            f"{_sentence(same.words, Counted.WORDS)}"
+            f"{_sentence(same.words, MeasureKind.WORDS)}"
         )
     for name, first_file, second_file in same.differing[:MOST_NAMED]:
         yield f"  differs: {plain_text(name, 120)}  A {_word(first_file)}, B {_word(second_file)}"
@@ -279,14 +288,14 @@ def _rates(rates: FalseAccepts) -> Iterator[str]:
         rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
         yield f"  {name}: {count:,} in {exposure(hours)}, {rate}"
     audio = "the same audio" if rates.same_audio else "the audio may differ"
-    if rates.apart is not None:
-        yield f"  {_sentence(rates.apart, Counted.RATE)} (two Poisson rates; {audio})"
+    if rates.poisson_difference is not None:
+        yield f"  {_sentence(rates.poisson_difference, MeasureKind.RATE)} (two Poisson rates; {audio})"
     if rates.difference is not None:
-        yield f"  {_sentence(rates.difference, Counted.RATE)}, over the same files"
+        yield f"  {_sentence(rates.difference, MeasureKind.RATE)}, over the same files"
 
 
-def _sentence(apart: Difference, counted: Counted) -> str:
-    return sentence("A", "B", apart, counted, more_is_better=False) + (" (exact)" if apart.exact else "")
+def _sentence(difference: Difference, counted: MeasureKind) -> str:
+    return sentence("A", "B", difference, counted, more_is_better=False) + (" (exact)" if difference.exact else "")
 
 
 def _between(written: Callable[[Interval], str], interval: Interval | None) -> str:
@@ -343,7 +352,7 @@ def as_json(comparison: EvaluationComparison) -> dict[str, Any]:
         document["false_accepts"] = {
             "a": {"count": rates.first[0], "hours": rates.first[1], "per_hour_95": rates.interval()},
             "b": {"count": rates.second[0], "hours": rates.second[1], "per_hour_95": rates.interval(second=True)},
-            "p": None if rates.apart is None else rates.apart.p,
+            "p": None if rates.poisson_difference is None else rates.poisson_difference.p,
             "same_audio": rates.same_audio,
             "difference_per_hour": _difference_json(rates.difference),
         }

@@ -45,13 +45,16 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
             Field(
                 "less_the_first",
                 "difference",
-                lambda row: row.apart,
-                lambda row: points(row.apart.difference) if row.apart else "",
+                lambda row: row.difference,
+                lambda row: points(row.difference.difference) if row.difference else "",
             ),
             Field(
-                "", "95 % interval", lambda row: points_interval(row.apart.interval) if row.apart else "", gives_way=1
+                "",
+                "95 % interval",
+                lambda row: points_interval(row.difference.interval) if row.difference else "",
+                gives_way=1,
             ),
-            Field("", "p", lambda row: probability(row.apart.p) if row.apart else ""),
+            Field("", "p", lambda row: probability(row.difference.p) if row.difference else ""),
             Field("wer", "", lambda row: row.wer),
         ),
         table.rows,

@@ -8,7 +8,7 @@ from harness.base.table import Field, Notes, Section, Table
 from harness.base.text_table import shown
 from harness.model.numbers import NOTHING, number, percent, probability
 from harness.offline.figures.groups import FileBreakdown, FileGroup
-from harness.statistics.comparison import Counted, difference_text
+from harness.statistics.comparison import MeasureKind, difference_text
 from harness.statistics.text import number_interval, voices_interval
 
 _MOST_GROUPS = 40
@@ -54,8 +54,8 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
 
 def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:
     """How far the worst and the best group are apart: what, and how far."""
-    gaps = (("FR", of.rejects_gap, Counted.SHARE), ("FA/h", of.accepts_gap, Counted.RATE))
+    gaps = (("FR", of.rejects_gap, MeasureKind.SHARE), ("FA/h", of.accepts_gap, MeasureKind.RATE))
     for name, gap, counted in gaps:
         if gap is not None:
-            apart = difference_text(counted, gap.apart.difference, gap.apart.interval)
-            yield f"largest gap, {name}", f"{shown(gap.worst, 40)} minus {shown(gap.best, 40)}: {apart}"
+            text = difference_text(counted, gap.difference.difference, gap.difference.interval)
+            yield f"largest gap, {name}", f"{shown(gap.worst, 40)} minus {shown(gap.best, 40)}: {text}"

@@ -20,7 +20,7 @@ from harness.model.numbers import counted, exact
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
-from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, Key, OfflineCounts, TalkerOf, Tally
+from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, LogKey, OfflineCounts, TalkerOf, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.figures.groups import FileBreakdown
 from harness.offline.figures.phrase_matching import silent_labels
@@ -31,13 +31,13 @@ from harness.statistics.intervals import Interval
 from harness.statistics.text import TOO_FEW_VOICES, basis
 
 
-def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.Happening]:
+def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.WakeLogEvent]:
     """The lines of one file, in their order; file: its name in the list."""
     for fact in verdict.facts:
         yield _file_event(fact, outcome, verdict, file)
 
 
-def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.Happening:
+def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.WakeLogEvent:
     spot = fact.spot or OfflineSpot("", 0, 0)
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
@@ -48,25 +48,27 @@ def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: st
         case "INVTA" | "INVFA" | "OOVFA" as key:
             return wake_log.Spot(key, file, *span, spot.phrase, extras=extras)
         case "CMDTA" | "CMDSB" as key:
-            return wake_log.CommandHeard(key, file, *span, spot.phrase, fact.reference, extras=extras)
+            return wake_log.CommandSpot(key, file, *span, spot.phrase, fact.reference, extras=extras)
         case "STTTA" | "STTSB" as key:
             words = fact.words or WordCounts()
             counts = words.words, words.substitutions, words.insertions, words.deletions
             wer = None if words.wer is None else 100 * words.wer
-            return wake_log.Words(key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras)
+            return wake_log.TranscriptLine(
+                key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras
+            )
         case "INVFR" | "CMDFR" | "STTFR" as key:
             extras += () if outcome.tail_ms is None else (("x-tail-ms", str(outcome.tail_ms)),)
-            return wake_log.Missed(key, file, fact.reference, extras)
+            return wake_log.MissedFile(key, file, fact.reference, extras)
         case "INVTX":
-            return wake_log.ManySpots(file, fact.spots)
+            return wake_log.SpotCount(file, fact.spots)
         case "ERROR":
-            return wake_log.Failure(f"{wake_log.quoted(file)}: {fact.text}")
+            return wake_log.ErrorLine(f"{wake_log.quoted(file)}: {fact.text}")
         case _:
             reason = verdict.rejected.value if verdict.rejected else ""
             detail = outcome.detail
             if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
                 detail = "it has no words"  # readable, but found to be empty only when compared
-            return wake_log.Rejected(file, reason, (("x-detail", detail),) if detail else ())
+            return wake_log.RejectedFile(file, reason, (("x-detail", detail),) if detail else ())
 
 
 def label_span(label: LabelledPhrase) -> str:
@@ -136,8 +138,8 @@ def write_log(
         if entry.outcome.rejected is None and entry.outcome.detail:
             length = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
             stream.write(wake_log.info_line("x-length", length) + "\n")
-        for happening in file_events(entry.outcome, verdict, entry.listed):
-            stream.write(wake_log.event_line(happening) + "\n")
+        for event in file_events(entry.outcome, verdict, entry.listed):
+            stream.write(wake_log.event_line(event) + "\n")
         for label in silent_labels(entry.outcome, counting):
             silent = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
             stream.write(wake_log.info_line("x-no-sound", silent) + "\n")
@@ -352,7 +354,7 @@ def fault_lines(
             line += ": " + ", ".join(plain_text(name, 100) for name in counts.named)
             line += f" and {more} more" if more else ""
         yield line
-    if errors := counts.count(Key.ERROR):
+    if errors := counts.count(LogKey.ERROR):
         see = f" ({log}). The first is {_fault_of(*counts.first_error)}" if log and counts.first_error else ""
         yield f"{counted(errors, 'error')}: {where} what went wrong{see}"
 
@@ -395,7 +397,7 @@ def clip_warnings(figures: Figures) -> Iterator[str]:
         pair = figures.counts.first_copy
         such = f", such as {shown(pair[0], 100)} of {shown(pair[1], 100)}" if pair else ""
         yield f"{counted(copies, 'recording')} {do} again{such}. Equal sha256 in the journal (.jsonl) show them"
-    early, rejects = figures.counts.count(Key.INVFA), figures.counts.count(Key.INVFR)
+    early, rejects = figures.counts.count(LogKey.INVFA), figures.counts.count(LogKey.INVFR)
     if early and 2 * early >= rejects > 0 and figures.counting.lead_in_ms:
         yield (
             f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "

@@ -48,7 +48,7 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
     OSError if it cannot be read, InputError with the line if a line is invalid."""
     sums = LineSums()
     log_entries = entries(path, name, escaped=names_escaped(path, name))
-    return without_events(log_entries, lambda happening, _: sums.add(happening)), sums
+    return without_events(log_entries, lambda event, _: sums.add(event)), sums
 
 
 def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:

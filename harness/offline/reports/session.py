@@ -13,7 +13,7 @@ from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_i
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
-from harness.statistics.comparison import Counted, sentence
+from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Discordance
 from harness.statistics.text import number_interval, percentile, quantile
@@ -59,8 +59,8 @@ def _table(counts: Discordance, name: str) -> Iterator[str]:
     woke, not_woke = counts.both + counts.only_first, counts.only_second + counts.neither
     yield f"    {'live woke':14}{counts.both:>14}{counts.only_first:>10}    {woke} of {counts.total}"
     yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
-    if counts.apart is not None:
-        words = sentence("live", "offline", counts.apart, Counted.SHARE, more_is_better=True)
+    if counts.difference is not None:
+        words = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
         yield f"    share that woke: {words} (McNemar)"
 
 
@@ -176,10 +176,10 @@ def document(
 
 
 def _table_json(kind: TrialKind, counts: Discordance) -> dict[str, object]:
-    apart = counts.apart
+    estimate = counts.difference
     return {
         **Table(CONDITIONS[1:], [(kind.value, counts)]).json()[0],
-        "woke_live_less_offline": None if apart is None else [apart.difference, *apart.interval],
+        "woke_live_less_offline": None if estimate is None else [estimate.difference, *estimate.interval],
     }
 
 

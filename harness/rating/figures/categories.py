@@ -14,7 +14,7 @@ import numpy as np
 from harness.base.grouping import group_by
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CONDITIONS as CONDITIONS
-from harness.model.choices import PARTINGS as PARTINGS
+from harness.model.choices import GROUPINGS as GROUPINGS
 from harness.model.choices import By as By
 from harness.model.choices import CategoryGroup, Reading, ResultGrouping
 from harness.model.frozen import frozen
@@ -89,14 +89,15 @@ class CoreLack:
 
 @frozen
 class CategoryFigures:
-    """Category counts of some queries. `fates`: the count of every `QueryOutcome`; they add up to the planned queries.
+    """Category counts of some queries.
 
+    `outcomes`: the count of every `QueryOutcome`; they add up to the planned queries.
     `unassessed`: queries that count as recognised without assessment. `shares`: by reading, for the eleven categories
     and the derived groups. `queries`: distinct queries with a category. `flagged_too`: responses with a category that a
     rater put aside. `voices`: number of raters.
     """
 
-    fates: tuple[tuple[QueryOutcome, int], ...]
+    outcomes: tuple[tuple[QueryOutcome, int], ...]
     unassessed: int
     bases: tuple[tuple[Basis, int], ...]
     shares: tuple[tuple[Reading, tuple[tuple[Figure, CountedShare], ...]], ...]
@@ -107,12 +108,12 @@ class CategoryFigures:
     flagged_too: int = 0
     voices: int = 0
 
-    def count(self, *fates: QueryOutcome) -> int:
-        return sum(n for fate, n in self.fates if fate in fates)
+    def count(self, *outcomes: QueryOutcome) -> int:
+        return sum(n for outcome, n in self.outcomes if outcome in outcomes)
 
     @property
     def planned(self) -> int:
-        return sum(n for _, n in self.fates)
+        return sum(n for _, n in self.outcomes)
 
     @property
     def asked(self) -> int:
@@ -161,8 +162,8 @@ class CategoryFigures:
 def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     """Category counts over `trials`, of one or more sessions."""
     held = tuple(trials)
-    fates = Counter(trial.fate for trial in held)
-    with_category = [trial for trial in held if trial.fate is QueryOutcome.CATEGORY]
+    outcomes = Counter(trial.outcome for trial in held)
+    with_category = [trial for trial in held if trial.outcome is QueryOutcome.CATEGORY]
     by_query = group_by((trial.query, trial) for trial in with_category)
     method = Method.of(len(by_query), len(with_category))
     queries = list(by_query.values())
@@ -171,9 +172,9 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
         of_query = [Counter(category_under(trial, reading) for trial in of) for of in queries]
         counts: dict[Figure, list[int]] = {category: [held[category] for held in of_query] for category in Category}
-        for derived in CategoryGroup:
-            members = [counts[category] for category in Category if category in MEMBERS[derived]]
-            counts[derived] = [sum(of) for of in zip(*members, strict=True)]
+        for group in CategoryGroup:
+            members = [counts[category] for category in Category if category in MEMBERS[group]]
+            counts[group] = [sum(of) for of in zip(*members, strict=True)]
         # Rare categories say too little about how alike repetitions are, so all eleven are pooled.
         effect = design_effect([counts[figure] for figure in Category], totals)
         for figure, of in counts.items():
@@ -184,8 +185,8 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     lacks = Counter(map(lacks_core, with_category))
     of_judged = [trial.judged for trial in held if trial.judged is not None]
     return CategoryFigures(
-        fates=tuple((fate, fates[fate]) for fate in QueryOutcome),
-        unassessed=sum(not trial.assessed for trial in held if _is_recognised(trial.fate)),
+        outcomes=tuple((outcome, outcomes[outcome]) for outcome in QueryOutcome),
+        unassessed=sum(not trial.assessed for trial in held if _is_recognised(trial.outcome)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
         core=CoreLack(lacks[True, False], lacks[False, True], lacks[True, True]),
@@ -225,8 +226,8 @@ def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | 
     return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))
 
 
-def _is_recognised(fate: QueryOutcome) -> bool:
-    return fate not in (
+def _is_recognised(outcome: QueryOutcome) -> bool:
+    return outcome not in (
         QueryOutcome.NOT_PLAYED,
         QueryOutcome.NOT_TESTED,
         QueryOutcome.NOT_RECOGNISED,
@@ -375,7 +376,7 @@ class DifferingQuery:
 
     query_id: str
     text: str
-    apart: float
+    difference: float
     first: tuple[tuple[Category, int], ...]
     second: tuple[tuple[Category, int], ...]
 
@@ -387,8 +388,8 @@ class CategoryComparison:
     A stratum is a query under conditions. Sides are compared by their shares within each stratum. `queries`, `strata`:
     common ones. `first_responses`, `second_responses`: responses in those strata. `first_unpaired`, `second_unpaired`:
     responses with a category outside them. `difference`: over the queries, whose sides its test swaps. `all_swap`: the
-    same test over all eleven categories. `apart`: queries that differ on `on`, largest difference first. `why_not`: why
-    there is no comparison, "" if there is one.
+    same test over all eleven categories. `differing`: queries that differ on `on`, largest difference first.
+    `why_not`: why there is no comparison, "" if there is one.
     """
 
     first: str
@@ -403,7 +404,7 @@ class CategoryComparison:
     second_unpaired: int = 0
     difference: StratifiedDifference | None = None
     all_swap: SwapTestResult | None = None
-    apart: tuple[DifferingQuery, ...] = ()
+    differing: tuple[DifferingQuery, ...] = ()
     why_not: str = ""
 
 
@@ -434,7 +435,7 @@ def compare_categories(
         second_unpaired=left[1],
         difference=stratified_difference([[strata[place] for place in places] for places in by_query.values()]),
         all_swap=_over_the_eleven(mine, theirs, list(by_query.values()), reading),
-        apart=_differing(mine, theirs, by_query, strata, reading),
+        differing=_differing(mine, theirs, by_query, strata, reading),
     )
 
 
@@ -450,12 +451,14 @@ def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
 
 
 def _by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
-    return group_by(((trial.query, trial.conditions), trial) for trial in trials if trial.fate is QueryOutcome.CATEGORY)
+    return group_by(
+        ((trial.query, trial.conditions), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY
+    )
 
 
 def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]) -> CategoryComparison:
     for name, side in ((head.first, first), (head.second, second)):
-        if all(trial.fate is not QueryOutcome.CATEGORY for trial in side):
+        if all(trial.outcome is not QueryOutcome.CATEGORY for trial in side):
             return replace(head, why_not=f"no response of {name} has a category")
     common_queries = {trial.query for trial in first} & {trial.query for trial in second}
     why = "both have no query in common under the same conditions" if common_queries else "both have no query in common"
@@ -494,11 +497,11 @@ def _differing(
     differences = []
     for query, places in by_query.items():
         weight = sum((strata[place].weight for place in places), Fraction())
-        apart = sum((strata[place].apart for place in places), Fraction()) / weight
-        if any(strata[place].apart for place in places):
+        difference = sum((strata[place].difference for place in places), Fraction()) / weight
+        if any(strata[place].difference for place in places):
             sides = [_given([trial for place in places for trial in side[place]], reading) for side in (mine, theirs)]
-            differences.append(DifferingQuery(*query, float(apart), *sides))
-    return tuple(sorted(differences, key=lambda entry: (-abs(entry.apart), -entry.apart, entry.query_id)))
+            differences.append(DifferingQuery(*query, float(difference), *sides))
+    return tuple(sorted(differences, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))
 
 
 def _given(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:

@@ -146,7 +146,7 @@ class RatedTrial:
 
     session_id: str
     progress: TrialProgress
-    fate: QueryOutcome
+    outcome: QueryOutcome
     judged: JudgedResponse | None = None
     category: Category | None = None
     basis: Basis | None = None
@@ -267,13 +267,13 @@ def _waiting(judged: JudgedResponse) -> QueryOutcome:
     if judged.disputed:
         return QueryOutcome.DISPUTED
     statuses = {judgment.status for judgment in judged.judgments}
-    for status, fate in (
+    for status, outcome in (
         (JudgmentStatus.FLAGGED, QueryOutcome.FLAGGED),
         (JudgmentStatus.HELD, QueryOutcome.HELD),
         (JudgmentStatus.SKIPPED, QueryOutcome.SKIPPED),
     ):
         if status in statuses:
-            return fate
+            return outcome
     return QueryOutcome.UNJUDGED
 
 

@@ -469,7 +469,7 @@ def read_judgments(
         for name, field in zip(table.header, fields, strict=True)
         if not field and name not in CONTEXT and not name.startswith(CONDITION)
     )
-    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.told), bad, left_out)
+    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.listed), bad, left_out)
 
 
 def _values(

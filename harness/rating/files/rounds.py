@@ -11,7 +11,17 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, Field, create_model
 
 from harness.base import plugins
-from harness.base.findings import Findings, Id, Keys, Text, enum_word, optional, preset, read_keys, validation_error
+from harness.base.findings import (
+    Findings,
+    Id,
+    Keys,
+    Text,
+    enum_validator,
+    optional,
+    preset,
+    read_keys,
+    validation_error,
+)
 from harness.base.user_text import name_key
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
@@ -56,7 +66,7 @@ def _setting(written: object) -> object:
     raise validation_error("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
 
 
-Word = Annotated[Category, enum_word(Category)]
+Word = Annotated[Category, enum_validator(Category)]
 KeyName = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
 SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number"]})]
 
@@ -86,7 +96,7 @@ class ProposalsKeys(Keys):
     settings: dict[Text, SettingValue] = preset(
         {}, "Settings of the classifier, name: value, as after -s of `harness understand annotate propose`."
     )
-    show: Annotated[ProposalShown, enum_word(ProposalShown)] = preset(
+    show: Annotated[ProposalShown, enum_validator(ProposalShown)] = preset(
         ProposalShown.AFTER,
         "When raters see a proposal: after their choice if it differs (the default), before it, or never.",
     )
@@ -109,7 +119,7 @@ class RoundKeys(Keys):
     )
     seed: int = preset(0, "Seed of orders, shares and the draw. Default 0.", ge=0, le=2**31)
     items: ItemsKeys = preset(ItemsKeys(), "Which first responses are judged. Default: all.")
-    transcript: Annotated[TranscriptPolicy, enum_word(TranscriptPolicy)] = preset(
+    transcript: Annotated[TranscriptPolicy, enum_validator(TranscriptPolicy)] = preset(
         TranscriptPolicy.ON_REQUEST,
         "When raters see the transcript: shown, on_request (the default; requests are stored) or never.",
     )

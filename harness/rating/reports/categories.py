@@ -12,12 +12,12 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked, to_plain
 from harness.base.text_table import shown
-from harness.model.choices import CategoryGroup, Grouping, LimitBound, Reading, ResultGrouping
+from harness.model.choices import CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import fixed
 from harness.rating.figures.categories import (
-    PARTINGS,
+    GROUPINGS,
     By,
     CategoryComparison,
     CategoryFigures,
@@ -36,7 +36,7 @@ from harness.rating.guide import LABELS
 from harness.statistics.significance import SwapTestResult
 from harness.statistics.verdict import SHARE, DeclaredLimit
 
-DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
+GROUP_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
 NO_LABEL = "(none)"
 NEVER_RECOGNISED = "(not recognised)"
 
@@ -79,8 +79,8 @@ class CategoryReport:
     crossed: tuple[CrossedFigures, ...]
     comparisons: tuple[CategoryComparison, ...] = ()
 
-    def of(self, fate: QueryOutcome) -> tuple[RatedTrial, ...]:
-        return tuple(trial for trial in self.trials if trial.fate is fate)
+    def of(self, outcome: QueryOutcome) -> tuple[RatedTrial, ...]:
+        return tuple(trial for trial in self.trials if trial.outcome is outcome)
 
     def devices(self) -> tuple[QueryGroup, ...]:
         """The groups by device, also if that grouping is not selected."""
@@ -93,7 +93,7 @@ class CategoryReport:
 def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
     """The report over some queries; ValueError if a side of the comparison is unknown."""
     held = tuple(trials)
-    wanted: tuple[By, ...] = tuple(PARTINGS.values()) if selection.by is None else selection.by
+    wanted: tuple[By, ...] = tuple(GROUPINGS.values()) if selection.by is None else selection.by
     groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(held, by)]
     crosses = selection.crosses
     if crosses is None:
@@ -117,7 +117,7 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
 
 def name_of(figure: Figure) -> str:
     """The name on screen of a category or derived group."""
-    return LABELS[figure] if isinstance(figure, Category) else DERIVED_LABELS[figure.value]
+    return LABELS[figure] if isinstance(figure, Category) else GROUP_LABELS[figure.value]
 
 
 def label_in_words(label: str, by: By) -> str:
@@ -147,7 +147,7 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
 
 
 def limits_of(
-    report: CategoryReport, option: str, category: Category, wanted: float, reading: Reading, bound: LimitBound
+    report: CategoryReport, option: str, category: Category, wanted: float, reading: Reading, bound: LimitTarget
 ) -> Iterator[DeclaredLimit]:
     """A limit on the share of a category, for each device: the least of correct responses, the most of others."""
     least, name = category is Category.CORRECT, name_of(category)
@@ -158,9 +158,9 @@ def limits_of(
     for group in groups:
         share = group.figures.share(category, reading)
         figure, end = share.value, ""
-        if bound in (LimitBound.LOWER, LimitBound.UPPER):
+        if bound in (LimitTarget.LOWER, LimitTarget.UPPER):
             end = f", {bound} end of the 95 % interval,"
-            figure = None if share.interval is None else share.interval[bound is LimitBound.UPPER]
+            figure = None if share.interval is None else share.interval[bound is LimitTarget.UPPER]
         yield DeclaredLimit(
             option,
             f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
@@ -170,7 +170,7 @@ def limits_of(
             unit=SHARE,
             interval=None if end else share.interval,
             why_not=group.figures.why_not or ("too few queries for an interval" if end else ""),
-            on_bound=bound is LimitBound.SAFE,
+            on_bound=bound is LimitTarget.SAFE,
         )
 
 
@@ -263,14 +263,14 @@ def _figures(of: CategoryFigures) -> dict[str, Any]:
         "funnel": {
             **picked(of, "planned", "asked", "recognised", "answered", "judged"),
             "not_assessed": of.unassessed,
-            "fates": {fate.value: count for fate, count in of.fates},
+            "fates": {outcome.value: count for outcome, count in of.outcomes},
         },
         **picked(of, "why_not", "total", "queries"),
         "interval_over": "queries",
         "interval_method": of.method.value,
         "basis": {basis.value: count for basis, count in of.bases},
         "categories": {category.value: _shares(of, category) for category in Category},
-        "derived": {derived.value: _shares(of, derived) for derived in CategoryGroup},
+        "derived": {group.value: _shares(of, group) for group in CategoryGroup},
         "core_capability": to_plain(of.core),
         "sub_flags": {flag.value: count for flag, count in of.sub_flags},
         "flagged_too": of.flagged_too,
@@ -304,28 +304,28 @@ def _reprompts(of: RepromptFigures) -> dict[str, Any]:
 
 
 def _comparison(of: CategoryComparison) -> dict[str, Any]:
-    apart = of.difference
-    counts = apart and apart.discordance
+    estimate = of.difference
+    counts = estimate and estimate.discordance
     return {
         **picked(of, "first", "second", "on", "reading", "why_not", "queries", "strata"),
         "responses": [of.first_responses, of.second_responses],
         "unpaired": [of.first_unpaired, of.second_unpaired],
-        "shares": None if apart is None else [apart.first, apart.second],
-        "difference": None if apart is None else apart.difference,
-        "interval": None if apart is None else apart.interval,
+        "shares": None if estimate is None else [estimate.first, estimate.second],
+        "difference": None if estimate is None else estimate.difference,
+        "interval": None if estimate is None else estimate.interval,
         "pairs": None if counts is None else picked(counts, "both", "only_first", "only_second", "neither"),
-        "swap": apart and _swap(apart.swap),
-        "mantel_haenszel_p": apart and apart.alone_p,
+        "swap": estimate and _swap(estimate.swap),
+        "mantel_haenszel_p": estimate and estimate.alone_p,
         "swap_of_all_categories": _swap(of.all_swap),
         "differing": [
             {
                 "query": query.query_id,
                 "text": query.text,
-                "difference": query.apart,
+                "difference": query.difference,
                 "first": {category.value: count for category, count in query.first},
                 "second": {category.value: count for category, count in query.second},
             }
-            for query in of.apart
+            for query in of.differing
         ],
     }
 

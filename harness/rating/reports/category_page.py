@@ -49,7 +49,7 @@ def page(report: CategoryReport) -> str:
         round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
         stages=list(stages(report.figures)),
         keys=[(key, category, name_of(category)) for key, category in KEYS],
-        derived=[(derived, name_of(derived)) for derived in CategoryGroup],
+        derived=[(group, name_of(group)) for group in CategoryGroup],
         readings=list(Reading),
         stacks=[(_label(group.label), group.figures, _stacks(group.figures)) for group in report.devices()],
         notes=Section("notes", "", (notes(report.figures),)),

@@ -127,8 +127,8 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
             f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count
         ),
     }
-    for name, fates, remark in FUNNEL:
-        yield name, figures.count(*fates) if fates else counts[name], remarks.get(name, remark)
+    for name, outcomes, remark in FUNNEL:
+        yield name, figures.count(*outcomes) if outcomes else counts[name], remarks.get(name, remark)
 
 
 def funnel(figures: CategoryFigures) -> Iterator[str]:
@@ -147,7 +147,7 @@ def eleven(figures: CategoryFigures) -> Part:
     return Table.of(
         [Column(title) for title in ("category", "A: n", "%", "95 %", "B: n", "%")],
         [(f"{key} {name_of(category)}", *_cells(figures, category)) for key, category in KEYS],
-        [(f"  {name_of(derived)}", *_cells(figures, derived)) for derived in CategoryGroup],
+        [(f"  {name_of(group)}", *_cells(figures, group)) for group in CategoryGroup],
         [(figures.share(figure).value, None) for figure in (*Category, *CategoryGroup)],
         bars=True,
     )
@@ -156,10 +156,10 @@ def eleven(figures: CategoryFigures) -> Part:
 def notes(figures: CategoryFigures) -> Notes:
     """What readings and intervals mean here, and what was said beside the categories."""
     lack = figures.core
-    apart = f"they differ on {lack.total}"
+    lack_text = f"they differ on {lack.total}"
     if lack.total:
-        apart += f": {lack.by_rater} said by raters, {lack.by_scenario} by the scenario, {lack.by_both} by both"
-    pairs = [("readings", f"A: {READINGS[Reading.ADMITTED]}; B: {READINGS[Reading.WRONG]}; {apart}")]
+        lack_text += f": {lack.by_rater} said by raters, {lack.by_scenario} by the scenario, {lack.by_both} by both"
+    pairs = [("readings", f"A: {READINGS[Reading.ADMITTED]}; B: {READINGS[Reading.WRONG]}; {lack_text}")]
     if figures.total:
         pairs.append(("intervals", interval_in_words(figures)))
     flags = ", ".join(f"{flag.value.replace('_', ' ')} {count}" for flag, count in figures.sub_flags if count)
@@ -330,24 +330,25 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
     if comparison.why_not or comparison.difference is None:
         yield f"  {NOTHING}: {shown(comparison.why_not, width - 8)}"
     else:
-        apart = comparison.difference
+        estimate = comparison.difference
         of = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
         yield f"  compared     {counted(comparison.queries, *QUERY)}, {comparison.strata} with their conditions; {of}"
-        yield f"  shares       {percent(apart.first)} against {percent(apart.second)}"
-        yield f"  difference   {points(apart.difference)} points ({_apart(apart.interval)})"
-        if (counts := apart.discordance) is not None:
+        yield f"  shares       {percent(estimate.first)} against {percent(estimate.second)}"
+        yield f"  difference   {points(estimate.difference)} points ({_interval_text(estimate.interval)})"
+        if (counts := estimate.discordance) is not None:
             yield (
                 f"  pairs        both {counts.both}, only the first {counts.only_first}, only the second "
                 f"{counts.only_second}, neither {counts.neither}"
             )
-        yield f"  p            {p_in_words(apart)}"
+        yield f"  p            {p_in_words(estimate)}"
         if counts is None:
-            yield f"               {_p(apart.alone_p)} if every response stood for itself (Mantel-Haenszel)"
+            yield f"               {_p(estimate.alone_p)} if every response stood for itself (Mantel-Haenszel)"
         yield f"  all eleven   {all_in_words(comparison)}"
-        if comparison.apart:
-            yield f"  they differ on {counted(len(comparison.apart), *QUERY)}, the widest first:"
+        if comparison.differing:
+            yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, the widest first:"
             lines = [
-                f"{points(query.apart):>7} {query.query_id}: {differing_in_words(query)}" for query in comparison.apart
+                f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
+                for query in comparison.differing
             ]
             listed = shortened(lines, MOST_DIFFERING, ", which the JSON has")
             yield from (shown(f"    {line}", width) for line in listed)
@@ -381,7 +382,7 @@ def _p(value: float | None) -> str:
     return p_is(value).removeprefix("p ")
 
 
-def _apart(interval: tuple[float, float] | None) -> str:
+def _interval_text(interval: tuple[float, float] | None) -> str:
     if interval is None:
         return f"95 % interval {NOTHING}: there is only one query"
     return f"95 % interval {points_interval(interval)}, over queries"

@@ -223,8 +223,8 @@ class Notifier:
         self._session, self._bench, self._so_far = session, bench, so_far
         self._ways = tuple(_NotifyChannel(way, self._message, note) for way in ways)
         self._paused = ""
-        self._is_told = False
-        self._told: dict[str, float] = {}
+        self._pause_reported = False
+        self._sent_s: dict[str, float] = {}
         self._unpowered: set[str] = set()
 
     def committed(self, entry: Entry) -> None:
@@ -258,7 +258,7 @@ class Notifier:
                 yield from self._pause(reason or f"by {by}", entry.wall_s, entry.at_s)
             case Resumed(by=by):
                 self._paused = ""
-                if self._is_told:
+                if self._pause_reported:
                     yield _single_event(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
             case FaultMet(source=source, what=problem):
                 yield from self._fault(source, problem, entry)
@@ -285,8 +285,8 @@ class Notifier:
     def _pause(self, reason: str, wall_s: float, at_s: float) -> Iterator[NotificationEvent]:
         if reason == self._paused:
             return  # its row and its state both come here
-        self._paused, self._is_told = reason, self._is_news(f"paused: {reason}", at_s)
-        if self._is_told:
+        self._paused, self._pause_reported = reason, self._is_news(f"paused: {reason}", at_s)
+        if self._pause_reported:
             to_do = f"see to the reason. To continue by hand: harness run attach {self._session}"
             yield _single_event(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
@@ -297,10 +297,10 @@ class Notifier:
 
     def _is_news(self, subject: str, at_s: float) -> bool:
         """at_s: of the session's clock, which nobody sets."""
-        last_s = self._told.get(subject)
+        last_s = self._sent_s.get(subject)
         if last_s is not None and at_s - last_s < FAULT_EVERY_S:
             return False
-        self._told[subject] = at_s
+        self._sent_s[subject] = at_s
         return True
 
 

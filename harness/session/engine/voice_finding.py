@@ -36,7 +36,7 @@ ENDS_WITHIN_S = 30.0
 
 
 @frozen
-class VoiceTried:
+class VoiceResult:
     """The result of one voice. delay_s: end of phrase → event, the median. trouble: why it was not tried in full."""
 
     voice: VoiceSpec
@@ -70,8 +70,8 @@ def listener(bench_path: Path, device_id: str) -> tuple[Device, str]:
 
 
 def find_voice(
-    bench_path: Path, device_id: str, *, at_most: int, within_s: float, tried: Callable[[VoiceTried], None]
-) -> VoiceTried | None:
+    bench_path: Path, device_id: str, *, at_most: int, within_s: float, tried: Callable[[VoiceResult], None]
+) -> VoiceResult | None:
     """The first voice that woke the device TIMES of TIMES; None when none of `at_most` did, or not in time.
 
     tried: told of each voice, in the order of trying. InputError when the bench cannot be used for it; EngineError and
@@ -83,7 +83,7 @@ def find_voice(
         try:
             renderer().render(StimulusRecipe(SpokenText(phrase), None, voice))
         except HarnessError as error:
-            tried(VoiceTried(voice, trouble=error.what))
+            tried(VoiceResult(voice, trouble=error.what))
             continue
         speaking.append(voice)
     if not speaking:
@@ -133,8 +133,8 @@ def voices_for(language: str) -> Iterator[VoiceSpec]:
 
 
 def _listen(
-    place: EnginePlace, device_id: str, until_s: float, tried: Callable[[VoiceTried], None]
-) -> VoiceTried | None:
+    place: EnginePlace, device_id: str, until_s: float, tried: Callable[[VoiceResult], None]
+) -> VoiceResult | None:
     """Follows the session until a voice is found, the time is over, or every voice has been tried."""
     arrived: queue.SimpleQueue[Message | str] = threads.simple_queue()
     client = EngineClient(Path(place.socket), Hello("doctor", 0, attended=False), arrived.put, arrived.put)
@@ -171,11 +171,11 @@ def _listen(
     return None
 
 
-def _outcome(figures: WakeFigures, device_id: str, voice: VoiceSpec) -> VoiceTried:
+def _outcome(figures: WakeFigures, device_id: str, voice: VoiceSpec) -> VoiceResult:
     plays = [play for play in figures.plays(device_id) if play.trial.recipe.voice == voice]
     heard = [play.reading for play in plays if play.reading.hit is not None]
     delays = [reading.delay.value_s for reading in heard if reading.delay is not None]
-    return VoiceTried(
+    return VoiceResult(
         voice,
         len(heard),
         len(plays),

@@ -27,7 +27,7 @@ from harness.model.record import (
 from harness.model.trial import Trial
 from harness.statistics.intervals import Share
 
-Key = tuple[str, int, int]
+AttemptKey = tuple[str, int, int]
 """Trial, take, attempt."""
 
 
@@ -39,7 +39,7 @@ class _AttemptReports:
     row: AttemptStarted
     started_s: float | None = None
     heard_s: float | None = None
-    told: list[tuple[StateTold, float]] = field(default_factory=list)
+    states: list[tuple[StateTold, float]] = field(default_factory=list)
     cut_s: float | None = None
     cut: str = ""
     answered: bool = False
@@ -84,11 +84,11 @@ class EffectRows:
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
-        self._looks: dict[Key, _AttemptReports] = {}
+        self._looks: dict[AttemptKey, _AttemptReports] = {}
         self._plays: dict[str, _AttemptReports] = {}
         self._at: dict[str, _AttemptReports] = {}
         self._answers: list[Entry] = []
-        self.responses_wall_s: dict[Key, float] = {}
+        self.responses_wall_s: dict[AttemptKey, float] = {}
         """Unix times of the responses that are kept."""
         self._checked = False
         self._now_s = 0.0
@@ -138,25 +138,25 @@ class EffectRows:
                 look = self._at[source]
                 checked = look.trial.effect is not None  # else a talkative device would fill the memory
                 if checked and (opens_s := look.opens_s) is not None and at.at_s + at.error_s >= opens_s:
-                    look.told.append((seen, at.at_s - opens_s))
+                    look.states.append((seen, at.at_s - opens_s))
             case LinkLost(source=source, at=at) if source in self._at:
                 self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
             case _:
                 pass
 
-    def answers(self, later: Iterable[Entry] = ()) -> dict[Key, tuple[tuple[float, EffectAnswered], ...]]:
+    def answers(self, later: Iterable[Entry] = ()) -> dict[AttemptKey, tuple[tuple[float, EffectAnswered], ...]]:
         """People's answers with Unix times, oldest first. later: rows of judgments beside the log."""
-        answers: dict[Key, tuple[tuple[float, EffectAnswered], ...]] = {}
+        answers: dict[AttemptKey, tuple[tuple[float, EffectAnswered], ...]] = {}
         for entry in chronological(self._answers, later):
             if isinstance(row := entry.record, EffectAnswered):
                 key = row.trial_id, row.take, row.attempt
                 answers[key] = (*answers.get(key, ()), (entry.wall_s, row))
         return answers
 
-    def evidence(self, later: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
+    def evidence(self, later: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[AttemptKey, EffectEvidence]:
         """Evidence of each effect. later: as for `answers`; zone: for times of day."""
         answers = self.answers(later)
-        evidence_by_key: dict[Key, EffectEvidence] = {}
+        evidence_by_key: dict[AttemptKey, EffectEvidence] = {}
         if not (self._checked or answers):
             return evidence_by_key
         for key, look in self._looks.items():
@@ -205,7 +205,7 @@ class EffectRows:
         if look.closes_s is not None and look.opens_s is not None:
             ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
             until_s = ends_s - look.opens_s
-        states = [(state, after_s) for state, after_s in look.told if after_s - state.at.error_s <= until_s]
+        states = [(state, after_s) for state, after_s in look.states if after_s - state.at.error_s <= until_s]
         words = [_reported_state(wanted, states) for wanted in check.state]
         met = sum(fits for fits, _ in words)
         summary = "; ".join(text for _, text in words)

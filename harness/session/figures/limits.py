@@ -148,13 +148,13 @@ def _count(value: float | None) -> str:
 
 
 _MILLISECONDS, _HOURS, _COUNT = ValueUnit(_milliseconds, sign=" ms"), ValueUnit(_hours, sign=" h"), ValueUnit(_count)
-Finding = tuple[str, LimitResult]
+NamedResult = tuple[str, LimitResult]
 
 
-def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[Finding]:
+def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
     left, effects = totals.planned - totals.finished, totals.effects
 
-    def share(name: str, of: Share) -> Finding:
+    def share(name: str, of: Share) -> NamedResult:
         wanted = getattr(limits, name)
         lost = wanted is not None and of.total > 0 and of.count + left < wanted * (of.total + left)
         return name, LimitResult(of.value, counted(of.total, "trial"), of.interval, lost)
@@ -189,7 +189,7 @@ _WAKE_LIMITS = (
 )
 
 
-def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
+def _of_device(limits: Limits, of: DeviceWake) -> Iterator[NamedResult]:
     """Limits on wake statistics, in the order of _WAKE_LIMITS."""
     rejects, accepts, commands = of.false_rejects, of.after_review, of.commands
     heard = numbers.exposure(accepts.hours)
@@ -207,7 +207,7 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
         yield f"{name}[{of.device}]", result
 
 
-def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[Finding]:
+def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[NamedResult]:
     """For queries together, and for the commands of each device; once without a result where there are none."""
     name = "max_first_sound_p95_ms"
     commands = [device for device in devices if device.first_sounds.times.measured]
@@ -217,7 +217,7 @@ def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[Dev
         yield f"{name}[{device.device}]", _times(device.first_sounds.times, wanted_ms, "first sound")
 
 
-def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[Finding]:
+def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
     """For each device with requests, or once without a result."""
     if most_ms is None:
         return

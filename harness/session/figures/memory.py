@@ -189,7 +189,7 @@ class MemoryPoint:
     woke_s: float | None = None
     shown: bool | None = None
     answer: str = ""
-    teller: AnswerSource | None = None
+    source: AnswerSource | None = None
     why: str = ""
 
 
@@ -319,7 +319,7 @@ class MemoryFigures:
         if attempt is None or started is None or started.waited_s is None:
             return MemoryPoint(trial, part.wait_s, why=ended.cause or ended.outcome.value)
         woke_s, sounded_s = take.woke_s.get(attempt), take.sounded_s[attempt]
-        text, teller = _answer(take, attempt)
+        text, source = _answer(take, attempt)
         shown, why = _shown(trial, take.ended.get(attempt), text)
         return MemoryPoint(
             trial=trial,
@@ -329,7 +329,7 @@ class MemoryFigures:
             woke_s=None if woke_s is None or woke_s < sounded_s else woke_s - sounded_s,
             shown=shown,
             answer=text,
-            teller=teller,
+            source=source,
             why=why,
         )
 
@@ -440,7 +440,7 @@ def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
 
 
 BAR = 30
-_TELLERS = {
+_SOURCE_NAMES = {
     AnswerSource.DEVICE: "the device's own answer",
     AnswerSource.TRANSCRIPTION: "our transcription of the answer",
 }
@@ -512,9 +512,10 @@ def _bar(level: WaitLevel) -> str:
 
 
 def _notes(finding: MemoryFinding) -> Iterator[str]:
-    tellers = {point.teller for point in finding.points if point.shown is not None and point.teller is not None}
-    if tellers:
-        yield f"  evidence           {' and '.join(_TELLERS[teller] for teller in AnswerSource if teller in tellers)}"
+    sources = {point.source for point in finding.points if point.shown is not None and point.source is not None}
+    if sources:
+        names = (name for source, name in _SOURCE_NAMES.items() if source in sources)
+        yield f"  evidence           {' and '.join(names)}"
     if finding.levels:
         error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
         yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"

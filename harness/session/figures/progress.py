@@ -34,7 +34,7 @@ from harness.model.record import (
 )
 from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Recognition
-from harness.session.figures.effects import EffectRows, Key, right_of_known
+from harness.session.figures.effects import AttemptKey, EffectRows, right_of_known
 from harness.session.figures.requests import requests_asked
 from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
@@ -253,9 +253,9 @@ class Progress:
     paused: Paused | None = None
     finished: EndReason | None = None
     pace_s: float | None = None
-    effects: Mapping[Key, EffectEvidence] = field(default_factory=dict)
-    effect_answers: Mapping[Key, tuple[tuple[float, EffectAnswered], ...]] = field(default_factory=dict)
-    responses_wall_s: Mapping[Key, float] = field(default_factory=dict)
+    effects: Mapping[AttemptKey, EffectEvidence] = field(default_factory=dict)
+    effect_answers: Mapping[AttemptKey, tuple[tuple[float, EffectAnswered], ...]] = field(default_factory=dict)
+    responses_wall_s: Mapping[AttemptKey, float] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
@@ -422,7 +422,7 @@ class SessionFigures:
             self_wakes=self._self_wakes.snapshot(),
         )
 
-    def _right_of(self, effects: Mapping[Key, EffectEvidence]) -> Share:
+    def _right_of(self, effects: Mapping[AttemptKey, EffectEvidence]) -> Share:
         """Of first responses to what the scenario checks."""
         responses = [trial.response for trial in self._played.trials if trial.trial.effect is not None]
         keys = [(response.trial.id, response.take, response.attempt) for response in responses if response is not None]

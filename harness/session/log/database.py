@@ -282,7 +282,7 @@ def restore_rescued_log(session: SessionFolder) -> str:
 
 
 @contextmanager
-def resume_blocked(session: SessionFolder) -> Iterator[None]:
+def resume_lock(session: SessionFolder) -> Iterator[None]:
     """Keeps a session from being resumed, for reading; LogError while it is running. Writes nothing."""
     with disk_errors(f"{session.lock} cannot be opened"):
         try:

@@ -24,7 +24,7 @@ from harness.base.progress import tracked
 from harness.base.row_store import (
     OF_NO_CLOCK,
     SESSION,
-    Content,
+    RowFormat,
     entry_of,
     first_hash,
     is_time,
@@ -195,7 +195,7 @@ class _File:
 
 
 def checked(
-    path: Path, content: Content[Any], *, may_be_blank: bool = False, first: bytes = FIRST, tied: bool = False
+    path: Path, content: RowFormat[Any], *, may_be_blank: bool = False, first: bytes = FIRST, tied: bool = False
 ) -> _File:
     """The rows of a file, with its damage; LogError when the file is not one of `content`.
 

@@ -130,7 +130,7 @@ class _Reader:
                 self._setting(number, line)
             elif written := line.split(mark)[0].strip():
                 self._rule(number, written)
-        if not self._read and not self._problems.told:
+        if not self._read and not self._problems.listed:
             self._problems.add(0, 0, "the file has no rules", _EXAMPLE)
         self._problems.refuse()
         rules = [rule for applies, rule in self._read if applies]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import MAX_TEXT, Findings, Id, Keys, enum_word, read_keys, validation_error
+from harness.base.findings import MAX_TEXT, Findings, Id, Keys, enum_validator, read_keys, validation_error
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
@@ -37,7 +37,7 @@ class NormalisationKeys(Keys):
     """A normalisation file."""
 
     normalisation: Id = Field(description="Name of the list; shown with every result.")
-    base: Annotated[Normalisation, enum_word(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
+    base: Annotated[Normalisation, enum_validator(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
         description="What comes first: verbatim, plain, spoken or snor.",
         json_schema_extra={
             "enum": [

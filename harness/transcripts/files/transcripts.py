@@ -188,7 +188,7 @@ def speaker_scheme(written: str) -> SpeakersOf:
     return _before_marks if take is _before_mark else lambda ids: list(map(take, ids))
 
 
-class _Lowered(dict[str, str]):
+class _LowerCase(dict[str, str]):
     """Texts in lower case, each made once."""
 
     def __missing__(self, text: str) -> str:
@@ -199,7 +199,7 @@ class _Lowered(dict[str, str]):
 def _before_marks(ids: Sequence[str]) -> list[str]:
     if any("-" in id_ for id_ in ids):
         return list(map(_before_mark, ids))
-    known = _Lowered()
+    known = _LowerCase()
     return [known[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
 
 

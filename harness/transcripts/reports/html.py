@@ -21,7 +21,7 @@ from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
 from harness.transcripts.groups import LEAST_SPEAKERS, compare, compared_by_groups
-from harness.transcripts.reports.scoring_json import Scored
+from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.reports.text import NO_SPEAKER, TESTS, confused, group_scale, sections
 from harness.transcripts.scoring import ScoredUtterance, Scoring
 
@@ -189,12 +189,14 @@ WIDTH = 2400
 LONGEST_NAME = 200
 
 
-def write_html(systems: Sequence[Scored], path: Path, *, title: str, references: str = "") -> None:
+def write_html(systems: Sequence[SourcedScoring], path: Path, *, title: str, references: str = "") -> None:
     """Writes the page, whole or not at all; LogError when it cannot be written."""
     write_atomically(path, page(systems, title, references).encode("utf-8"))
 
 
-def page(systems: Sequence[Scored], title: str, references: str = "", most_utterances: int = MOST_UTTERANCES) -> str:
+def page(
+    systems: Sequence[SourcedScoring], title: str, references: str = "", most_utterances: int = MOST_UTTERANCES
+) -> str:
     """A page on one system or several as text; ValueError without any.
 
     references: the name of their file. most_utterances: the worst are shown; the page says how many are not.
@@ -236,7 +238,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
     )
 
 
-def _systems(systems: Sequence[Scored]) -> list[dict[str, Any]]:
+def _systems(systems: Sequence[SourcedScoring]) -> list[dict[str, Any]]:
     rows = []
     scale = max((group_scale(system.groups) for system in systems if system.groups), default=0.0)
     for number, system in enumerate(systems, 1):

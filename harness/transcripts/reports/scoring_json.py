@@ -95,7 +95,7 @@ class SourceFile:
 
 
 @frozen
-class Source:
+class ScoringSource:
     """What a scoring was made from, and how."""
 
     reference: SourceFile
@@ -107,14 +107,14 @@ class Source:
 
 
 @frozen
-class Scored:
+class SourcedScoring:
     """A scoring with its sources. interval: 95 % of its WER. groups, confidence, entities: None without any.
 
     talkers: who of the hypothesis is whom, if speakers were paired.
     """
 
     scoring: Scoring
-    source: Source
+    source: ScoringSource
     interval: Interval | None
     groups: GroupFigures | None = None
     confidence: ConfidenceFigures | None = None
@@ -123,7 +123,7 @@ class Scored:
 
 
 def pieces(
-    systems: Sequence[Scored],
+    systems: Sequence[SourcedScoring],
     comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
@@ -144,7 +144,7 @@ def pieces(
     yield "\n"
 
 
-def _system(system: Scored) -> Iterator[str]:
+def _system(system: SourcedScoring) -> Iterator[str]:
     scoring, source = system.scoring, system.source
     head: dict[str, object] = {
         "format": FORMAT,

@@ -21,9 +21,9 @@ from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import hundredths_interval, percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
-    Crossed,
-    Grouped,
+    CrossedScoring,
     GroupedComparison,
+    GroupedScoring,
     GroupFigures,
     GroupWords,
     IntervalUnit,
@@ -31,7 +31,7 @@ from harness.transcripts.groups import (
     unit_of,
 )
 from harness.transcripts.paired_tests import PairedBy, PairedTest
-from harness.transcripts.reports.scoring_json import Scored
+from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.scoring import ScoredUtterance, Scoring, confusions
 from harness.transcripts.talkers import TalkerPair
 
@@ -75,7 +75,12 @@ _TESTS = (Column("test"), Column("over"), Column("first better"), Column("second
 
 
 def report(
-    of: Scored, alignments: AlignmentSelection | None, confusions_listed: int | None, width: int, *, colour: bool
+    of: SourcedScoring,
+    alignments: AlignmentSelection | None,
+    confusions_listed: int | None,
+    width: int,
+    *,
+    colour: bool,
 ) -> Iterator[str]:
     """The lines on one system; its summary and groups come last, where a terminal still shows them."""
 
@@ -97,7 +102,7 @@ def report(
             yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
-def sections(of: Scored, width: int, ids: int = 5, scale: float | None = None) -> Iterator[Section]:
+def sections(of: SourcedScoring, width: int, ids: int = 5, scale: float | None = None) -> Iterator[Section]:
     """The results of a system. width: columns of a line. ids: of utterances, listed where they are counted.
 
     scale: where the plots of groups end; default: at the highest end of the system's intervals.
@@ -263,7 +268,7 @@ def groups(
     return Section("groups", "Groups", (*tables, *(_crossed(crossed, unit) for crossed in of.crossed), Notes(pairs)))
 
 
-def _grouped(of: Grouped, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
+def _grouped(of: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
     alike = len({words.unit for _, words in of.values}) == 1
     fields: tuple[Field[tuple[str, GroupWords]], ...] = (
         Field("", f"by {of.by}", lambda row: row[0] or NO_LABEL),
@@ -278,7 +283,7 @@ def _grouped(of: Grouped, unit: TextUnit, scale: float) -> Table[tuple[str, Grou
     return Table(fields, of.values, plots=[(words.counts.wer, words.interval) for _, words in of.values], scale=scale)
 
 
-def _crossed(of: Crossed, unit: TextUnit) -> CrossTable:
+def _crossed(of: CrossedScoring, unit: TextUnit) -> CrossTable:
     """The rate and how many words it is of, below it the interval."""
     cells = [(*row, total) for row, total in zip(of.cells, of.row_sums, strict=True)]
     rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(of.rows, cells, strict=True)]
@@ -294,13 +299,13 @@ def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:
 
 
 def compared(
-    systems: Sequence[Scored],
+    systems: Sequence[SourcedScoring],
     comparisons: Sequence[SystemComparison],
     width: int,
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
     """A line for each system, then one block for each two. by_groups: each two of them by groups, one for one."""
-    from harness.statistics.comparison import Counted, sentence  # here, since one system needs neither
+    from harness.statistics.comparison import MeasureKind, sentence  # here, since one system needs neither
 
     room = max(8, min(_WIDEST_TITLE, width // 3))
     unit = systems[0].scoring.unit
@@ -316,14 +321,14 @@ def compared(
         for name, count in ((first, pair.first_missing), (second, pair.second_missing)):
             if count:
                 yield f"  {name} has no hypothesis for {count:,} of them: each {UNIT_NOUNS[unit]} counts as deleted"
-        yield f"  {sentence(first, second, pair, Counted.WORDS, more_is_better=False)}"
+        yield f"  {sentence(first, second, pair, MeasureKind.WORDS, more_is_better=False)}"
         counts = pair.recognised
-        if (apart := counts.apart) is not None:
+        if (difference := counts.difference) is not None:
             shares = (
                 percent((counts.both + only) / counts.total, 2) for only in (counts.only_first, counts.only_second)
             )
             yield f"  without an error: {' against '.join(shares)} of the utterances"
-            yield f"  {sentence(first, second, apart, Counted.SHARE, more_is_better=True)}"
+            yield f"  {sentence(first, second, difference, MeasureKind.SHARE, more_is_better=True)}"
         yield ""
         yield from _tests(pair.tests, len(comparisons), width, unit)
         if by_groups:

@@ -85,7 +85,7 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
     files = [numbered_lines(folder / file_name, names[file_name], problems[file_name]) for file_name in there]
     groups = () if split is None else ((SPLIT, split),)
     before = "" if split is None else f"{split}/"
-    known = _KeptOnce(problems[SEQ_OUT])
+    known = _SharedValues(problems[SEQ_OUT])
     counts = dict.fromkeys(there, 0)
     utterances: list[Utterance] = []
     for number, lines in enumerate(zip_longest(*files, fillvalue=_GONE), 1):
@@ -106,14 +106,14 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
         place = Place(names[SEQ_IN], number)
         utterances.append(Utterance(f"{before}{number}", words, intents, tags, None, groups, place))
     _check_lengths(counts, problems, names)
-    if errors := [error for file_problems in problems.values() for error in file_problems.told]:
+    if errors := [error for file_problems in problems.values() for error in file_problems.listed]:
         raise InputProblems(errors)
     if not utterances:
         raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check the program that writes it")
     return utterances
 
 
-class _KeptOnce:
+class _SharedValues:
     """Words, tags and sets of intents. Equal ones share one object, since a corpus has few different ones."""
 
     def __init__(self, problems: Problems) -> None:
@@ -264,7 +264,7 @@ SLOT_KEYS = ("concept", "value", "start", "end")
 _LINE_EXAMPLE = 'Write one object a line: {"id": "a1", "text": "turn on", "intents": ["on"], "tags": ["O", "O"]}'
 
 
-class _Wrong(Exception):
+class _LineError(Exception):
     """A mistake in one line, and the remedy."""
 
     def __init__(self, problem: str, remedy: str = _LINE_EXAMPLE) -> None:
@@ -285,9 +285,9 @@ def read_jsonl(path: Path, name: str) -> list[Utterance]:
         try:
             utterance = _utterance(_decoded(decoder, line), Place(name, number), strings)
             if (known := first.setdefault(utterance.id, number)) != number:
-                raise _Wrong(f"the id {shown(utterance.id)} is already in line {known}", "Rename one of the two")
+                raise _LineError(f"the id {shown(utterance.id)} is already in line {known}", "Rename one of the two")
             utterances.append(utterance)
-        except _Wrong as wrong:
+        except _LineError as wrong:
             problems.add(number, 0, wrong.what, wrong.remedy)
     problems.refuse()
     if not utterances:
@@ -301,16 +301,16 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         ended = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
         if ended:
-            raise _Wrong(
+            raise _LineError(
                 "the line ends within its object", "Check whether the file was cut off, or complete it"
             ) from error
-        raise _Wrong(f"not JSON at character {error.pos + 1}: {error.msg}") from error
+        raise _LineError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
     except RecursionError as error:
-        raise _Wrong("the line is nested too deeply") from error
+        raise _LineError("the line is nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
-        raise _Wrong(f"not JSON: {error}") from error
+        raise _LineError(f"not JSON: {error}") from error
     if not isinstance(written, dict):
-        raise _Wrong("the line is not an object")
+        raise _LineError("the line is not an object")
     return written
 
 
@@ -319,19 +319,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _Wrong(f"the key {shown(twice)} occurs twice", "Keep one of them")
+        raise _LineError(f"the key {shown(twice)} occurs twice", "Keep one of them")
     return mapping
 
 
 def _constant(name: str) -> Any:
-    raise _Wrong(f"{name} is not JSON")
+    raise _LineError(f"{name} is not JSON")
 
 
 def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
     _demand_keys(written, KEYS)
     id_ = _read_text(written.get("id"), "id")
     if not id_.strip():
-        raise _Wrong("the utterance has no id")
+        raise _LineError("the utterance has no id")
     words: tuple[str, ...] = ()
     if (text := written.get("text")) is not None:
         words = tuple([strings.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
@@ -350,27 +350,27 @@ def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -
 def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
     for key in written:
         if key not in known:
-            raise _Wrong(f"there is no key {shown(key)}", nearest(key, known))
+            raise _LineError(f"there is no key {shown(key)}", nearest(key, known))
 
 
 def _read_text(written: object, key: str) -> str:
     if not isinstance(written, str):
-        raise _Wrong(f"{shown(key)} is missing" if written is None else f"{shown(key)} is not a text")
+        raise _LineError(f"{shown(key)} is missing" if written is None else f"{shown(key)} is not a text")
     if not (written.isascii() and written.isprintable()) and (fault := fault_in(written, Place(""), "utf-8")):
-        raise _Wrong(f"{shown(key)}: {fault.what}", "Remove it")
+        raise _LineError(f"{shown(key)}: {fault.what}", "Remove it")
     return written
 
 
 def _read_list(written: object, key: str) -> list[Any]:
     if not isinstance(written, list):
-        raise _Wrong(f"{shown(key)} is not a list")
+        raise _LineError(f"{shown(key)} is not a list")
     return written
 
 
 def _read_object(written: object, key: str, remedy: str) -> dict[str, Any]:
     """{} without one."""
     if written is not None and not isinstance(written, dict):
-        raise _Wrong(f'"{key}" is not an object', remedy)
+        raise _LineError(f'"{key}" is not an object', remedy)
     return written or {}
 
 
@@ -389,11 +389,13 @@ def _read_tags(written: object, words: tuple[str, ...], strings: dict[str, str])
     for at, tag in enumerate(_read_list(written, "tags"), 1):
         tag = _read_text(tag, "tags")
         if tag not in strings and (not is_bio(tag) or len(split_words(tag)) != 1):
-            raise _Wrong(f"tag {at}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word")
+            raise _LineError(
+                f"tag {at}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word"
+            )
         tags.append(strings.setdefault(tag, tag))
     if len(tags) != len(words):
         problem = f"{_times(len(tags), 'tag')} for {_times(len(words), 'word')}"
-        raise _Wrong(problem, "Write one tag for each word of the text")
+        raise _LineError(problem, "Write one tag for each word of the text")
     return tuple(tags)
 
 
@@ -401,19 +403,19 @@ def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
     slots = []
     for slot in _read_list(written, "slots"):
         if not isinstance(slot, dict):
-            raise _Wrong("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
+            raise _LineError("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
         _demand_keys(slot, SLOT_KEYS)
         concept = " ".join(_read_text(slot.get("concept"), "concept").split())
         if not concept:
-            raise _Wrong("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
+            raise _LineError("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
         value = None if (given := slot.get("value")) is None else _read_text(given, "value")
         start, end = (_position(slot.get(key), key) for key in ("start", "end"))
         if (start is None) != (end is None):
-            raise _Wrong(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
+            raise _LineError(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
         if start is not None and end is not None and not (start < end and (words is None or end <= words)):
             of = "" if words is None else f", but the text has {words}"
             problem = f"the slot {shown(concept)} has words {start} to {end}{of}"
-            raise _Wrong(problem, "Count words from 0; end is the word after the slot")
+            raise _LineError(problem, "Count words from 0; end is the word after the slot")
         slots.append(Slot(concept, value, start, end))
     return tuple(slots)
 
@@ -422,7 +424,7 @@ def _position(written: object, key: str) -> int | None:
     if written is None:
         return None
     if not isinstance(written, int) or isinstance(written, bool) or written < 0:
-        raise _Wrong(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
+        raise _LineError(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
     return written
 
 
@@ -430,7 +432,7 @@ def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     scores = _read_object(written.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
     for label, score in scores.items():
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-            raise _Wrong(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
+            raise _LineError(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
     return tuple((label, float(score)) for label, score in scores.items())
 
 
@@ -447,7 +449,7 @@ def _read_cost(written: dict[str, Any]) -> SoundCost | None:
             raise ValueError("other keys, or texts")
         return SoundCost(*map(float, seconds))
     except (TypeError, ValueError, OverflowError):
-        raise _Wrong('"cost" is not three numbers of seconds', _COST_EXAMPLE) from None
+        raise _LineError('"cost" is not three numbers of seconds', _COST_EXAMPLE) from None
 
 
 def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:

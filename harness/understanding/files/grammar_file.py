@@ -11,7 +11,17 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, enum_word, optional, preset, read_keys, validation_error
+from harness.base.findings import (
+    Findings,
+    Id,
+    Keys,
+    Text,
+    enum_validator,
+    optional,
+    preset,
+    read_keys,
+    validation_error,
+)
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, nearest
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
@@ -186,7 +196,7 @@ class SaidKeys(Keys):
     say: list[Text | ValueKeys] = preset([], "Values: words, or {say, value, weight}.")
     unseen: list[Text | ValueKeys] = preset([], "Values that occur only in the test split.")
     unseen_share: Share = preset(0.3, "Share of unseen values in this list's slots of the test split.")
-    spoken: Annotated[SpokenKind, enum_word(SpokenKind)] | None = optional(
+    spoken: Annotated[SpokenKind, enum_validator(SpokenKind)] | None = optional(
         "number, ordinal or time: all from `from` to `to`, spoken as words, with digits as value."
     )
     from_: int | Text | None = optional("First number, or time such as 06:00.", alias="from")

@@ -36,7 +36,7 @@ IGNORED = -100
 
 
 @frozen
-class Encoded:
+class EncodedText:
     """A text as pieces. firsts: place of each word's first piece, or -1 if the word was cut off or has no piece."""
 
     pieces: tuple[int, ...]
@@ -81,7 +81,7 @@ class JointNetwork:
         with torch.no_grad():
             self.intent_head.bias.copy_(torch.logit(shares, eps=1e-4))
 
-    def encode(self, texts: Sequence[tuple[str, ...]]) -> list[Encoded]:
+    def encode(self, texts: Sequence[tuple[str, ...]]) -> list[EncodedText]:
         """The texts as pieces. Words without pieces, or beyond the longest text, have no first piece."""
         if not texts:
             return []
@@ -95,10 +95,10 @@ class JointNetwork:
             for place, word in reversed(list(enumerate(made.word_ids(row)))):
                 if word is not None and word < len(firsts):
                     firsts[word] = place
-            encodings.append(Encoded(tuple(made["input_ids"][row]), tuple(firsts)))
+            encodings.append(EncodedText(tuple(made["input_ids"][row]), tuple(firsts)))
         return encodings
 
-    def forward(self, batch: Sequence[Encoded]) -> tuple[Any, Any]:
+    def forward(self, batch: Sequence[EncodedText]) -> tuple[Any, Any]:
         """Logits of intents, shape (texts, intents), and of tags, shape (texts, pieces, tags)."""
         torch = torch_module()
         width = max(1, *(len(encoding.pieces) for encoding in batch))
@@ -111,7 +111,7 @@ class JointNetwork:
         states = self.encoder.model(input_ids=pieces, attention_mask=mask).last_hidden_state
         return self.intent_head(states[:, 0]), self.slot_head(states)
 
-    def loss(self, batch: Sequence[Encoded], intents: Any, tags: Sequence[Sequence[int]]) -> Any:
+    def loss(self, batch: Sequence[EncodedText], intents: Any, tags: Sequence[Sequence[int]]) -> Any:
         """Sum of binary cross-entropy of intents and cross-entropy of tags. intents: shape (texts, intents), 0 or 1.
 
         tags: columns of the words' tags, or IGNORED.
@@ -272,7 +272,7 @@ class TransformerUnderstander:
             torch.set_num_threads(threads)
 
     def _learn(
-        self, torch: Any, network: JointNetwork, train: Sequence[Utterance], encoded: Sequence[Encoded],
+        self, torch: Any, network: JointNetwork, train: Sequence[Utterance], encoded: Sequence[EncodedText],
         held_out: Sequence[Utterance], tell: Callable[[str], None],
     ) -> None:  # fmt: skip
         size, epochs = int(self._settings[BATCH.name]), int(self._settings[EPOCHS.name])
@@ -314,7 +314,7 @@ class TransformerUnderstander:
 
 
 def _prediction(
-    network: JointNetwork, encoded: Encoded, scores: list[float], columns: list[int], may_be_empty: bool
+    network: JointNetwork, encoded: EncodedText, scores: list[float], columns: list[int], may_be_empty: bool
 ) -> Prediction:
     pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even without intents
     tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)

@@ -32,7 +32,7 @@ from harness.understanding.models.votes import (
     THRESHOLD,
     Intents,
     Refusal,
-    Voted,
+    UtteranceVotes,
     agreed,
     selected_labels,
     sets_of,
@@ -145,7 +145,7 @@ class TriTraining:
     triads: tuple[Triad, ...]
     kept: Triad
     figures: IntentFigures
-    voted: tuple[Voted, ...]
+    voted: tuple[UtteranceVotes, ...]
     held_out_without_consensus: int
     known_texts: int
     shared_texts: int
@@ -175,7 +175,7 @@ def tri_train(
     begun_s = time.process_time()
     _demand(labelled, held_out, unlabelled, labels)
     examples = [(utterance.text, utterance.intents or ()) for utterance in labelled]
-    work = _Work(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
+    work = _Training(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
     best = work.triad(0)
     triads = [best.triad]
     for number in range(1, rule.triads):
@@ -216,7 +216,7 @@ class _Outcome:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Training:
     """One call of `tri_train`. Classifiers see each unlabelled text once."""
 
     _labelled: list[tuple[str, Intents]]
@@ -273,10 +273,10 @@ class _Work:
         sizes = (len(samples[0]), len(samples[1]), len(samples[2]))
         return _Outcome(Triad(number, sizes, tuple(episodes), ending), held_out, unlabelled)
 
-    def vote(self, ids: Sequence[str], texts: Sequence[str], probabilities: Probabilities) -> list[Voted]:
+    def vote(self, ids: Sequence[str], texts: Sequence[str], probabilities: Probabilities) -> list[UtteranceVotes]:
         return vote(ids, probabilities, self.labels, self._rule.threshold, self._refusal) if texts else []
 
-    def spread(self, probabilities: Probabilities) -> list[Voted]:
+    def spread(self, probabilities: Probabilities) -> list[UtteranceVotes]:
         """Votes on utterances, from votes on their texts."""
         row = {text: at for at, text in enumerate(self._texts)}
         rows = [row[utterance.text] for utterance in self._unlabelled]
@@ -323,7 +323,7 @@ class _Work:
         return _counts(self._held_out, voted).exact
 
 
-def _counts(gold: Sequence[Utterance], voted: Sequence[Voted]) -> IntentCounts:
+def _counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -> IntentCounts:
     return sum(
         (
             count_intents(utterance.intents or (), vote.intents or ())

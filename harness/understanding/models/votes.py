@@ -10,7 +10,7 @@ import numpy.typing as npt
 from harness.model.frozen import frozen
 
 Intents = tuple[str, ...]
-Given = npt.NDArray[np.bool_]
+SelectedLabels = npt.NDArray[np.bool_]
 """Shape (texts, labels): whether a text is given a label."""
 THRESHOLD = 0.5
 """A label is given above it. Source: the MEDIA paper, 3.2 and 4.1."""
@@ -19,7 +19,7 @@ Refusal = Callable[[Intents], str]
 
 
 @frozen
-class Voted:
+class UtteranceVotes:
     """Three classifiers' votes on an utterance.
 
     intents: the whole set on which two agree; None without consensus.
@@ -41,12 +41,12 @@ class Voted:
 
 def selected_labels(
     probabilities: npt.NDArray[np.float64], *, threshold: float = THRESHOLD, may_be_empty: bool
-) -> Given:
+) -> SelectedLabels:
     """Labels above the threshold, or the best one if none is and a text may not be empty.
 
     probabilities: shape (texts, labels). A text whose labels all have probability 0 gets none.
     """
-    given: Given = probabilities > threshold
+    given: SelectedLabels = probabilities > threshold
     if not may_be_empty and probabilities.size:
         best = probabilities.argmax(axis=1)
         without = np.flatnonzero(~given.any(axis=1) & (probabilities.max(axis=1) > 0))
@@ -54,13 +54,13 @@ def selected_labels(
     return given
 
 
-def agreed(first: Given, second: Given) -> npt.NDArray[np.bool_]:
+def agreed(first: SelectedLabels, second: SelectedLabels) -> npt.NDArray[np.bool_]:
     """Whether both give the same whole set. Shape (texts,)."""
     same: npt.NDArray[np.bool_] = (first == second).all(axis=1)
     return same
 
 
-def sets_of(given: Given, labels: Sequence[str]) -> list[Intents]:
+def sets_of(given: SelectedLabels, labels: Sequence[str]) -> list[Intents]:
     """The sorted label set of each text. Equal sets share one object."""
     known: dict[bytes, Intents] = {}
     sets = []
@@ -83,7 +83,7 @@ def consensus(votes: Sequence[Intents]) -> Intents | None:
 def vote(
     utterances: Sequence[str], probabilities: Sequence[npt.NDArray[np.float64]], labels: Sequence[str],
     threshold: float, refusal: Refusal,
-) -> list[Voted]:  # fmt: skip
+) -> list[UtteranceVotes]:  # fmt: skip
     """The votes from three classifiers' probabilities, each of shape (utterances, labels).
 
     If the empty set is refused, a classifier that gives no label votes for its best one.
@@ -102,6 +102,8 @@ def vote(
         if of is not None:
             refused = reasons[of] if of in reasons else reasons.setdefault(of, refusal(of))
         outcomes.append(
-            Voted(id_, (votes[0], votes[1], votes[2]), None if refused else of, refused, round(float(certain), 6))
+            UtteranceVotes(
+                id_, (votes[0], votes[1], votes[2]), None if refused else of, refused, round(float(certain), 6)
+            )
         )
     return outcomes

@@ -87,7 +87,7 @@ NAMES = {
     Metric.VALUED_SFA: "SFA with values",
 }
 IN_GROUPS = (Metric.EMR, Metric.SFA, Metric.CER)
-FATES = {
+CHANGE_NAMES = {
     FrameChange.KEPT: "right on both",
     FrameChange.BROKEN: "broken by recognition",
     FrameChange.REVALUED: "right on both except slot values",
@@ -152,7 +152,7 @@ def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -
     pairs = [
         ("WER", wer),
         ("slot F1", f"{percent(slot_f1(of), 2)} by places on the reference; {_PLACES}"),
-        ("frames", ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())),
+        ("frames", ", ".join(f"{len(of.of(change)):,} {name}" for change, name in CHANGE_NAMES.items())),
     ]
     silent = "counted as empty" if of.pairs.missing_is_silence else "unknown, not counted"
     for name, utterances, how in (
@@ -173,8 +173,8 @@ def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -
 def lines(of: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
     """The whole report. notes: as of `sections`. most: broken utterances to list; 0 for all."""
     yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(of, notes)))
-    for fate, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
-        changed = of.of(fate)
+    for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
+        changed = of.of(change)
         if changed:
             examples = changed[: most or None]
             yield ""
@@ -216,7 +216,7 @@ def cascade_json(of: Cascade) -> str:
         "declared_labels": None if of.labels is None else list(of.labels),
         "utterances": len(of.utterances),
         **picked(of.pairs, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
-        "fates": {fate.value: len(of.of(fate)) for fate in FrameChange},
+        "fates": {change.value: len(of.of(change)) for change in FrameChange},
         "wer_interval": None if interval is None else list(interval),
         "slot_f1_by_places_on_reference": slot_f1(of),
         "total": _group_json(of.total),
@@ -227,7 +227,7 @@ def cascade_json(of: Cascade) -> str:
         "frames": [
             {
                 "id": utterance.id,
-                "fate": utterance.fate.value,
+                "fate": utterance.change.value,
                 "said": utterance.before.gold.text,
                 "heard": utterance.heard.text,
                 "word_errors": utterance.words.errors,
@@ -271,9 +271,9 @@ MOST_IDS = 30
 def page(of: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
     """The HTML page. notes: as of `sections`. most: utterances per list."""
     lists = [
-        (FATES[fate], utterances[:most], max(0, len(utterances) - most))
-        for fate in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)
-        for utterances in [of.of(fate)]
+        (CHANGE_NAMES[change], utterances[:most], max(0, len(utterances) - most))
+        for change in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)
+        for utterances in [of.of(change)]
     ]
     basis, *report_sections = sections(of, notes, MOST_IDS)
     return filled_page(
@@ -283,7 +283,7 @@ def page(of: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UT
         of=of,
         basis=basis.parts[0],
         sections=report_sections,
-        fates=list(FATES.items()),
+        fates=list(CHANGE_NAMES.items()),
         slot_f1=slot_f1(of),
         lists=lists,
         change=partial(changes, rule=of.rule),

@@ -228,8 +228,8 @@ def _system(system: SystemReport) -> Json:
         "predicted": {"file": counts.predicted},
         **picked(counts, "missing", "unknown", "unannotated", "other_words", "surplus_blanks"),
         "confidence": to_plain(system.confidence),
-        "intents_predicted": counts.intents_told,
-        "slots_predicted": counts.slots_told,
+        "intents_predicted": counts.intents_given,
+        "slots_predicted": counts.slots_given,
         "scores": [
             {
                 "detail": detail.rule.detail.value,

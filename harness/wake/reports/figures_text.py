@@ -225,7 +225,7 @@ class WakeLines:
         self.figures = WakeFigures()
         self._trials: dict[str, Trial] = {}
         self._planned = 0
-        self._told: set[int] = set()
+        self._listed: set[int] = set()
 
     def add(self, entry: Entry) -> list[str]:
         """The lines for a row; most have none."""
@@ -274,8 +274,8 @@ class WakeLines:
 
     def _unmatched(self) -> Iterator[str]:
         for event in reversed(self.figures.snapshot().unmatched):
-            if event.seq not in self._told:
-                self._told.add(event.seq)
+            if event.seq not in self._listed:
+                self._listed.add(event.seq)
                 yield unmatched_line(event)
 
 

@@ -117,7 +117,7 @@ class Played:
             journal=opens(journal, evaluation, files, resume=resume),
             on_outcome=take,
             stop=stop or threading.Event(),
-            on_told=self.told.append,
+            on_line=self.told.append,
             limits=limits,
         )
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.framing.numbering import GAP_LIMIT_S, Arrived, BoardCommands, EventDecision, ResentEvents
+from harness.devices.framing.numbering import GAP_LIMIT_S, BoardCommands, EventDecision, ResentEvents, StampedEvent
 from harness.devices.wire.messages import ResponseEvent, TextCommand
 from harness.model.time import Stamp
 
@@ -18,7 +18,7 @@ def offer(order: ResentEvents, number: int, at_s: float = 0.0, text: str = "") -
     return order.offer(number, ResponseEvent(number, text), Stamp(at_s))
 
 
-def numbers(arrived: list[Arrived]) -> list[int | None]:
+def numbers(arrived: list[StampedEvent]) -> list[int | None]:
     return [event.time_us for event, _ in arrived if event is not None]
 
 

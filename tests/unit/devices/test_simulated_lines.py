@@ -19,7 +19,7 @@ from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.outlet import BROKEN
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
-from harness.devices.serial.port import LineGone
+from harness.devices.serial.port import PortLost
 from harness.devices.text_streams import FarEnd, TextStream, TextStreamOptions
 from harness.devices.wire.console import Console
 from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
@@ -282,7 +282,7 @@ class FailingPort(SimulatedPort):
         return True
 
     def read(self) -> bytes:
-        raise LineGone("the port reports an error")
+        raise PortLost("the port reports an error")
 
 
 def test_a_port_that_opens_and_fails_at_once_is_opened_ever_more_rarely(simulated_time: SimulatedThreads) -> None:

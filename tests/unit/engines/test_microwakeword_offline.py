@@ -14,7 +14,7 @@ import pytest
 import harness
 from harness.base.ports import ScoresSound
 from harness.engines.microwakeword import MicroWakeWord
-from harness.engines.microwakeword_kernel.native import LayerKind, Listener, NotKnown, library, network_of
+from harness.engines.microwakeword_kernel.native import LayerKind, Listener, UnsupportedModel, library, network_of
 from harness.engines.microwakeword_offline import MicroWakeWordOffline, package_answers, packaged
 from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import InvalidModelFile, Op, read_model, with_output
@@ -291,6 +291,6 @@ def test_damaged_models_are_refused_or_compute_something() -> None:
             damaged[place] = rng.choice([0, 1, 2, 128, 255])
         try:
             Listener(network_of(read_model(bytes(damaged)))).hear(sound)
-        except (NotKnown, InvalidModelFile):
+        except (UnsupportedModel, InvalidModelFile):
             refused += 1
     assert refused > 20

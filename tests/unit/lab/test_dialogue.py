@@ -244,7 +244,7 @@ def test_the_answer_to_a_question_back_is_understood_by_the_question() -> None:
 
 def test_intents_share_one_name_and_slots_form_a_list() -> None:
     frame = heard("set a timer for 2 minutes and add milk and milk to my list").frame
-    assert frame.told() == {
+    assert frame.as_sent() == {
         "name": "add_to_list#set_timer",
         "slots": [
             {"name": "duration", "value": "2 minutes"},
@@ -253,11 +253,11 @@ def test_intents_share_one_name_and_slots_form_a_list() -> None:
         ],
     }
     assert heard("gobbledygook").text == UNKNOWN
-    assert heard("gobbledygook").frame.told() == {"name": "", "slots": []}
+    assert heard("gobbledygook").frame.as_sent() == {"name": "", "slots": []}
 
 
-def slip(deed: FaultAction, as_: str = "", slot: str = "") -> FaultRule:
-    return FaultRule(deed, heard_as=as_, slot=slot)
+def slip(action: FaultAction, as_: str = "", slot: str = "") -> FaultRule:
+    return FaultRule(action, heard_as=as_, slot=slot)
 
 
 TIMER = ReportedFrame(("set_timer",), (Slot("duration", "10 minutes"), Slot("name", "tea")))
@@ -322,14 +322,14 @@ def test_settings_file_is_read_as_written(tmp_path: Path) -> None:
     assert (settings.device, settings.memory_s, settings.reports) == ("kitchen", 4, frozenset())
     assert settings.voice.name == "slt"
     mishear, late, miss, wrong = settings.faults
-    assert (mishear.deed, mishear.times, mishear.heard_as) == (
+    assert (mishear.action, mishear.times, mishear.heard_as) == (
         FaultAction.MISHEAR,
         1,
         "what are the names of the movies of Mars",
     )
     assert (late.late_s, late.probability) == (3.5, 0.25)
     assert miss.wakes == {2, 5}
-    assert (wrong.deed, wrong.slot, wrong.heard_as) == (FaultAction.WRONG_VALUE, "duration", "15 minutes")
+    assert (wrong.action, wrong.slot, wrong.heard_as) == (FaultAction.WRONG_VALUE, "duration", "15 minutes")
     assert read_settings(written(tmp_path, "assistant: a")).reports == frozenset(ReportKind)
 
 
@@ -379,7 +379,7 @@ def test_a_mishearing_for_one_time_happens_once_even_over_a_restart() -> None:
 
 def test_chance_is_the_same_for_the_same_seed_and_about_as_often_as_said() -> None:
     rules = (FaultRule(FaultAction.SILENT, probability=0.3),)
-    runs = [[Faults(rules, seed).degrade(1, "x").deeds for seed in range(400)] for _ in range(2)]
+    runs = [[Faults(rules, seed).degrade(1, "x").actions for seed in range(400)] for _ in range(2)]
     assert runs[0] == runs[1]
     assert 80 < sum(map(len, runs[0])) < 160
 
@@ -397,7 +397,7 @@ def test_missed_wakes_are_chosen_by_number_and_faults_combine() -> None:
     assert [faults.misses(wake) for wake in (1, 2, 3)] == [False, True, False]
     assert faults.degrade(1, "x").late_s == 2
     worse = faults.degrade(3, "x")
-    assert (worse.late_s, worse.deeds) == (5, {FaultAction.LATE, FaultAction.TWO_PART_ANSWER})
+    assert (worse.late_s, worse.actions) == (5, {FaultAction.LATE, FaultAction.TWO_PART_ANSWER})
 
 
 def test_the_defaults_are_well_behaved() -> None:

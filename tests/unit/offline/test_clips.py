@@ -37,7 +37,7 @@ from harness.offline.reports.log import corrected_command, fault_lines
 from harness.offline.request import EvaluationRequest
 from harness.offline.score_cache import ScoreCache
 from harness.report.evaluation_page import write_evaluations
-from harness.report.session_cases import SoundPlacement
+from harness.report.session_cases import SoundStorage
 from tests.unit.offline.figures.outcomes import outcome, spot
 
 RATE_HZ = 16_000
@@ -128,7 +128,7 @@ def written(folder: Path, outcomes: list[FileOutcome]) -> tuple[str, list[str], 
     journal.end(partial=False)
     files.write()
     engines = read_engines([files.log], lambda line: None)
-    write_evaluations(engines, table_of(engines, None, {}, ""), folder / "page.html", SoundPlacement.NONE)
+    write_evaluations(engines, table_of(engines, None, {}, ""), folder / "page.html", SoundStorage.NONE)
     warnings = json.loads(files.summary.read_text())["warnings"]
     return files.log.read_text(), warnings, (folder / "page.html").read_text()
 

@@ -95,7 +95,7 @@ def test_cluster_order_survives_serialisation() -> None:
     order = ClusterOrder(
         "1f", "0.1.0", evaluation, WorkerLimits(hang_after_s=7), (("/a.wav",), ("s3://b/c", "é\n")), "00", True
     )
-    assert ClusterOrder.of(order.told()) == order
+    assert ClusterOrder.of(order.encoded()) == order
 
 
 def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.offline.wake_log import (
-    CommandHeard,
-    Failure,
-    Happening,
-    ManySpots,
-    Missed,
-    Rejected,
+    CommandSpot,
+    ErrorLine,
+    MissedFile,
+    RejectedFile,
     Spot,
+    SpotCount,
+    TranscriptLine,
     WakeLog,
-    Words,
+    WakeLogEvent,
     computed,
     differences,
     hours_text,
@@ -29,7 +29,7 @@ from harness.offline.wake_log import (
     total_line,
     write,
 )
-from harness.offline.wake_log_reading import LONGEST_LINE, Info, Total, entries, entry_at, names_escaped, read
+from harness.offline.wake_log_reading import LONGEST_LINE, InfoLine, TotalLine, entries, entry_at, names_escaped, read
 
 # The manual's example: 2612 in-vocabulary files with 2525 true accepts, 118 false accepts in 142.984 h.
 MANUAL = WakeLog(
@@ -41,9 +41,9 @@ MANUAL = WakeLog(
         ("oov-hours", "142:59:01.345"),
         ("real-time-factor", "658.9"),
     ),
-    happenings=(
+    events=(
         *(Spot("INVTA", f"i{n}.wav", 1100, 1700, "alexa") for n in range(2525)),
-        *(Missed("INVFR", f"j{n}.wav") for n in range(2612 - 2525)),
+        *(MissedFile("INVFR", f"j{n}.wav") for n in range(2612 - 2525)),
         *(Spot("OOVFA", f"o{n}.wav", 5, 7, "alexa") for n in range(118)),
         *(Spot("INVFA", f"i{n}.wav", 5, 7, "alexa") for n in range(3)),
     ),
@@ -58,7 +58,7 @@ def test_the_manuals_console_line() -> None:
 
 
 def test_the_manuals_word_errors() -> None:
-    words = Words("STTSB", "a", 0, 1, "x", "y", 9174, 833, 198, 120, 12.546)
+    words = TranscriptLine("STTSB", "a", 0, 1, "x", "y", 9174, 833, 198, 120, 12.546)
     log = WakeLog((("inv-files", "999"), ("inv-hours", "1:16:51.600"), ("real-time-factor", "5.3")), (words,))
     assert summary(log) == (
         "999 files, 1.281 hr, 9174 Words, 833 Substitutions, 198 Insertions, 120 Deletions, 12.546% WER, 5.3 xRT"
@@ -97,12 +97,12 @@ def test_hours_and_moments_as_the_manual_has_them() -> None:
 
 def test_a_log_of_the_original_tool_reads_into_the_same_model() -> None:
     log = read(ORIGINAL)
-    spots = [happening for happening in log.happenings if isinstance(happening, Spot)]
+    spots = [event for event in log.events if isinstance(event, Spot)]
     assert [spot.file for spot in spots[:4]] == ["a.wav", "a.wav", "C:\\new\\table.wav", 'say "hi" 5 6.wav']
     assert (spots[0].start_ms, spots[1].end_ms, spots[3].sv_score) == (1010.5, 2500.0, 0.001)
     assert spots[3].phrase == 'the "a" word'
-    assert Missed("INVFR", "bro\nken.wav") in log.happenings
-    assert Rejected("odd.wav", "wrong rate") in log.happenings
+    assert MissedFile("INVFR", "bro\nken.wav") in log.events
+    assert RejectedFile("odd.wav", "wrong rate") in log.events
     assert log.about("operating-point") == "10"
     assert log.counts_in_vocabulary
     assert dict(log.totals) == {"FACOUNT": 2, "FARATE": 1.995, "FRCOUNT": 1, "FRRATIO": 25, "TACOUNT": 3}
@@ -111,13 +111,13 @@ def test_a_log_of_the_original_tool_reads_into_the_same_model() -> None:
 
 def test_escaped_names_of_another_tool_are_understood() -> None:
     log = read('INVTA "say \\"hi\\".wav" 1 2 "alexa" sv-score 0\nCMDFR "a\\"b c.wav" turn it on\nINVFR "a.wav"\r\n')
-    assert [happening.file for happening in log.happenings if not isinstance(happening, Failure)] == [
+    assert [event.file for event in log.events if not isinstance(event, ErrorLine)] == [
         'say "hi".wav',
         'a"b c.wav',
         "a.wav",
     ]
-    assert isinstance(log.happenings[1], Missed)
-    assert log.happenings[1].reference == "turn it on"
+    assert isinstance(log.events[1], MissedFile)
+    assert log.events[1].reference == "turn it on"
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_a_file_is_read_line_by_line_and_any_line_again(tmp_path: Path, ends: st
     assert not names_escaped(path, "old.log")
     pairs = [*entries(path, "old.log", escaped=False)]
     whole = read(text)
-    assert [entry for _, entry in pairs if not isinstance(entry, Info | Total)] == [*whole.happenings]
-    assert [(entry.name, entry.detail) for _, entry in pairs if isinstance(entry, Info)] == [*whole.info]
+    assert [entry for _, entry in pairs if not isinstance(entry, InfoLine | TotalLine)] == [*whole.events]
+    assert [(entry.name, entry.detail) for _, entry in pairs if isinstance(entry, InfoLine)] == [*whole.info]
     assert [entry_at(path, begins, escaped=False) for begins, _ in pairs] == [entry for _, entry in pairs]
 
 
@@ -190,30 +190,28 @@ names = st.text(max_size=12) | st.sampled_from(['a" 1 2 "b', "x\\", "\\n", 'q" "
 ms = st.integers(0, 10**7).map(lambda n: n / 8)
 counts = st.integers(0, 50)
 extras = st.lists(st.tuples(st.sampled_from(["x-score", "x-trial"]), names), max_size=2).map(tuple)
-happenings = st.one_of(
+events = st.one_of(
     st.builds(Spot, st.sampled_from(["INVTA", "INVFA", "OOVFA"]), names, ms, ms, names, counts.map(float), extras),
-    st.builds(Missed, st.just("INVFR"), names, st.just(""), extras),
-    st.builds(Missed, st.sampled_from(["CMDFR", "STTFR"]), names, names, extras),
-    st.builds(ManySpots, names, counts, extras),
+    st.builds(MissedFile, st.just("INVFR"), names, st.just(""), extras),
+    st.builds(MissedFile, st.sampled_from(["CMDFR", "STTFR"]), names, names, extras),
+    st.builds(SpotCount, names, counts, extras),
+    st.builds(CommandSpot, st.sampled_from(["CMDTA", "CMDSB"]), names, ms, ms, names, names, counts.map(float), extras),
     st.builds(
-        CommandHeard, st.sampled_from(["CMDTA", "CMDSB"]), names, ms, ms, names, names, counts.map(float), extras
-    ),
-    st.builds(
-        Words,
+        TranscriptLine,
         st.sampled_from(["STTTA", "STTSB"]),
         *(names, ms, ms, names, names, counts, counts, counts, counts, counts.map(float), extras),
     ),
-    st.builds(Rejected, names, st.sampled_from(["unreadable", "wrong rate"])),
+    st.builds(RejectedFile, names, st.sampled_from(["unreadable", "wrong rate"])),
 )
 
 
-@given(st.lists(happenings, max_size=8), st.integers(0, 10**9), st.booleans())
-def test_wake_log_survives_writing_and_reading(lines: list[Happening], thousandths: int, with_u: bool) -> None:
+@given(st.lists(events, max_size=8), st.integers(0, 10**9), st.booleans())
+def test_wake_log_survives_writing_and_reading(lines: list[WakeLogEvent], thousandths: int, with_u: bool) -> None:
     info = (("oov-hours", hours_text(thousandths / 1000)), ("x-count-in-vocabulary", "yes" if with_u else "no"))
     log = WakeLog(info, tuple(lines))
     log = replace(log, totals=tuple(computed(log).items()))
     back = read(write(log))
-    assert back.happenings == log.happenings
+    assert back.events == log.events
     assert back.info == log.info
     assert differences(back) == ()
     assert [total_line(key, value) for key, value in computed(back).items()] == [

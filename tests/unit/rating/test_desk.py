@@ -14,7 +14,7 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.desk import Desk, SittingPhase
-from harness.rating.rater_queue import Count
+from harness.rating.rater_queue import QueueCounts
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
@@ -38,7 +38,7 @@ def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
     view = desk.view
     assert view.item is not None
     assert view.item != first
-    assert view.count == Count(total=3, done=1, left=2)
+    assert view.count == QueueCounts(total=3, done=1, left=2)
     assert view.draft.comment == ""
 
 
@@ -71,7 +71,7 @@ def test_skips_come_last_oldest_first_and_replaced_when_judged() -> None:
     desk.judge(CORRECT)
     assert in_sight(desk) == first
     desk.judge(WRONG)
-    assert desk.view.count == Count(total=4, done=4)
+    assert desk.view.count == QueueCounts(total=4, done=4)
     assert len(in_force(bench.disk.rows)) == 4
 
 
@@ -79,14 +79,14 @@ def test_a_flag_puts_aside_and_counts_as_done() -> None:
     bench, desk = seated(items(2))
     desk.flag(Flag.PRIVACY)
     assert bench.disk.rows[0].flags == ("privacy",)
-    assert desk.view.count == Count(total=2, done=1, left=1, flagged=1)
+    assert desk.view.count == QueueCounts(total=2, done=1, left=1, flagged=1)
 
 
 def test_item_with_unknown_effect_is_held_until_evidence_arrives() -> None:
     waiting = item(1, effect=WAITS)
     bench, desk = seated([waiting, item(2)])
     assert in_sight(desk) == "question 2"
-    assert desk.view.count == Count(total=2, left=1, held=1)
+    assert desk.view.count == QueueCounts(total=2, left=1, held=1)
     desk.judge(CORRECT)
     assert desk.view.phase is SittingPhase.FINISHED
     desk.refresh([replace(waiting, effect=SEEN), item(2)], bench.disk.rows)
@@ -124,7 +124,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
     assert desk.view.phase is SittingPhase.FINISHED
     assert desk.view.count.held == 2
     desk.release_held()
-    assert desk.view.count == Count(total=2, left=2)
+    assert desk.view.count == QueueCounts(total=2, left=2)
     desk.judge(CORRECT)
     desk.judge(CORRECT)
     assert desk.view.count.done == 2

@@ -9,7 +9,7 @@ import pytest
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
 from harness.rating.desk import Desk, SittingPhase
-from harness.rating.rater_queue import Count
+from harness.rating.rater_queue import QueueCounts
 from tests.unit.rating.sittings import Bench, exercises, in_sight, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
@@ -35,7 +35,7 @@ def test_undo_takes_back_again_and_again_across_restarts() -> None:
     assert desk.view.said == "nothing is left to undo"
     assert not desk.view.can_undo
     assert in_force(bench.disk.rows) == ()
-    assert desk.view.count == Count(total=4, left=4)
+    assert desk.view.count == QueueCounts(total=4, left=4)
 
 
 def test_undo_follows_the_order_of_giving_when_the_clock_was_set_back() -> None:
@@ -155,7 +155,7 @@ def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
     desk.judge(CORRECT)
     disputed = [replace(item, inputs=tuple(bench.disk.rows)) for item in bench.items]
     settling = Bench(disputed, RatingRound(id="open.adjudication"), disk=bench.disk).desk()
-    assert settling.view.count == Count(total=2, left=2)
+    assert settling.view.count == QueueCounts(total=2, left=2)
     settling.judge(WRONG)
     assert bench.disk.rows[-1].adjudicates == tuple(row.id for row in bench.disk.rows[:2])
     assert bench.disk.rows[-1].replaces is None
@@ -250,7 +250,7 @@ def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() ->
     judged = [replace(item, inputs=inputs[item.id], agreed=number > 0) for number, item in enumerate(bench.items)]
     settling = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
     disputed = in_sight(settling)
-    assert settling.view.count == Count(total=1, left=1)
+    assert settling.view.count == QueueCounts(total=1, left=1)
     assert settling.view.can_go_back
     assert len(settling.given()) == 2
     (entry,) = settling.given("question 3")
@@ -259,10 +259,10 @@ def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() ->
     settling.judge(WRONG)
     row = bench.disk.rows[-1]
     assert (row.category, row.adjudicates) == (WRONG, (inputs[entry.item.id][0].id,))
-    assert (in_sight(settling), settling.view.count) == (disputed, Count(total=2, done=1, left=1))
+    assert (in_sight(settling), settling.view.count) == (disputed, QueueCounts(total=2, done=1, left=1))
     again = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
     assert again.view.count.done == 1
     assert again.undo()
     assert in_sight(again) == "question 3"
     again.leave()
-    assert again.view.count == Count(total=1, left=1)
+    assert again.view.count == QueueCounts(total=1, left=1)

@@ -28,7 +28,7 @@ from harness.rating.items import HiddenDetails, Item, Subject
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.purging import PurgeRule, purge, purge_plan, redact
 from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, blinded, open_room
-from harness.report.session_cases import SoundPlacement
+from harness.report.session_cases import SoundStorage
 from harness.report.session_page import write_report
 from harness.session.log.clips import named_clips
 from harness.session.log.database import SqliteLog
@@ -376,7 +376,7 @@ def test_numbers_stay_and_readers_say_who_removed_the_sound(sessions: Path) -> N
         _, clip = next(named_clips(reader.entries()))
     with pytest.raises(SoundGone, match=reason):
         read_clip(sessions / "judged" / "clips", clip)
-    write_report([sessions / "judged"], sessions / "page.html", SoundPlacement.EMBED)
+    write_report([sessions / "judged"], sessions / "page.html", SoundStorage.EMBED)
     assert reason in (sessions / "page.html").read_text(encoding="utf-8")
 
 
@@ -497,7 +497,7 @@ def test_a_redacted_span_is_silent_for_good_and_every_reader_says_so(sessions: P
     rows = check(folder).rows
     said("redact", "judged", name, "--span", "0.2", "0.5", "--reason", "again", "--yes")
     assert check(folder).rows == rows
-    write_report([folder], sessions / "page.html", SoundPlacement.EMBED)
+    write_report([folder], sessions / "page.html", SoundStorage.EMBED)
     assert "because: a name" in (sessions / "page.html").read_text(encoding="utf-8")
     said("pack", "judged")
     said("unpack", "judged.tar.gz", "-o", "unpacked")

@@ -34,7 +34,7 @@ from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, T
 from harness.model.trial import Outcome, Recognition
 from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
-from harness.report.session_cases import SoundPlacement
+from harness.report.session_cases import SoundStorage
 from harness.report.session_page import in_order, raised_thresholds, write_report
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import ResolvedSession, write_resolved
@@ -77,7 +77,7 @@ def session(
     return folder
 
 
-def page(folder: Path, sounds: SoundPlacement = SoundPlacement.EMBED) -> tuple[LimitVerdict, str]:
+def page(folder: Path, sounds: SoundStorage = SoundStorage.EMBED) -> tuple[LimitVerdict, str]:
     target = folder.with_name("report.html")
     verdict = write_report([folder], target, sounds)
     return verdict, target.read_text(encoding="utf-8")
@@ -178,8 +178,8 @@ def test_the_page_runs_its_one_script_and_no_other(tmp_path: Path) -> None:
     assert f"script-src 'sha256-{digest}';" in shown
 
 
-@pytest.mark.parametrize("sounds", list(SoundPlacement))
-def test_sounds_are_in_the_page_beside_it_or_nowhere(tmp_path: Path, sounds: SoundPlacement) -> None:
+@pytest.mark.parametrize("sounds", list(SoundStorage))
+def test_sounds_are_in_the_page_beside_it_or_nowhere(tmp_path: Path, sounds: SoundStorage) -> None:
     rows, folder = wake_rows(), tmp_path / "s"
     seq = known(read_session(session(folder, rows)).wake.unmatched("kitchen")[0]).seq
     (folder / "clips").mkdir(exist_ok=True)
@@ -192,10 +192,10 @@ def test_sounds_are_in_the_page_beside_it_or_nowhere(tmp_path: Path, sounds: Sou
     (with_clip / "clips" / "c.flac").write_bytes((folder / "clips" / "c.flac").read_bytes())
     _, shown = page(with_clip, sounds)
     beside = tmp_path / "report_clips" / "with_clip-c.flac"
-    assert ("data:audio/flac;base64," in shown) == (sounds is SoundPlacement.EMBED)
-    assert beside.exists() == (sounds is SoundPlacement.BESIDE)
-    assert ("data:image/png" in shown) == (sounds is not SoundPlacement.NONE)
-    assert ("media-src" in shown) == (sounds is not SoundPlacement.NONE)
+    assert ("data:audio/flac;base64," in shown) == (sounds is SoundStorage.EMBED)
+    assert beside.exists() == (sounds is SoundStorage.BESIDE)
+    assert ("data:image/png" in shown) == (sounds is not SoundStorage.NONE)
+    assert ("media-src" in shown) == (sounds is not SoundStorage.NONE)
     assert "c.flac" in shown
 
 
@@ -211,7 +211,7 @@ def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -
 
 def test_invalid_session_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="is not a session folder"):
-        write_report([tmp_path], tmp_path / "r.html", SoundPlacement.NONE)
+        write_report([tmp_path], tmp_path / "r.html", SoundStorage.NONE)
     assert not (tmp_path / "r.html").exists()
     done = harness("report", tmp_path)
     assert isinstance(done.exception, InputError)
@@ -261,7 +261,7 @@ def test_page_categories_match_the_command(tmp_path: Path) -> None:
         rows.trial(trial.id, clip=clip)
         rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"j-{trial.id}", category=category)))
     folder = session(tmp_path / "s", rows)
-    seen = visible(page(folder, SoundPlacement.NONE)[1])
+    seen = visible(page(folder, SoundStorage.NONE)[1])
     printed = json.loads(harness("categories", folder, "--json").stdout)["categories"]["correct"]["a"]
     assert "2 responses with a final category" in seen
     assert f"Correct1 of 250.0 %{text.percent_interval(tuple(printed['interval']))}" in seen
@@ -297,7 +297,7 @@ def test_rater_disagreements_are_shown_with_clip_and_agreement(tmp_path: Path) -
 def test_page_frames_match_the_understanding_command(tmp_path: Path) -> None:
     rows = asked_rows({"at_once": [GOOD], "second": [SLOT, GOOD], "never": [NOTHING, OTHER], "asleep": [ASLEEP]})
     folder = session(tmp_path / "s", rows)
-    shown = page(folder, SoundPlacement.NONE)[1]
+    shown = page(folder, SoundStorage.NONE)[1]
     seen = visible(shown)
     assert harness("understanding", "score", folder, "--html", tmp_path / "f.html").exit_code == 0
     scored = (
@@ -326,7 +326,7 @@ def test_the_timeline_has_responses_and_faults_where_they_came(tmp_path: Path) -
     assert (name, at_s, length_s) == ("time-1", frozen.wall_s - 1.0, 2.0)  # the row comes a second later
     ((fault_s, _),) = whole.faults_met
     assert fault_s > at_s
-    shown = page(session(tmp_path / "s", rows), SoundPlacement.NONE)[1]
+    shown = page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
     marks = re.findall(r'<rect class="m (\w+)" [^>]*><title>([^<]*)', shown)
     assert [kind for kind, words in marks if words == "response to time-1"] == ["hit"]
     assert [words for kind, words in marks if kind == "fault" and "alert" in words]
@@ -337,7 +337,7 @@ def test_misheard_words_stand_under_those_that_were_said(tmp_path: Path) -> None
     rows.trial("time-1", heard="what time is it")
     rows.trial("time-2", Outcome.MISHEARD, Recognition.NO, heard="what <b>lime</b> is it")
     rows.trial("time-3", Outcome.MISHEARD, Recognition.NO, heard="turn light on")
-    seen = page(session(tmp_path / "s", rows), SoundPlacement.NONE)[1]
+    seen = page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
     assert "Words heard otherwise: 2" in seen
     assert "<del class=x>the</del>" in seen
     assert "<b>lime" not in seen
@@ -361,7 +361,7 @@ def test_a_raised_threshold_counts_as_if_the_lower_events_had_not_come(tmp_path:
                 left.add(entry)
         (device,) = left.snapshot().devices
         assert (rejects, accepts) == (device.false_rejects.share.count, device.after_review.count)
-    assert "if the threshold were raised" in page(session(tmp_path / "s", rows), SoundPlacement.NONE)[1]
+    assert "if the threshold were raised" in page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
 
 
 def test_numeric_conditions_are_sorted_by_value() -> None:

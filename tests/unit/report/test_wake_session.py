@@ -16,7 +16,7 @@ from harness.model.record import EventReviewed, ReviewVerdict, StimulusStored, T
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Trial
-from harness.offline.wake_log import CommandHeard, Missed, Spot, computed, differences, summary, write
+from harness.offline.wake_log import CommandSpot, MissedFile, Spot, computed, differences, summary, write
 from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
@@ -57,17 +57,17 @@ def rows() -> WakeRows:
 def test_the_log_of_a_live_run(rows: WakeRows) -> None:
     session = WholeSession.of(rows.entries)
     log = wake_log(session, "kitchen", command_line="harness export x")
-    keys = [happening.key for happening in log.happenings]
+    keys = [event.key for event in log.events]
     assert keys == ["INVFA", "INVTA", "INVTX", "INVTA", "INVFR", "CMDTA", "CMDSB", "OOVFA", "OOVFA"]
-    accept = log.happenings[1]
+    accept = log.events[1]
     assert isinstance(accept, Spot)
     assert (accept.file, accept.start_ms, accept.end_ms, accept.phrase) == ("c1.flac", 1000.0, 1800.0, "alexa")
     assert accept.extras == (("x-score", "0.9"), ("x-trial", "wake-1"))
-    assert log.happenings[4] == Missed("INVFR", "wake-3", extras=(("x-trial", "wake-3"),))
-    mistaken = log.happenings[6]
-    assert isinstance(mistaken, CommandHeard)
+    assert log.events[4] == MissedFile("INVFR", "wake-3", extras=(("x-trial", "wake-3"),))
+    mistaken = log.events[6]
+    assert isinstance(mistaken, CommandSpot)
     assert (mistaken.phrase, mistaken.reference) == ('turn "off" the light', "turn on the light")
-    false = log.happenings[7]
+    false = log.events[7]
     assert isinstance(false, Spot)
     assert (false.file, false.end_ms) == ("ambient-6/cafe", 12500.0)
     assert log.about("inv-files") == "5"
@@ -166,7 +166,7 @@ def test_a_log_read_back_gives_the_same_totals(
         figures = rows.device(device)
         totals = computed(back)
         assert totals.get("FACOUNT", 0) == figures.false_accepts.count
-        keys = [happening.key for happening in back.happenings]
+        keys = [event.key for event in back.events]
         assert (keys.count("INVTA"), keys.count("INVFR")) == (figures.hits, figures.false_rejects.share.count)
         assert keys.count("INVFA") == figures.in_vocabulary_events
         assert keys.count("CMDTA") == figures.commands.count

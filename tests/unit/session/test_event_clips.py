@@ -15,7 +15,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Target
-from harness.session.run import ClipResult, EventClips, Told
+from harness.session.run import Arrival, ClipResult, EventClips
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
 from tests.unit.session.material import MemoryLog
 
@@ -68,7 +68,7 @@ class Table:
     ) -> None:
         self.clock = Hand()
         self.log = MemoryLog(self.clock, room)
-        self.arrived: list[Told] = []
+        self.arrived: list[Arrival] = []
         self.explained: dict[int, bool | None] = {}
         self.clips = EventClips(
             self.log, Ear(), self.clock, self.arrived.append, lambda seq: self.explained.get(seq, False)
@@ -133,7 +133,7 @@ def test_an_event_that_counting_explains_wants_no_clip() -> None:
     table.explained[table.wakes("wired", 1000.0, 52.6)] = True
     table.clock.at_s += 5.0
     assert sorted(table.stored(1)) == [wanted]
-    table.clips.told(wanted)
+    table.clips.clip_finished(wanted)
     assert not table.clips.pending
 
 
@@ -160,7 +160,7 @@ def test_by_air_the_microphone_is_cut_when_the_sound_after_the_event_is_there() 
     table.clock.at_s = 1008.4
     clip = table.stored(1)[seq]
     assert (clip.start_s, clip.duration_s) == (998.0, pytest.approx(10.0))
-    table.clips.told(seq)
+    table.clips.clip_finished(seq)
     assert not table.clips.pending
 
 

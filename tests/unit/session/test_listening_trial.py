@@ -327,14 +327,14 @@ ANYTHING = st.one_of(
 
 @given(st.lists(ANYTHING, max_size=40))
 def test_whatever_comes_in_whatever_order_every_attempt_ends_once_and_only_whole_ones_count(
-    happenings: list[tuple[object, ...]],
+    events: list[tuple[object, ...]],
 ) -> None:
     play = Play(BY_AIR, WIRED)
     ended: dict[str, set[str]] = {}
-    for happening in happenings:
+    for event in events:
         if play.machine.finished:
             break
-        match happening:
+        match event:
             case ("wait", float(seconds)):
                 play.wait(seconds)
             case ("lost", str(source)):

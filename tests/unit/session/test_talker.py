@@ -18,7 +18,7 @@ from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnde
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.scenario.assets import read_list
-from harness.session.talker import SaidPrompt, Talker, TalkerFolder, Unusable, read_prompts
+from harness.session.talker import SpokenPrompt, Talker, TalkerFolder, UnusableUtterance, read_prompts
 
 RATE_HZ = 16000
 
@@ -72,7 +72,7 @@ def ended(at_s: float) -> SpeechEnded:
     return SpeechEnded("mic", Stamp(at_s))
 
 
-def heard(room: Room, wait_s: float = 10.0) -> SaidPrompt:
+def heard(room: Room, wait_s: float = 10.0) -> SpokenPrompt:
     with Talker(room, Steps()) as talker:
         try:
             return talker.utterance(wait_s)
@@ -102,7 +102,7 @@ def test_an_utterance_with_a_short_pause_is_one_with_its_end() -> None:
 )
 def test_unusable_utterance_is_requested_again(room: Room, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.session.talker.LONGEST_S", 3.0)
-    with pytest.raises(Unusable, match=why):
+    with pytest.raises(UnusableUtterance, match=why):
         heard(room, 2.0)
     assert room.closed.is_set()
 
@@ -112,8 +112,8 @@ def test_a_lost_microphone_ends_it() -> None:
         heard(Room([began(101.0), LinkLost("mic", Stamp(101.2), "unplugged")]))
 
 
-def utterance() -> SaidPrompt:
-    return SaidPrompt(Waveform(np.full(16000, 0.1, dtype=np.float32), RATE_HZ), 0.7, -20.0, -60.0)
+def utterance() -> SpokenPrompt:
+    return SpokenPrompt(Waveform(np.full(16000, 0.1, dtype=np.float32), RATE_HZ), 0.7, -20.0, -60.0)
 
 
 def test_what_is_kept_is_a_list_that_goes_on(tmp_path: Path) -> None:

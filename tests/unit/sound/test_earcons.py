@@ -14,7 +14,7 @@ from harness.model.errors import InputError, InputProblems
 from harness.model.observation import Earcon, Intent, SpeechEnded, SpeechStarted, Wake
 from harness.model.stimulus import Waveform
 from harness.sound.earcon_file import cut_chime, learned, read_earcons, refuse_alike, store
-from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
+from harness.sound.earcons import EarconDetection, EarconFinder, LearnedEarcon
 from harness.sound.hearing import ChimeFilter, GatedSound, Hearing
 from tests.unit.sound.spoken import Mono, scene, speech, told, tone
 
@@ -64,7 +64,7 @@ def reverberation(seconds: float, chance: np.random.Generator) -> Mono:
     return decay.astype(np.float32)
 
 
-def heard(known: tuple[LearnedEarcon, ...], samples: Mono) -> list[EarconFound]:
+def heard(known: tuple[LearnedEarcon, ...], samples: Mono) -> list[EarconDetection]:
     """In blocks of 10 ms, and then half a second of almost silence."""
     whole = np.concatenate((samples, np.full(2 * HZ, 1e-6, np.float32)))
     finder = EarconFinder(known)

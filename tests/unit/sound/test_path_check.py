@@ -8,7 +8,7 @@ import pytest
 from harness.model.bench_checks import BenchChecks
 from harness.sound.path_check import (
     SPREAD_LIMIT_MS,
-    ChirpHeard,
+    ChirpMeasurement,
     PathCheck,
     chirp,
     find,
@@ -62,7 +62,7 @@ def test_silence_is_no_chirp_and_a_short_recording_is_refused() -> None:
 def test_a_path_is_steady_by_the_limit_of_the_bench(
     paths_ms: tuple[float, ...], steady: bool | None, words: str
 ) -> None:
-    heard = tuple(ChirpHeard(path_ms + 30, path_ms, 1.0, -20.0) for path_ms in paths_ms)
+    heard = tuple(ChirpMeasurement(path_ms + 30, path_ms, 1.0, -20.0) for path_ms in paths_ms)
     found = PathCheck("a", "b", len(heard), heard, 1.0, -90.0, 1.0, 0, ())
     assert SPREAD_LIMIT_MS == BenchChecks().loop_delay_spread_ms_max == 20
     assert found.steady is steady

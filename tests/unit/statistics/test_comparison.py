@@ -9,8 +9,8 @@ import pytest
 from harness.model.time import MeasuredDuration
 from harness.statistics.comparison import (
     ComparedUnit,
-    Counted,
     DifferenceVerdict,
+    MeasureKind,
     compared_units,
     difference_text,
     sentence,
@@ -43,27 +43,27 @@ def test_a_difference_is_shown_by_its_corrected_p(
 def test_the_sentence_names_the_worse_and_by_how_much() -> None:
     apart = Difference(-0.021, (-0.038, -0.004), 0.012)
     by = "by 2.10 points (0.40 to 3.80), p = 0.012"
-    assert sentence("A", "B", apart, Counted.SHARE, more_is_better=False) == f"B is worse than A {by}"
-    assert sentence("A", "B", apart, Counted.SHARE, more_is_better=True) == f"B is better than A {by}"
+    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=False) == f"B is worse than A {by}"
+    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=True) == f"B is better than A {by}"
     other = Difference(0.021, (0.004, 0.038), 0.012)
-    assert sentence("A", "B", other, Counted.SHARE, more_is_better=False) == f"B is better than A {by}"
-    unknown = sentence("A", "B", Difference(-3.0, (-10.0, 4.0), 0.42), Counted.RATE, more_is_better=False)
+    assert sentence("A", "B", other, MeasureKind.SHARE, more_is_better=False) == f"B is better than A {by}"
+    unknown = sentence("A", "B", Difference(-3.0, (-10.0, 4.0), 0.42), MeasureKind.RATE, more_is_better=False)
     assert unknown == "B is not shown to differ from A: B minus A +3.00 per hour (-4.00 to +10.0), p = 0.420"
 
 
 def test_an_interval_without_an_end_says_so_and_a_rounding_error_is_no_difference() -> None:
-    assert difference_text(Counted.TIME, 0.012, (-math.inf, 0.03)) == "+12.0 ms (too few to +30.0)"
-    assert difference_text(Counted.RATE, -1.4e-14, (-1.0, 1.0)) == "+0.00 per hour (-1.00 to +1.00)"
-    assert difference_text(Counted.SHARE, None, None) == "n/a"
+    assert difference_text(MeasureKind.TIME, 0.012, (-math.inf, 0.03)) == "+12.0 ms (too few to +30.0)"
+    assert difference_text(MeasureKind.RATE, -1.4e-14, (-1.0, 1.0)) == "+0.00 per hour (-1.00 to +1.00)"
+    assert difference_text(MeasureKind.SHARE, None, None) == "n/a"
 
 
 def test_units_without_a_partner_are_compared_unpaired() -> None:
     first = [ComparedUnit((number,), str(number), count=0, of=1) for number in range(10)]
     second = [ComparedUnit((number + 6,), str(number + 6), count=1, of=1) for number in range(10)]
-    unpaired = compared_units(Counted.SHARE, first, second)
+    unpaired = compared_units(MeasureKind.SHARE, first, second)
     assert (unpaired.first, unpaired.second) == ("0 of 10 = 0.00 %", "10 of 10 = 100 %")
     assert unpaired.how == "unpaired, 10 trials"
-    paired = compared_units(Counted.SHARE, first, [*second[:4], *first[:6]])
+    paired = compared_units(MeasureKind.SHARE, first, [*second[:4], *first[:6]])
     assert paired.how == "paired, 10 trials"
     assert known(paired.difference).difference == pytest.approx(0.4)
 
@@ -75,7 +75,7 @@ def test_repetitions_are_clusters_where_there_are_enough_of_them() -> None:
             for number in range(24)
         ]
 
-    assert compared_units(Counted.TIME, side(0, 6), side(0.5, 6)).how == "paired, 6 clusters"
-    few = compared_units(Counted.TIME, side(0, 5), side(0.5, 5))
+    assert compared_units(MeasureKind.TIME, side(0, 6), side(0.5, 6)).how == "paired, 6 clusters"
+    few = compared_units(MeasureKind.TIME, side(0, 5), side(0.5, 5))
     assert few.how == "paired, 24 trials"
     assert known(few.difference).difference == pytest.approx(0.5)

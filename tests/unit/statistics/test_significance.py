@@ -150,30 +150,30 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
 
 def test_the_papers_example() -> None:
     """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
-    comparison = known(Discordance(36, 12, 2, 0).apart)
+    comparison = known(Discordance(36, 12, 2, 0).difference)
     assert comparison.difference == pytest.approx(0.2)
     assert comparison.interval == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
 
 
 def test_nothing_has_no_difference() -> None:
-    assert Discordance().apart is None
+    assert Discordance().difference is None
 
 
 @pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
 def test_interval_contains_the_difference_and_stays_within_bounds(table: tuple[int, int, int, int]) -> None:
-    comparison = known(Discordance(*table).apart)
+    comparison = known(Discordance(*table).difference)
     assert -1 <= comparison.interval[0] <= comparison.difference <= comparison.interval[1] <= 1
 
 
 def test_swapping_systems_mirrors_the_interval() -> None:
-    first, other = (known(Discordance(20, 7, 3, 10).apart), known(Discordance(20, 3, 7, 10).apart))
+    first, other = (known(Discordance(20, 7, 3, 10).difference), known(Discordance(20, 3, 7, 10).difference))
     assert first.interval == (pytest.approx(-other.interval[1]), pytest.approx(-other.interval[0]))
 
 
 def test_interval_never_contradicts_the_exact_test() -> None:
     for first, second, both in product(range(13), range(13), (0, 5, 80)):
         counts = Discordance(both, first, second, 3)
-        comparison = known(counts.apart)
+        comparison = known(counts.difference)
         assert (counts.p is not None and counts.p < 0.05) == (
             not comparison.interval[0] <= 0 <= comparison.interval[1]
         ), counts

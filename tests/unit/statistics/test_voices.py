@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.statistics.sequential import SequentialVerdict, share_sequence
-from harness.statistics.voices import OverVoices, over_clusters, over_voices, voices_verdict
+from harness.statistics.voices import VoiceIntervals, over_clusters, over_voices, voices_verdict
 from tests.known import known
 from tests.unit.statistics.simulations import voices_covered, voices_verdicts
 
@@ -19,7 +19,7 @@ VOICES = st.lists(
 )
 
 
-def over(*missed: int, of: int) -> OverVoices:
+def over(*missed: int, of: int) -> VoiceIntervals:
     return known(over_voices(Share(count, of) for count in missed))
 
 

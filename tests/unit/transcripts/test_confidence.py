@@ -15,7 +15,7 @@ from harness.statistics.confidence import ConfidenceFigures, deviate
 from harness.statistics.intervals import Share
 from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.reports.html import page
-from harness.transcripts.reports.scoring_json import Scored
+from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.reports.text import confidence
 from harness.transcripts.scoring import score, word_confidences
 from harness.transcripts.words import WordRules
@@ -90,7 +90,7 @@ def test_a_page_draws_reliability_and_detection_error(tmp_path: Path) -> None:
     of = known(figures(tmp_path))
     files = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
     scoring = score(*files, WordRules(Normalisation.VERBATIM))
-    whole = page([Scored(scoring, {}, None, None, of)], "words")
+    whole = page([SourcedScoring(scoring, {}, None, None, of)], "words")
     assert whole.count("class=line d=") == whole.count("class=many") == len(of.bins)
     (drawn,) = re.findall(r'<polyline class=line points="([^"]*)"', whole)
     assert len(drawn.split()) == len(of.det)

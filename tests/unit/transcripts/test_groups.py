@@ -144,9 +144,9 @@ def test_the_order_of_labels(labels: tuple[str, ...], first: tuple[str, ...], ex
 def test_two_systems_are_compared_within_each_value_on_what_both_have() -> None:
     first, two, groups = corpus(11, 600)
     breakdown: GroupFigures = group_figures(first, [groups])
-    for parting in breakdown.partings:
-        values = compared_by_group(first, two, parting).values
-        assert [label for label, _ in values] == list(parting.labels)
+    for partition in breakdown.partitions:
+        values = compared_by_group(first, two, partition).values
+        assert [label for label, _ in values] == list(partition.labels)
         (whole,) = compare([first, two])
         assert sum(pair.utterances for _, pair in values) == whole.utterances
         assert sum((pair.first_counts for _, pair in values), WordCounts()) == whole.first_counts
@@ -161,6 +161,6 @@ def test_two_systems_are_compared_within_each_value_on_what_both_have() -> None:
 def test_one_value_compares_as_the_whole_does() -> None:
     first, two, groups = corpus(13)
     everything = listed(dict.fromkeys((*groups.ids, *first.ids), "all"))
-    (parting,) = group_figures(first, [everything]).partings
-    ((_, pair),) = compared_by_group(first, two, parting).values
+    (partition,) = group_figures(first, [everything]).partitions
+    ((_, pair),) = compared_by_group(first, two, partition).values
     assert pair == replace(compare([first, two])[0], tests=())

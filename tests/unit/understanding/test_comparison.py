@@ -184,7 +184,7 @@ def test_slot_f1_is_of_the_reference_alone() -> None:
 
 def test_each_utterance_has_a_frame_change() -> None:
     scoring = small()
-    assert {utterance.id: utterance.fate for utterance in scoring.utterances} == {
+    assert {utterance.id: utterance.change for utterance in scoring.utterances} == {
         "a": FrameChange.BROKEN,
         "b": FrameChange.KEPT,
         "c": FrameChange.BROKEN,
@@ -198,7 +198,7 @@ def test_each_utterance_has_a_frame_change() -> None:
 def test_utterance_right_only_from_the_transcript_is_reported() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
     scoring = scored(joined(gold, heard(a="cancel it")))
-    assert scoring.utterances[0].fate is FrameChange.MENDED
+    assert scoring.utterances[0].change is FrameChange.MENDED
     assert scoring.total.differences[Metric.SFA].difference == 1
 
 
@@ -223,7 +223,7 @@ def test_no_transcript_can_count_as_silence() -> None:
 
 def test_an_empty_transcript_is_one() -> None:
     scoring = scored(joined(GOLD, heard(b="")))
-    assert scoring.utterances[0].fate is FrameChange.BROKEN
+    assert scoring.utterances[0].change is FrameChange.BROKEN
     assert scoring.utterances[0].words.deletions == 1
 
 
@@ -233,10 +233,10 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
     assert [known(figures(side).valued).cer for side in both] == [0, 0.5]
     # Without values, another day is a date as well.
     assert figures(scored(pairs).total.transcript).slots.cer == 0
-    assert scored(pairs).utterances[0].fate is FrameChange.REVALUED
+    assert scored(pairs).utterances[0].change is FrameChange.REVALUED
     bare = scored(pairs, Rule(values=ValueRule.NONE, spoken=True))
     assert figures(bare.total.transcript).valued is None
-    assert bare.utterances[0].fate is FrameChange.KEPT
+    assert bare.utterances[0].change is FrameChange.KEPT
     assert bare.total.differences[Metric.VALUED_CER].difference is None
 
 

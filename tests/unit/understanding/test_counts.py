@@ -418,7 +418,7 @@ def test_ids_pair_in_any_order() -> None:
 
 def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
     scoring = scored([gold("1"), gold("2")], [gold("1", intents=None)])
-    assert (scoring.intents_told, scoring.slots_told) == (False, True)
+    assert (scoring.intents_given, scoring.slots_given) == (False, True)
     shown = figures(scoring.totals)
     assert shown.intents.exact.value is None
     assert shown.slots.micro == Averages(1.0, 0.5, 2 / 3)
@@ -430,7 +430,7 @@ def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
 
 def test_a_system_that_never_tells_slots_has_no_frames() -> None:
     scoring = scored([gold("1")], [Utterance("1", intents=("go",))])
-    assert not scoring.slots_told
+    assert not scoring.slots_given
     assert figures(scoring.totals).slots.frames.value is None
     assert figures(scoring.totals).slots.cer is None
 
@@ -445,11 +445,11 @@ def test_values_count_where_both_sides_give_some() -> None:
     of = gold("1", tags=None, slots=(Slot("city", "Nice", 1, 2),))
     bare = gold("1", tags=None, slots=(Slot("city", None, 1, 2),))
     right, none = scored([of], [of]), scored([of], [bare])
-    assert right.values_told
+    assert right.values_given
     assert right.totals.valued.frames_placed.count == 1
-    assert not none.values_told
+    assert not none.values_given
     assert figures(none.totals).valued is None
-    assert not scored([of], [of], Rule(values=ValueRule.NONE)).values_told
+    assert not scored([of], [of], Rule(values=ValueRule.NONE)).values_given
     # A system that gives values, and none here, is wrong here.
     two = scored([of, gold("2", tags=None, slots=of.slots)], [bare, gold("2", tags=None, slots=of.slots)])
     assert two.totals.valued.frames_placed.count == 1

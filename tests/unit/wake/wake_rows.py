@@ -108,9 +108,9 @@ class WakeRows(Rows):
             return Stamp(self.at_s, error_s), line_s + offset_s if injected else None
 
         seqs: list[int] = []
-        happenings: list[tuple[float, str, str]] = [(offset_s, device, "") for device, offset_s in events]
-        happenings += [(offset_s, device, text) for device, offset_s, text in words]
-        for offset_s, device, text in sorted(happenings):
+        timed_events: list[tuple[float, str, str]] = [(offset_s, device, "") for device, offset_s in events]
+        timed_events += [(offset_s, device, text) for device, offset_s, text in words]
+        for offset_s, device, text in sorted(timed_events):
             source = targets[device].connection
             stamp, audio_s = at(offset_s)
             if text.startswith("intent:"):
@@ -120,7 +120,7 @@ class WakeRows(Rows):
             else:
                 entry = self.see(Wake(source, stamp, "alexa", 0.9, audio_s), trial, take, attempt)
                 seqs.append(entry.seq)
-        stamp, audio_s = at(max([long_s, *(offset_s for offset_s, _, _ in happenings)]))
+        stamp, audio_s = at(max([long_s, *(offset_s for offset_s, _, _ in timed_events)]))
         if injected:
             audio_s = line_s + long_s
         if proof:

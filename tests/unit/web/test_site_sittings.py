@@ -22,7 +22,7 @@ from harness.model.judgment import (
 )
 from harness.model.record import EffectAnswered
 from harness.rating.items import Item
-from harness.web.seats import Readings
+from harness.web.seats import RoomRefresher
 from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
@@ -434,7 +434,7 @@ def test_refreshing_the_sessions_keeps_judgments_and_drafts(premises: Premises, 
 
 
 def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> None:
-    premises.site.readings = Readings(premises.room, lambda: premises.now_s)
+    premises.site.readings = RoomRefresher(premises.room, lambda: premises.now_s)
     ann = premises.rater("ann")
     while item_of(page := ann.page()):
         ann.press("label.correct", page)

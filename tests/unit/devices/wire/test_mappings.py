@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.wire.lines import LineRules, Unmapped
+from harness.devices.wire.lines import LineRules, MappingError
 from harness.devices.wire.mappings import for_device, observations, pointed, topic_matches
 from harness.model.bench import ConsoleSettings, LineMapping, MessageMapping, ObservationKind
 from harness.model.observation import (
@@ -74,7 +74,7 @@ def test_pointers_are_those_of_the_standard() -> None:
     assert pointed(document, "/") == 3
     assert pointed(document, "") is document
     for wrong in ("/a/1", "/a/-1", "/a/x", "/b", "/a/0/b~1c/x", "/a/²"):
-        with pytest.raises(Unmapped):
+        with pytest.raises(MappingError):
             pointed(document, wrong)
 
 

@@ -28,8 +28,8 @@ from harness.model.trial import Outcome
 from harness.offline.figures.comparison import (
     AmbientFiles,
     Clusters,
-    Evaluated,
-    OnSameFiles,
+    ComparedEvaluation,
+    SharedFilesResult,
     SpokenFile,
     SpokenFiles,
     compare,
@@ -38,7 +38,12 @@ from harness.offline.figures.comparison import (
     others,
     renumbered,
 )
-from harness.offline.figures.session_comparison import AmbientCounts, DeviceComparison, HeardOffline, compare_device
+from harness.offline.figures.session_comparison import (
+    AmbientCounts,
+    DeviceComparison,
+    OfflineDetections,
+    compare_device,
+)
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, WorkerUse
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
@@ -92,10 +97,10 @@ def test_replaced_file_is_detected() -> None:
     there = [("a.wav", SpokenFile(True))]
     files = SpokenFiles(there.__getitem__)
     files.add(*there[0], 0)
-    assert files.told(0) == ("a.wav", SpokenFile(True))
+    assert files.outcome_of(0) == ("a.wav", SpokenFile(True))
     there[0] = ("b.wav", SpokenFile(True))
     with pytest.raises(InputError, match="has changed"):
-        files.told(0)
+        files.outcome_of(0)
 
 
 FAIR = {"the lead-in (ms)": "1000", "-u": "no"}
@@ -115,7 +120,7 @@ def evaluated(
     ambient: dict[str, tuple[int, float]] | None = None,
     clusters: Clusters | None = None,
     **more: object,
-) -> Evaluated:
+) -> ComparedEvaluation:
     """right: a sign a file, + for a true accept."""
     spoken = spoken_files(
         ((f"talker{n // 5}/{n}.wav", SpokenFile(sign == "+")) for n, sign in enumerate(right)), clusters
@@ -125,7 +130,7 @@ def evaluated(
         audio.add(file, *pair)
     count, hours = sum(count for count, _ in heard.values()), sum(hours for _, hours in heard.values())
     options = {"settings": FAIR, **more}
-    return Evaluated(name, spoken, audio, count, hours, **options)  # type: ignore[arg-type]
+    return ComparedEvaluation(name, spoken, audio, count, hours, **options)  # type: ignore[arg-type]
 
 
 def test_the_same_files_are_paired() -> None:
@@ -134,7 +139,7 @@ def test_the_same_files_are_paired() -> None:
     both = same.discordance
     assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
     assert both.p == mcnemar(1, 1)
-    interval = known(both.apart)
+    interval = known(both.difference)
     assert known(same.difference).interval == pytest.approx((-interval.interval[1], -interval.interval[0]))
     assert known(same.difference).p == both.p
     assert [name for name, _, _ in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
@@ -154,8 +159,8 @@ def test_files_in_one_evaluation_only_are_reported_and_left_out() -> None:
 
 def test_repeated_file_name_is_reported() -> None:
     twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
-    first = Evaluated("a", spoken_files(twice), None, 0, 0.0, FAIR)
-    comparison = compare(first, Evaluated("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
+    first = ComparedEvaluation("a", spoken_files(twice), None, 0, 0.0, FAIR)
+    comparison = compare(first, ComparedEvaluation("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
     assert comparison.warnings[0] == "a: 1 file has the name of another one; such files are paired in list order"
     assert comparison.same_files is not None
     assert (comparison.same_files.discordance.both, comparison.same_files.discordance.neither) == (1, 1)
@@ -163,7 +168,7 @@ def test_repeated_file_name_is_reported() -> None:
 
 
 def test_clusters_widen_what_talkers_decide() -> None:
-    def compared(by: Clusters | None) -> OnSameFiles | None:
+    def compared(by: Clusters | None) -> SharedFilesResult | None:
         other = "+" * 20 + "-" * 10 + "+" * 10
         return compare(evaluated("a", "+" * 40, clusters=by), evaluated("b", other, clusters=by)).same_files
 
@@ -185,14 +190,14 @@ def test_two_rates_on_different_and_on_the_same_audio() -> None:
     same = compare(evaluated("a", "", quiet), evaluated("b", "", busy))
     assert same.same_files is None
     assert same.false_accepts is not None
-    assert known(same.false_accepts.apart).p == poisson_rates(0, 10.0, 30, 10.0)
+    assert known(same.false_accepts.poisson_difference).p == poisson_rates(0, 10.0, 30, 10.0)
     assert same.false_accepts.same_audio
     assert known(same.false_accepts.difference).difference == pytest.approx(-3)
     apart = compare(evaluated("a", "", quiet), evaluated("b", "", other))
     assert known(apart.false_accepts).difference is None
     assert any("different audio" in warning for warning in apart.warnings)
     never = known(compare(evaluated("a", "", quiet), evaluated("b", "", quiet)).false_accepts)
-    assert known(never.apart).p == 1.0
+    assert known(never.poisson_difference).p == 1.0
     assert never.difference is None
 
 
@@ -212,8 +217,8 @@ def test_word_errors_on_the_same_files() -> None:
     first = {f"{n}": SpokenFile(n > 3, 0 if n > 3 else 2, 10) for n in range(20)}
     second = {f"{n}": SpokenFile(n > 9, 0 if n > 9 else 1, 10 if n else 11) for n in range(20)}
     comparison = compare(
-        Evaluated("a", spoken_files(first.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
-        Evaluated("b", spoken_files(second.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
+        ComparedEvaluation("a", spoken_files(first.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
+        ComparedEvaluation("b", spoken_files(second.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
     )
     assert comparison.same_files is not None
     assert comparison.same_files.word_errors == (6, 9, 190)
@@ -244,7 +249,7 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
         (tmp_path / f"{name}.log").write_text(text if name == "a" else text.replace("INVFR", "REJECT").replace(
             'REJECT "/data/2.wav"', 'REJECT "/data/2.wav" unreadable'))  # fmt: skip
     first, second = read_evaluated(tmp_path / "a.log"), read_evaluated(tmp_path / "b.log")
-    assert [first.spoken.told(row) for row in range(2)] == [
+    assert [first.spoken.outcome_of(row) for row in range(2)] == [
         ("/data/1.wav", SpokenFile(True, said="hey")),
         ("/data/2.wav", SpokenFile(False)),
     ]
@@ -272,12 +277,12 @@ def test_another_processor_is_named(tmp_path: Path) -> None:
 
 
 def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:
-    def heard(name: str, wrong: int) -> Evaluated:
+    def heard(name: str, wrong: int) -> ComparedEvaluation:
         files = [(f"{talker}/{n}.wav", SpokenFile(talker >= wrong)) for talker in range(3) for n in range(40)]
         spoken = SpokenFiles(files.__getitem__, Clusters("folder"))
         for place, file in enumerate(files):
             spoken.add(*file, place)
-        return Evaluated(name, spoken, None, 0, 0.0, {})
+        return ComparedEvaluation(name, spoken, None, 0, 0.0, {})
 
     text = "\n".join(lines(compare(heard("a", 2), heard("b", 1))))
     assert "over 3 clusters" in text
@@ -288,14 +293,14 @@ RATE_HZ = 16_000
 DEVICE = "kitchen"
 
 
-def heard(*ends_s: float, score: float | None = None, peak: float | None = None) -> HeardOffline:
+def heard(*ends_s: float, score: float | None = None, peak: float | None = None) -> OfflineDetections:
     spots = tuple(OfflineSpot("alexa", 0, round(end_s * RATE_HZ), score) for end_s in ends_s)
-    return HeardOffline(spots, RATE_HZ, peak)
+    return OfflineDetections(spots, RATE_HZ, peak)
 
 
 def compared(
     rows: WakeRows,
-    offline: Mapping[str, HeardOffline],
+    offline: Mapping[str, OfflineDetections],
     *,
     notes: Mapping[str, Sequence[str]] | None = None,
     threshold: float | None = None,
@@ -333,10 +338,10 @@ def test_the_table_counts_each_trial_once_on_both_sides() -> None:
         "level=loud": Discordance(2, 1, 0, 0),
         "level=quiet": Discordance(0, 0, 1, 1),
     }
-    difference = known(comparison.counts(TrialKind.WAKE).apart)
+    difference = known(comparison.counts(TrialKind.WAKE).difference)
     assert difference.difference == 0
     assert comparison.trials[1].clip == "00002.flac"
-    assert comparison.counts(TrialKind.COMMAND).apart is None
+    assert comparison.counts(TrialKind.COMMAND).difference is None
 
 
 def test_delays_are_set_against_each_other_where_both_woke() -> None:
@@ -412,8 +417,8 @@ def test_an_interrupted_take_is_on_neither_side() -> None:
 def test_spot_near_the_previous_stimulus_is_the_same_event() -> None:
     """With one state over all stimuli, a spot within the refractory time of the one before is the same event."""
     rows = session()
-    near = HeardOffline((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ, before_s=-0.5)
-    fresh = HeardOffline((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ)
+    near = OfflineDetections((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ, before_s=-0.5)
+    fresh = OfflineDetections((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ)
     assert compared(rows, {"p1": near}).trials[0].offline.extra == 0
     assert compared(rows, {"p1": fresh}).trials[0].offline.extra == 1
 

@@ -18,7 +18,7 @@ from harness.model.offline import (
     ScoreTrack,
     SpotRule,
 )
-from harness.offline.figures.counts import Key, Tally, judged
+from harness.offline.figures.counts import LogKey, Tally, judged
 from harness.offline.figures.groups import breakdown
 from harness.offline.figures.phrase_matching import match_labels
 from harness.offline.figures.sweep import Sweep
@@ -52,8 +52,8 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
     outcome = recording(labels, *heard)
     facts = judged(outcome, BOTH).facts
     assert [(fact.key, fact.spot.end / RATE_HZ if fact.spot else None) for fact in facts] == [
-        (Key.INVTA, 10.9), (Key.OOVFA, 11.3), (Key.INVFR, None), (Key.OOVFA, 21.31), (Key.OOVFA, 31.2),
-        (Key.INVTA, 31.2), (Key.OOVFA, 41.2),
+        (LogKey.INVTA, 10.9), (LogKey.OOVFA, 11.3), (LogKey.INVFR, None), (LogKey.OOVFA, 21.31), (LogKey.OOVFA, 31.2),
+        (LogKey.INVTA, 31.2), (LogKey.OOVFA, 41.2),
     ]  # fmt: skip
     tally = Tally(BOTH)
     tally.add(outcome)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError
 from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
-from harness.offline.figures.counts import Key, OfflineCounts, Tally, judged
+from harness.offline.figures.counts import LogKey, OfflineCounts, Tally, judged
 from harness.offline.figures.det import Det
 from harness.offline.figures.figures import figures, totals
 from harness.offline.figures.sweep import Grid, Steps, Sweep, joined, spans
@@ -141,8 +141,8 @@ def test_every_threshold_is_counted_as_the_log_counts() -> None:
         between = np.nextafter(curve.thresholds[index], np.float32(2))  # and so it stays up to the next
         for threshold in (curve.thresholds[index], between):
             expected = counted(files, counting, SpotRule(float(threshold), 16_000, 12_800))
-            assert curve.misses[index] == expected.count(Key.INVFR)
-            assert curve.false_accepts[index] == expected.count(Key.OOVFA, Key.INVFA)
+            assert curve.misses[index] == expected.count(LogKey.INVFR)
+            assert curve.false_accepts[index] == expected.count(LogKey.OOVFA, LogKey.INVFA)
 
 
 def test_too_many_values_for_all_leave_operating_points_exact() -> None:
@@ -241,7 +241,7 @@ def test_u_option_changes_totals_but_not_log_lines() -> None:
 
 def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:
     (fact,) = judged(outcome(REF, reference="Well-known: three words!"), PLAIN_WORDS).facts
-    assert fact.key is Key.STTFR
+    assert fact.key is LogKey.STTFR
     assert fact.reference == "well known three words"
     assert fact.words is not None
     assert (fact.words.deletions, fact.words.words, fact.words.errors) == (4, 4, 4)

@@ -219,7 +219,7 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
 
 
 @pytest.mark.parametrize(
-    ("case", "fate"),
+    ("case", "outcome"),
     [
         (Case("t", outcome=None), QueryOutcome.NOT_PLAYED),
         (Case("t", outcome=Outcome.INTERRUPTED), QueryOutcome.NOT_TESTED),
@@ -241,10 +241,10 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
         (Case("t", {"ann": W}, outcome=Outcome.LATE), QueryOutcome.CATEGORY),
     ],
 )
-def test_every_query_has_exactly_one_outcome(case: Case, fate: QueryOutcome) -> None:
+def test_every_query_has_exactly_one_outcome(case: Case, outcome: QueryOutcome) -> None:
     (trial,) = rated(case)
-    assert trial.fate is fate
-    assert (trial.category is not None) == (fate is QueryOutcome.CATEGORY) == (trial.basis is not None)
+    assert trial.outcome is outcome
+    assert (trial.category is not None) == (outcome is QueryOutcome.CATEGORY) == (trial.basis is not None)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
 
 def test_disagreeing_raters_give_no_consensus() -> None:
     both = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
-    assert [trial.fate for trial in both] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
+    assert [trial.outcome for trial in both] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
     # However well they agree elsewhere.
     others = [
         Case(f"o{n}", {"ann": category, "bo": category, "cy": category})
@@ -278,7 +278,7 @@ def test_disagreeing_raters_give_no_consensus() -> None:
     differing = rated(
         Case("t", {"ann": CORRECT, "bo": W, "cy": A}), Case("u", {"ann": CORRECT, "bo": CORRECT, "cy": A}), *others
     )
-    assert [trial.fate for trial in differing[:2]] == [QueryOutcome.DISPUTED, QueryOutcome.CATEGORY]
+    assert [trial.outcome for trial in differing[:2]] == [QueryOutcome.DISPUTED, QueryOutcome.CATEGORY]
 
 
 def test_sub_flag_needs_half_of_the_raters_of_its_category() -> None:

@@ -12,7 +12,7 @@ from harness.model.choices import Grouping, Reading, ResultGrouping
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
 from harness.rating.figures.categories import (
-    PARTINGS,
+    GROUPINGS,
     Method,
     Waits,
     compare_categories,
@@ -139,7 +139,7 @@ def test_groups_and_crossed_tables_have_the_labels_of_the_matrix() -> None:
         Case("c", {"ann": W}, conditions=(("level_dbfs", "-26"),)),
         Case("d", outcome=Outcome.NO_WAKE, recognition=Recognition.NO),
     )
-    labels = {by: [label for label, _ in grouped(trials, by)] for by in PARTINGS.values()}
+    labels = {by: [label for label, _ in grouped(trials, by)] for by in GROUPINGS.values()}
     assert labels[ResultGrouping.DEVICE] == ["kitchen", "radio"]
     assert labels[ResultGrouping.CLASS] == ["lists", "time", ""]
     assert labels[ResultGrouping.ATTEMPTS] == ["1", "2", "3 or more", ""]
@@ -186,8 +186,8 @@ def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[C
     whole = figures_of((*first_trials, *other))
     by_device = [figures_of(trials) for _, trials in grouped((*first_trials, *other), ResultGrouping.DEVICE)]
     for parts in ([figures_of(first_trials), figures_of(other)], by_device):
-        for fate in QueryOutcome:
-            assert whole.count(fate) == sum(part.count(fate) for part in parts)
+        for outcome in QueryOutcome:
+            assert whole.count(outcome) == sum(part.count(outcome) for part in parts)
         for reading in Reading:
             for category in Category:
                 assert whole.share(category, reading).count == sum(
@@ -231,8 +231,8 @@ def test_single_pairs_are_mcnemars() -> None:
         0,
         0,
     )
-    assert [query.query_id for query in comparison.apart] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"]
-    assert comparison.apart[0].first == ((C, 1),)
+    assert [query.query_id for query in comparison.differing] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"]
+    assert comparison.differing[0].first == ((C, 1),)
 
 
 def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> None:
@@ -280,7 +280,7 @@ def test_the_readings_part_what_is_wrong() -> None:
 def test_devices_that_never_differ_have_no_p() -> None:
     comparison = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
     assert comparison.difference is not None
-    assert (comparison.difference.swap, comparison.all_swap, comparison.difference.alone_p, comparison.apart) == (
+    assert (comparison.difference.swap, comparison.all_swap, comparison.difference.alone_p, comparison.differing) == (
         None,
         None,
         None,

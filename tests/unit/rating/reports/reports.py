@@ -16,7 +16,7 @@ WIDE = "ｗｉｄｅ東京" * 6
 
 
 def two_devices() -> list[Case]:
-    """Eight queries to each of two devices in three classes, of every fate; one is hostile and one is wide."""
+    """Eight queries to each of two devices in three classes, of every outcome; one is hostile and one is wide."""
     device_cases = [
         Case(
             f"q{n}-{device}",

@@ -40,7 +40,7 @@ def test_the_funnel_adds_up_on_screen() -> None:
         else:
             assert count == left, name
     assert dict(funnel)["  disputed"] == dict(funnel)["  held"] == 1
-    assert {fate for _, fates, _ in FUNNEL for fate in fates} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
+    assert {outcome for _, outcomes, _ in FUNNEL for outcome in outcomes} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
 
 
 def test_both_readings_stand_beside_each_other() -> None:

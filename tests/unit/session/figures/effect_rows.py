@@ -24,7 +24,7 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.session.figures.effects import EffectRows, Key
+from harness.session.figures.effects import AttemptKey, EffectRows
 from tests.unit.session.figures.rows import clip_of, planned
 
 TIMER = EffectCheck("a timer runs", (StateWanted("timer", "10 minutes"),), within_s=8.0)
@@ -82,7 +82,7 @@ class Session:
 
 def effects_in(
     entries: Iterable[Entry], answers: Iterable[Entry] = (), zone: tzinfo | None = None
-) -> dict[Key, EffectEvidence]:
+) -> dict[AttemptKey, EffectEvidence]:
     rows = EffectRows()
     for entry in entries:
         rows.add(entry)

@@ -52,10 +52,10 @@ def point(probe: Told) -> MemoryPoint:
 def test_memory_point_states_its_wait_and_its_evidence() -> None:
     memory_point = point(Told(4.0, text=YES, heard="nothing of the kind", waited_s=4.3))
     assert (memory_point.planned_s, memory_point.waited_s, memory_point.shown) == (4.0, 4.3, True)
-    assert (memory_point.answer, memory_point.teller) == (YES, AnswerSource.DEVICE)
+    assert (memory_point.answer, memory_point.source) == (YES, AnswerSource.DEVICE)
     assert memory_point.woke_s == pytest.approx(4.3 + 0.75)
     ours = point(Told(4.0, heard="fifty-six plus five is sixty-one", wakes=False))
-    assert (ours.shown, ours.teller, ours.woke_s) == (True, AnswerSource.TRANSCRIPTION, None)
+    assert (ours.shown, ours.source, ours.woke_s) == (True, AnswerSource.TRANSCRIPTION, None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from harness.model.scenario import Scenario, TrialKind, WakeSettings
 from harness.model.stimulus import NoiseKind, NoiseSpec, Opening
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.report.session import WholeSession
-from harness.report.session_page import SoundPlacement, write_report
+from harness.report.session_page import SoundStorage, write_report
 from harness.scenario.scenario import load_scenario
 from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.figures.procedures import CLAUSES, clause_rows
@@ -189,7 +189,7 @@ def test_the_table_is_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
     assert "first 10 of 10 after 500 ms" in lines
     written(tmp_path / "s", rows)
     write_resolved(tmp_path / "s", ResolvedSession(scenario, Bench("lab", "", "", "b", ())))
-    write_report([tmp_path / "s"], tmp_path / "report.html", SoundPlacement.NONE)
+    write_report([tmp_path / "s"], tmp_path / "report.html", SoundStorage.NONE)
     shown = visible((tmp_path / "report.html").read_text(encoding="utf-8"))
     row = "WWDD: shortest pause before a requestat most 1 smatrix.axes.gap_msrequestsfirst 10 of 10 after 500 msmet"
     assert row in shown

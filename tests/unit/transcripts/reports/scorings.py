@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from harness.model.transcript import Normalisation, Transcripts
 from harness.statistics.intervals import Interval
 from harness.transcripts.groups import GroupFigures
-from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile
+from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring, SourceFile
 from harness.transcripts.scoring import Scoring, score
 from harness.transcripts.words import WordRules
 
@@ -70,7 +70,7 @@ def foreign() -> Scoring:
     return scored(references, {f"{WIDE * 9}_1": f"{HOSTILE} b", f"{HOSTILE}_2": "b " * 39}, title=HOSTILE + WIDE * 30)
 
 
-def reported(scoring: Scoring, interval: Interval | None = None, groups: GroupFigures | None = None) -> Scored:
+def reported(scoring: Scoring, interval: Interval | None = None, groups: GroupFigures | None = None) -> SourcedScoring:
     """As the verb hands it to the reports."""
-    source = Source(*2 * (SourceFile("ref.trn", "trn", "utf-8", "00"),), False, False, False)
-    return Scored(scoring, source, interval, groups)
+    source = ScoringSource(*2 * (SourceFile("ref.trn", "trn", "utf-8", "00"),), False, False, False)
+    return SourcedScoring(scoring, source, interval, groups)

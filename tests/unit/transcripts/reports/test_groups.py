@@ -52,7 +52,7 @@ def figures(scoring: Scoring, listed: Groupings = LISTED) -> GroupFigures:
 
 
 def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
-    return tuple(compared_by_group(first, second, parting) for parting in figures(first).partings)
+    return tuple(compared_by_group(first, second, partition) for partition in figures(first).partitions)
 
 
 def lines_of(breakdown: GroupFigures, width: int) -> Iterator[str]:
@@ -144,7 +144,9 @@ def test_columns_hold_whatever_the_labels_are(width: int) -> None:
     for listed in (LISTED, hostile()):
         breakdown = figures(first, listed)
         lines = list(lines_of(breakdown, width))
-        lines += text._differences([compared_by_group(first, two, parting) for parting in breakdown.partings], width)
+        lines += text._differences(
+            [compared_by_group(first, two, partition) for partition in breakdown.partitions], width
+        )
         assert all(line.isprintable() for line in lines)
         heads = [(head, rule) for head, rule in pairwise(lines) if rule.startswith("─") and head.startswith("by ")]
         assert len(heads) == 2 * len(breakdown.grouped)

@@ -14,7 +14,7 @@ from harness.cli import group
 from harness.model.bench import ObservationKind
 from harness.model.scenario import RecognitionRule, TrialKind
 from harness.model.trial import Trial
-from harness.offline.wake_log import CommandHeard, Missed, Words, computed, differences, summary, write
+from harness.offline.wake_log import CommandSpot, MissedFile, TranscriptLine, computed, differences, summary, write
 from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
@@ -54,17 +54,17 @@ def rows() -> WakeRows:
 
 def test_commands_by_their_words(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
-    assert [happening.key for happening in log.happenings] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
-    _, right, wrong, silent, intent = log.happenings
-    assert isinstance(right, Words)
+    assert [event.key for event in log.events] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
+    _, right, wrong, silent, intent = log.events
+    assert isinstance(right, TranscriptLine)
     assert (right.phrase, right.reference, right.words, right.wer) == ("turn on the light", "turn on the light", 4, 0)
-    assert isinstance(wrong, Words)
+    assert isinstance(wrong, TranscriptLine)
     # Allowed by the scenario's share of errors, and all the same a mismatch of words.
     assert (wrong.phrase, wrong.reference) == ("set it to fifteen percent", "set it to fifty percent")
     assert (wrong.words, wrong.substitutions, wrong.additions, wrong.deletions, wrong.wer) == (5, 1, 0, 0, 20)
-    assert isinstance(silent, Missed)
+    assert isinstance(silent, MissedFile)
     assert silent.reference == "turn on the light"
-    assert isinstance(intent, CommandHeard)
+    assert isinstance(intent, CommandSpot)
     assert intent.extras == (("x-trial", "command-5"),)
     assert log.about("x-normalisation") == "spoken"
     assert log.about("x-words-allowed-wrong") == "0.25"
@@ -81,9 +81,9 @@ def test_commands_by_their_words(rows: WakeRows) -> None:
 
 def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen")
-    assert [happening.key for happening in log.happenings] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
-    wrong = read(write(log)).happenings[2]
-    assert isinstance(wrong, CommandHeard)
+    assert [event.key for event in log.events] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
+    wrong = read(write(log)).events[2]
+    assert isinstance(wrong, CommandSpot)
     assert (wrong.phrase, wrong.reference) == ("set it to 15 per cent", "turn on the light")
     assert wrong.extras == (
         ("x-trial", "command-3"), ("x-words", "5"), ("x-substitutions", "1"), ("x-insertions", "0"),
@@ -97,7 +97,7 @@ def test_a_device_that_tells_no_words_has_none() -> None:
     rows = rows_of(trial)
     rows.play(trial)
     log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
-    assert [happening.key for happening in log.happenings] == ["CMDFR"]
+    assert [event.key for event in log.events] == ["CMDFR"]
     assert log.about("x-normalisation") is None
 
 
@@ -119,7 +119,7 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
     totals = computed(back)
     assert totals == pytest.approx(dict(log.totals))
     counts = words_of(heard_in((), session.wake)).final.counts
-    unheard = sum(len(happening.reference.split()) for happening in back.happenings if isinstance(happening, Missed))
+    unheard = sum(len(event.reference.split()) for event in back.events if isinstance(event, MissedFile))
     assert totals.get("WER_WORDS", 0) == counts.words + unheard
     assert totals.get("WER_DELETIONS", 0) == counts.deletions + unheard
     assert totals.get("WER_SUBSTITUTIONS", 0) == counts.substitutions
