@@ -78,7 +78,7 @@ def command(
         lines = summary.heard_tables(heard, normalisation_of(progress), groupings)
         stream.write("\n".join(lines) + "\n")
     elif trials:
-        stream.write("\n".join(summary.trial_table(progress.trials)) + "\n")
+        stream.write("\n".join(summary.trial_table(progress.trials, wake=wake)) + "\n")
     else:
         lines = [
             *_head(progress),

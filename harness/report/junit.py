@@ -37,7 +37,7 @@ from harness.session.figures.trials import (
 )
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
-from harness.session.wording import OUTCOME_WORDS, in_words
+from harness.session.wording import OUTCOME_WORDS, connection_in_words, in_words
 from harness.statistics.intervals import Share
 from harness.statistics.text import TOO_FEW_VOICES
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
@@ -110,6 +110,11 @@ class _Reporting:
             ("sound_path", started.sound_path),
             *((f"firmware {board.source}", board.firmware) for board in self.progress.boards if board.firmware),
             *((f"serial {board.source}", board.serial) for board in self.progress.boards if board.serial),
+            *(
+                (f"connection {connection.device}", connection_in_words(connection))
+                for connection in self.progress.connections
+                if connection.failed
+            ),
             *((f"setting {name} of {source}", value) for source, name, value in self.session.settings),
         )
 

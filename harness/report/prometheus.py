@@ -13,7 +13,7 @@ from harness.model.scenario import Scenario
 from harness.report.session import WholeSession, limits_of, verdict_of
 from harness.session.figures.progress import words_of_session
 from harness.session.figures.requests import requests_of_session
-from harness.statistics.intervals import Interval, LatencyFigures
+from harness.statistics.intervals import Interval, LatencyFigures, values_needed
 from harness.statistics.verdict import SEVERITY
 
 SCHEMA = 1
@@ -28,9 +28,13 @@ METRICS = {
     "result_low": "Lower end of the 95 % interval",
     "result_high": "Upper end of the 95 % interval",
     "result_of": "What the result was counted over: trials, words, or hours of proved exposure",
+    "connection_losses": "How often the connection to a device was lost",
+    "connection_lost_seconds": "For how long in all",
+    "restarts": "Restarts of a device, without power cycles by the run",
+    "interrupted_attempts": "Attempts that a lost connection or a restart of a device interrupted",
     "requests_whole": "Requests that arrived whole, by the pause after their wake phrase",
     "requests_known": "Requests of which it is known whether they arrived whole, by that pause",
-    "duration_seconds": "Quantiles of wake delays, latencies of responses and times to the first sound",
+    "duration_seconds": "Quantiles of wake delays, latencies and times to the first sound; p95 from 20, p99 from 100",
     "duration_of": "How many durations",
 }
 Labels = Mapping[str, str]
@@ -66,6 +70,12 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
     yield "trials_planned", {}, totals.planned
     for outcome, count in totals.by_outcome:
         yield "trials", {"outcome": outcome.value}, count
+    for connection in session.progress.connections:
+        labels = {"device": connection.device}
+        yield "connection_losses", labels, connection.lost
+        yield "connection_lost_seconds", labels, connection.lost_s
+        yield "restarts", labels, connection.restarts
+        yield "interrupted_attempts", labels, connection.interrupted
     shares = {
         "recognised": totals.recognised,
         "first_attempt": totals.first_attempt,
@@ -113,5 +123,5 @@ def _durations(name: str, device: str, figures: LatencyFigures) -> Iterator[tupl
     if figures.total:
         yield "duration_of", labels, figures.total
     for quantile in (figures.p50, figures.p95, figures.p99):
-        if quantile is not None:
+        if quantile is not None and (quantile is figures.p50 or figures.total >= values_needed(quantile.share)):
             yield "duration_seconds", {**labels, "quantile": exact(quantile.share)}, quantile.value_s

@@ -51,7 +51,7 @@ from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import TrialProgress, by_group, heard_in, understood_of
 from harness.session.log.reader import LogReader, gc_paused, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
-from harness.session.wording import OUTCOME_WORDS
+from harness.session.wording import OUTCOME_WORDS, connection_in_words
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.verdict import LimitVerdict, worst
@@ -113,6 +113,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         wer=wer_in_words,
         moment=moment_of,
         disturbance_lines=disturbance_lines,
+        connection_in_words=connection_in_words,
         in_words=OUTCOME_WORDS,
         disagreements=disagreements,
         lag=lag,
@@ -137,6 +138,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
     limits = limits_of(session, scenario)
     verdict, why = verdict_of(session, limits)
     progress = session.progress
+    plays = session.wake.plays_by_trial()
     heard = heard_in(progress.trials, session.wake)
     lanes, span_s = _timeline(session)
     rated = SessionRatings.of(path) if progress.totals.judged else None
@@ -169,7 +171,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "misheard": [(case_title(trial.trial.id, trial.device), aligned(trial)) for trial in misheard[:MOST_LISTED]],
         "misheard_total": len(misheard),
         "cases": tuple(cases_of(session, rated, folder, number, sounds)),
-        "trials": [_trial_row(trial) for trial in progress.trials[:MOST_ROWS]],
+        "trials": [_trial_row(trial, plays.get(trial.trial.id, ())) for trial in progress.trials[:MOST_ROWS]],
         "trials_left": len(progress.trials) - MOST_ROWS,
     }
 
@@ -409,9 +411,13 @@ def latencies_of(session: WholeSession) -> dict[str, list[MeasuredDuration]]:
 
 
 def delays_of(wake: WakeFigures) -> dict[str, list[MeasuredDuration]]:
-    """Wake delays of hits, by device."""
+    """Wake delays of hits, by device; without those of probes, as in `DeviceWake.delays`."""
     return {
-        device.device: [play.reading.delay for play in wake.plays(device.device) if play.reading.delay is not None]
+        device.device: [
+            play.reading.delay
+            for play in wake.plays(device.device)
+            if play.reading.delay is not None and play.kind is not TrialKind.PROBE
+        ]
         for device in wake.snapshot().devices
     }
 
@@ -423,11 +429,12 @@ def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
     """The trials, first responses and faults, and a lane for each device that listened, by wall time."""
     span_s = max(session.last_s - session.first_s, 1.0)
     outcomes = {trial.trial.id: trial for trial in session.progress.trials}
+    plays = session.wake.plays_by_trial()
     trials = []
     for (trial_id, take), (start_s, end_s) in session.spans.items():
         trial = outcomes.get(trial_id)
         kind = "interrupted" if trial is None or trial.outcome is None else KIND_OF.get(trial.outcome, "failed")
-        words = f"{trial_id}, take {take}: {'' if trial is None else outcome_in_words(trial)}"
+        words = f"{trial_id}, take {take}: {'' if trial is None else outcome_in_words(trial, plays.get(trial_id, ()))}"
         trials.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
     lanes = [lane("trials", trials, span_s)]
     answers = [LaneMark(at_s - session.first_s, s, "hit", f"response to {id}") for id, at_s, s in session.responses]
@@ -462,14 +469,14 @@ def _kind_of(play: Play) -> str:
             return "hit" if play.reading.hit is not None else "false_reject"
 
 
-def _trial_row(trial: TrialProgress) -> tuple[str, ...]:
+def _trial_row(trial: TrialProgress, plays: Sequence[Play]) -> tuple[str, ...]:
     verdict = trial.last_verdict
     conditions = ", ".join(f"{axis} {label}" for axis, label in trial.trial.conditions)
     return (
         str(trial.trial.number),
         trial.trial.id,
         conditions,
-        outcome_in_words(trial),
+        outcome_in_words(trial, plays),
         "" if trial.tries is None else str(trial.tries),
         text.measured(verdict.latency) if verdict and verdict.latency else "",
         (verdict.heard or "") if verdict else "",

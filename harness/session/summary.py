@@ -17,7 +17,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import NOTHING, counted, percent, seconds
 from harness.model.record import EffectAnswered
-from harness.model.scenario import Scenario
+from harness.model.scenario import Scenario, TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.procedures import clause_rows
@@ -33,7 +33,7 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.session.log.reader import read_scenario
-from harness.session.wording import OUTCOME_WORDS, described_in_words, in_words, short_names
+from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
@@ -42,6 +42,7 @@ from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import request_lines, wake_summary
 from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import WakeProgress
 
 GAP = "  "
@@ -214,13 +215,19 @@ def ran_line(progress: Progress) -> str:
 
 
 def bench_lines(progress: Progress) -> list[str]:
-    """Boards, power cycles, checks of the bench, and what of sound and reports was lost."""
+    """Boards, their lost connections and restarts, power cycles, bench checks, and lost sound and reports."""
     cycles = (
         f"{plain_text(device, 40)}: {count}, {faults} of them after a fault"
         for device, count, faults in progress.power_cycles
     )
+    connections = (
+        f"{plain_text(connection.device, 40)}: {connection_in_words(connection)}"
+        for connection in progress.connections
+        if connection.failed
+    )
     return [
         *labelled_lines("boards", map(described_in_words, progress.boards)),
+        *labelled_lines("connections", connections),
         *labelled_lines("power cycles", cycles),
         *check_lines(progress),
         *labelled_lines("sound", [f"{progress.overruns} blocks were late or lost"] if progress.overruns else ()),
@@ -347,21 +354,30 @@ def effect_word(item: EffectItem) -> str:
 # Trials
 
 
-def trial_table(trials: Sequence[TrialProgress], width: int | None = None) -> list[str]:
-    """One row per trial, by the take that counts, at most `width` columns wide (None: as the terminal)."""
+def trial_table(
+    trials: Sequence[TrialProgress], width: int | None = None, wake: WakeFigures | None = None
+) -> list[str]:
+    """One row per trial, by the take that counts, at most `width` columns wide (None: as the terminal).
+
+    wake: for the results of wake trials.
+    """
     left = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
     widths = (*WIDTHS, left * 2 // 5, left - left * 2 // 5) if left >= LEAST_TEXT else WIDTHS
     names = short_names([trial.trial.id for trial in trials], WIDTHS[1])
-    return list(_table(HEADS, map(_trial_cells, trials, names), widths))
+    plays = wake.plays_by_trial() if wake is not None else {}
+    cells = (
+        _trial_cells(trial, name, plays.get(trial.trial.id, ())) for trial, name in zip(trials, names, strict=True)
+    )
+    return list(_table(HEADS, cells, widths))
 
 
-def _trial_cells(trial: TrialProgress, name: str) -> tuple[str, ...]:
+def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tuple[str, ...]:
     response = trial.answer
     verdict = trial.last_verdict
     return (
         str(trial.trial.number),
         name,
-        outcome_in_words(trial),
+        outcome_in_words(trial, plays),
         "" if trial.tries is None else str(trial.tries),
         measured(verdict.latency) if verdict and verdict.latency else "",
         verdict.heard or "" if verdict else "",
@@ -369,8 +385,14 @@ def _trial_cells(trial: TrialProgress, name: str) -> tuple[str, ...]:
     )
 
 
-def outcome_in_words(trial: TrialProgress) -> str:
-    """A trial's result in a few words."""
+def outcome_in_words(trial: TrialProgress, plays: Sequence[Play] = ()) -> str:
+    """A trial's result in a few words. With the plays of a wake trial: `hit`, `double`, `miss`, or `1 of 2 hit`."""
+    readings = [play.reading for play in plays if play.kind in (TrialKind.WAKE, TrialKind.PROBE)]
+    if trial.outcome is Outcome.COUNTED and readings:
+        hits = sum(reading.hit is not None for reading in readings)
+        if 0 < hits < len(readings):
+            return f"{hits} of {len(readings)} hit"
+        return "miss" if not hits else "double" if any(reading.doubled for reading in readings) else "hit"
     if trial.outcome is not None:
         return OUTCOME_WORDS[trial.outcome]
     return "cut off" if trial.state is TrialState.RUNNING else "not played"

@@ -62,11 +62,7 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
 
 def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
     """One row a trial; of a wake, command or ambient trial one for each device, by what it counts as."""
-    heard: dict[str, list[Play]] = {}
-    if wake is not None:
-        for device in wake.snapshot().devices:
-            for play in wake.plays(device.device):
-                heard.setdefault(play.trial.id, []).append(play)
+    heard = wake.plays_by_trial() if wake is not None else {}
     rows = []
     for trial in progress.trials:
         row = _of_trial(trial)

@@ -74,6 +74,7 @@ from harness.model.record import (
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, ListeningSpec, Outcome, Recognition, Trial
+from harness.session.figures.connections import DeviceConnection
 from harness.statistics.text import measured
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
@@ -415,6 +416,19 @@ def described_in_words(board: DeviceDescribed) -> str:
     parts = [f"firmware {firmware}"] if firmware else []
     parts += [f"serial number {serial}"] if serial else []
     return f"{plain_text(board.source, 80)}: {', '.join(parts) or 'reports neither firmware nor serial number'}"
+
+
+def connection_in_words(connection: DeviceConnection) -> str:
+    """`connection lost 1 time (25.0 s in all), restarted 2 times; 3 attempts interrupted`."""
+    parts = []
+    if connection.lost:
+        away = f"{seconds(connection.lost_s)} in all" if connection.lost_s else ""
+        away = "; ".join(part for part in (away, "not back" if connection.is_lost else "") if part)
+        parts.append(f"connection lost {counted(connection.lost, 'time')}{f' ({away})' if away else ''}")
+    if connection.restarts:
+        parts.append(f"restarted {counted(connection.restarts, 'time')}")
+    attempts = [f"{counted(connection.interrupted, 'attempt')} interrupted"] if connection.interrupted else []
+    return "; ".join([*([", ".join(parts)] if parts else []), *attempts])
 
 
 LONGEST = 200

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from itertools import combinations
 
+from harness.base.grouping import group_by
 from harness.model import observation as seen_by
 from harness.model import record as rows
 from harness.model.frozen import frozen
@@ -105,6 +106,11 @@ class WakeFigures:
         """The plays of a device that count, one per trial, in the order of the plan."""
         entries = (self._counting.get(trial_id) for trial_id in self._trials)
         return tuple(entry[1][device] for entry in entries if entry is not None and device in entry[1])
+
+    def plays_by_trial(self) -> Mapping[str, list[Play]]:
+        """The plays that count of each trial, one for each device."""
+        devices = [device.device for device in self.snapshot().devices]
+        return group_by((play.trial.id, play) for device in devices for play in self.plays(device))
 
     def hits(self, device: str) -> Mapping[str, bool]:
         """Whether a device woke, by wake trial that counts."""

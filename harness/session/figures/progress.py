@@ -34,6 +34,7 @@ from harness.model.record import (
 )
 from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Recognition
+from harness.session.figures.connections import Connections, DeviceConnection
 from harness.session.figures.effects import AttemptKey, EffectRows, right_of_known
 from harness.session.figures.requests import requests_asked
 from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
@@ -223,6 +224,7 @@ class Progress:
     - power_cycles: device, its power cycles, and those of them after a fault.
     - bench_checks: each check of the bench, how often it was ok, warned and refused, and what it last found wrong.
     - self_wakes: for each device that reports wake events, those during answers, its own and others'.
+    - connections: of each device, how often it was lost and restarted, and the attempts that this interrupted.
     - unplaced: rows that name an unplanned trial; more than 0 means a damaged log.
     - last_response: trial, take and attempt of the last response that was kept.
     - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
@@ -249,6 +251,7 @@ class Progress:
     power_cycles: tuple[tuple[str, int, int], ...] = ()
     bench_checks: tuple[CheckCount, ...] = ()
     self_wakes: tuple[AnswersHeard, ...] = ()
+    connections: tuple[DeviceConnection, ...] = ()
     unplaced: int = 0
     paused: Paused | None = None
     finished: EndReason | None = None
@@ -304,6 +307,7 @@ class SessionFigures:
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
         self._self_wakes = SelfWakes()
+        self._connections = Connections()
         self._later: list[Entry] = []
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._speed = 1.0
@@ -321,6 +325,7 @@ class SessionFigures:
             return
         changed = self._take(entry.record)
         self._self_wakes.take(entry.record)
+        self._connections.take(entry.record)
         match entry.record:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
@@ -375,6 +380,7 @@ class SessionFigures:
 
     def _observe(self, seen: Observation) -> None:
         self._self_wakes.observe(seen)
+        self._connections.observe(seen)
         match seen:
             case Overrun(count=count):
                 self._overruns += count
@@ -420,6 +426,7 @@ class SessionFigures:
             effect_answers=self._effects.answers(self._later),
             responses_wall_s=dict(self._effects.responses_wall_s),
             self_wakes=self._self_wakes.snapshot(),
+            connections=self._connections.snapshot(),
         )
 
     def _right_of(self, effects: Mapping[AttemptKey, EffectEvidence]) -> Share:

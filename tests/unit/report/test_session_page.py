@@ -19,7 +19,7 @@ from harness.model import numbers
 from harness.model.bench import Bench
 from harness.model.errors import InputError, LogError
 from harness.model.judgment import Category
-from harness.model.observation import Wake
+from harness.model.observation import DeviceState, Status, Wake
 from harness.model.record import (
     AttemptFinished,
     EndReason,
@@ -31,13 +31,15 @@ from harness.model.record import (
     SessionFinished,
 )
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
+from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundStorage
-from harness.report.session_page import in_order, raised_thresholds, write_report
+from harness.report.session_page import delays_of, in_order, raised_thresholds, write_report
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import ResolvedSession, write_resolved
+from harness.session.summary import outcome_in_words
 from harness.statistics import text
 from harness.statistics.verdict import LimitVerdict
 from harness.wake.wake import WakeFigures
@@ -373,3 +375,38 @@ def test_numeric_conditions_are_sorted_by_value() -> None:
         "pink 10 dB",
     )
     assert in_order(["cass", "ann"]) == ("cass", "ann")
+
+
+def test_wake_trials_read_hit_miss_or_double_and_lost_connections_are_shown(tmp_path: Path) -> None:
+    trials = [wake_trial(number) for number in range(3)]
+    rows = rows_of(*trials)
+    rows.play(trials[0], [("kitchen", 1.75)])
+    rows.play(trials[1], [])
+    rows.play(trials[2], [("kitchen", 1.75), ("kitchen", 2.25)])
+    rows.add(Observed(Status("kitchen", Stamp(20.0), DeviceState.STARTED)))
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    folder = session(tmp_path / "s", rows)
+    whole = read_session(folder)
+    outcomes = [outcome_in_words(trial, whole.wake.plays_by_trial()[trial.trial.id]) for trial in whole.progress.trials]
+    assert outcomes == ["hit", "miss", "double"]
+    printed = harness("report", "show", folder, "--trials").stdout.splitlines()
+    assert [next(word for word in line.split() if word in outcomes) for line in printed[2:]] == outcomes
+    assert "restarted 1 time" in visible(page(folder)[1])
+    shown = harness("report", "show", folder).stdout
+    assert "kitchen: restarted 1 time" in shown
+    metrics = harness("export", folder, "--prometheus", "-").stdout
+    assert 'voice_harness_restarts{session="s1",device="kitchen"} 1.0' in metrics
+    assert 'quantile="0.5"' in metrics
+    assert 'quantile="0.99"' not in metrics, "too few for a p99"
+    assert 'name="connection kitchen" value="restarted 1 time"' in harness("export", folder, "--junit", "-").stdout
+
+
+def test_delays_in_the_page_leave_probes_out(tmp_path: Path) -> None:
+    trials = [wake_trial(0), wake_trial(1, TrialKind.PROBE)]
+    rows = rows_of(*trials)
+    for trial in trials:
+        rows.play(trial, [("kitchen", 1.75)])
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    wake = read_session(session(tmp_path / "s", rows)).wake
+    (device,) = wake.snapshot().devices
+    assert [len(delays) for delays in delays_of(wake).values()] == [device.delays.total] == [1]

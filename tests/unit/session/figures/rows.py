@@ -89,6 +89,7 @@ class Rows:
         evidence: EvidenceSource = EvidenceSource.DEVICE,
         understood: UnderstandingResult | None = None,
         disturbed: str = "",
+        cause: str = "",
     ) -> None:
         self.add(AttemptStarted(trial_id, take, attempt, f"p{len(self.entries)}", "c", 0.5, 1.5, 1.6, None), 1.0)
         if clip is not None:
@@ -110,6 +111,7 @@ class Rows:
                 length=None if clip is None else MeasuredDuration(clip.duration_s, error_s),
                 understood=understood,
                 disturbed=disturbed,
+                cause=cause,
             ),
             1.0,
         )

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.numbers import counted
-from harness.model.observation import DeviceDescribed, HostStalled, Overrun, Wake
+from harness.model.observation import (
+    DeviceDescribed,
+    DeviceState,
+    HostStalled,
+    LinkBack,
+    LinkLost,
+    Overrun,
+    Status,
+    Wake,
+)
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -22,6 +31,7 @@ from harness.model.record import (
     NoteWritten,
     Observed,
     Paused,
+    PowerSwitched,
     RerunAsked,
     ResponseFrozen,
     Resumed,
@@ -33,6 +43,7 @@ from harness.model.scenario import Limits
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, EvidenceSource, Outcome, Recognition
+from harness.session.figures.connections import DeviceConnection
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import SessionFigures, Totals, total
 from harness.session.figures.self_wakes import AnswersHeard
@@ -270,6 +281,35 @@ def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
     rows.add(Observed(DeviceDescribed("radio", at, "1.1")))
     boards = [(board.source, board.firmware, board.serial) for board in progress_of(rows).boards]
     assert boards == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
+
+
+def test_lost_connections_restarts_and_what_they_interrupted_are_counted_by_device() -> None:
+    rows = Rows.of(replace(planned(1), connection="kitchen.serial"), replace(planned(2), connection="kitchen.serial"))
+    assert not any(connection.failed for connection in progress_of(rows).connections)
+    board = "kitchen.serial"
+    rows.attempt("time-1", 1, Outcome.INTERRUPTED, cause=f"link_lost: {board}: the port is gone")
+    rows.add(Observed(LinkLost(board, Stamp(10.0), "the port is gone")))
+    rows.add(Observed(LinkBack(board, Stamp(35.0))))
+    rows.add(Observed(Status(board, Stamp(35.1), DeviceState.STARTED)))
+    rows.attempt("time-1", 2, Outcome.INTERRUPTED, cause="device_restarted")
+    rows.attempt("time-1", 3, Outcome.INTERRUPTED, cause="stimulus_cut: front: it was stopped")
+    rows.add(PowerSwitched("kitchen", on=False, reason="before time-2"))
+    rows.add(Observed(LinkLost(board, Stamp(40.0), "the port is gone")))
+    rows.add(Observed(LinkBack(board, Stamp(50.0))))
+    rows.add(Observed(Status(board, Stamp(50.0), DeviceState.STARTED)))
+    rows.add(PowerSwitched("kitchen", on=True, reason="before time-2"))
+    rows.add(Observed(Status(board, Stamp(60.0), DeviceState.GONE)))
+    rows.add(Observed(LinkLost("room_mic", Stamp(61.0), "unplugged")))
+    connections = progress_of(rows).connections
+    assert connections == (
+        DeviceConnection("kitchen", lost=2, lost_s=25.0, is_lost=True, restarts=1, interrupted=2),
+        DeviceConnection("room_mic", lost=1, is_lost=True),
+    ), "a power cycle by the run is neither"
+    lines = end_of_session(progress_of(rows), None, None)
+    words = "kitchen: connection lost 2 times (25.0 s in all; not back), restarted 1 time; 2 attempts interrupted"
+    assert any(line.endswith(words) for line in lines)
+    rows.add(Observed(Status(board, Stamp(70.0), DeviceState.IDLE)))
+    assert progress_of(rows).connections[0] == DeviceConnection("kitchen", 2, 35.0, restarts=1, interrupted=2)
 
 
 UNHEARD = Totals(first_words=GroupTranscripts.of([("time", None), ("time", None)]))
