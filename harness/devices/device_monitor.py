@@ -92,6 +92,9 @@ class DeviceMonitor:
         self._console = Console(self.profile, self.device, baud=self._baud, hold_back_s=self._hold_back_s)
         self._mappings = for_device(self.profile.mappings, self.device)
         self._decoder = Decoder() if self.profile.console.framing is Framing.VH else None
+        self._probe = Decoder()
+        self.has_frames = False
+        """Whether frames arrive that the profile does not expect."""
         self._gathered: list[str] = []
         self._gathered_seen: tuple[Observation, ...] = ()
         self._gathering = False
@@ -135,8 +138,10 @@ class DeviceMonitor:
 
     @property
     def noise(self) -> str:
-        """The problem if bytes arrive but few readable lines; "" otherwise."""
+        """The problem if bytes arrive but few readable lines, or frames; "" otherwise."""
         console = self._console
+        if self.has_frames:
+            return "these are frames of the harness's protocol: write `console: {framing: vh}` in the profile"
         if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
             return ""
         if console.lines == 0:
@@ -190,6 +195,8 @@ class DeviceMonitor:
 
     def _bytes(self, heard: DeviceOutput) -> list[MonitorRow]:
         if self._decoder is None:
+            if heard.data and self._baud is not None and not self.has_frames:
+                self.has_frames = any(isinstance(piece, WireFrame) for piece in self._probe.feed(heard.data))
             return self._read(heard.data, heard)
         rows: list[MonitorRow] = []
         for piece in self._decoder.feed(heard.data) if heard.data else ():

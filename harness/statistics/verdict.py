@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ class LimitVerdict(StrEnum):
 _IN_WORDS = {
     LimitVerdict.NO_LIMITS: "no limits",
     LimitVerdict.PASS: "holds",
-    LimitVerdict.MARGINAL: "holds, its interval does not",
+    LimitVerdict.MARGINAL: "holds, but its interval crosses the limit",
     LimitVerdict.OPEN: "open",
     LimitVerdict.UNDECIDED: "undecided",
     LimitVerdict.FAIL: "fails",
@@ -144,8 +145,13 @@ class DeclaredLimit:
 
     @property
     def interval_text(self) -> str:
-        """`1.10 % to 7.09 %`; "" without an interval."""
-        return "" if self.interval is None else " to ".join(map(self.unit.write, self.interval))
+        """`1.10 % to 7.09 %`, `148 ms or more`; "" without an interval."""
+        if self.interval is None:
+            return ""
+        ends = [self.unit.write(end) for end in self.interval if not math.isinf(end)]
+        if len(ends) == 1:
+            return f"{ends[0]} or {'more' if math.isinf(self.interval[1]) else 'less'}"
+        return " to ".join(ends)
 
     @property
     def sentence(self) -> str:

@@ -27,7 +27,7 @@ SHORTER = {
     "repeat: 5": "repeat: 1",
     "hours: 0.1": "hours: 0.001",
     "voice: [anna, ben], level_dbfs: [-26, -36]": "voice: [anna]",
-    "max_false_accepts_per_hour: 10": "max_false_accepts_per_hour: 10000\n  max_disturbed_share: 1",
+    "max_false_accepts_per_hour: 30 ": "max_false_accepts_per_hour: 10000\n  max_disturbed_share: 1 ",
 }
 """What is changed in the scenario: how long it takes, and limits that so little sound or a busy host cannot meet."""
 

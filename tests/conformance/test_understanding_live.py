@@ -88,7 +88,7 @@ def test_query_is_repeated_until_both_intents_are_understood(tmp_path: Path) -> 
     shown = CliRunner().invoke(group, ["show", str(folder)])
     assert "understood           1 of 1 = 100 %" in shown.output
     assert '= add_to_list, = set_timer, = duration "5 minutes", = item "eggs"' in shown.output
-    assert "MARGINAL  understood ≥ 100 %: found 100 %, holds, its interval does not" in shown.output
+    assert "MARGINAL  understood ≥ 100 %: found 100 %, holds, but its interval crosses the limit" in shown.output
     (row,) = csv.DictReader(io.StringIO(CliRunner().invoke(group, ["show", str(folder), "--csv"]).output))
     assert (row["understood"], row["frame_right"]) == ("add_to_list#set_timer (duration: 5 minutes, item: eggs)", "1")
     detail = "" if first.intents is None else f": {written(first.intents, first.slots)}"

@@ -41,7 +41,8 @@ def sound(bench: Bench | None) -> Iterator[Check]:
     try:
         devices = sound_devices(server)
     except HarnessError as error:
-        yield Check("sound", Level.FAIL if parts else Level.WARN, error.what, error.remedy or NO_DEVICE[server])
+        remedy = f"{error.remedy or NO_DEVICE[server]}{_unneeded_loudspeakers(bench)}"
+        yield Check("sound", Level.FAIL if parts else Level.WARN, error.what, remedy)
         return
     inputs, outputs = sum(device.inputs > 0 for device in devices), sum(device.outputs > 0 for device in devices)
     if devices:
@@ -54,7 +55,18 @@ def sound(bench: Bench | None) -> Iterator[Check]:
         try:
             yield Check("sound", Level.OK, f"{part.id}: {find_part(devices, part, bench).name}")
         except SoundError as error:
-            yield Check("sound", Level.FAIL, f"{error.place}: {error.what}", error.remedy)
+            unneeded = _unneeded_loudspeakers(bench) if part in bench.loudspeakers else ""
+            yield Check("sound", Level.FAIL, f"{error.place}: {error.what}", f"{error.remedy}{unneeded}")
+
+
+def _unneeded_loudspeakers(bench: Bench | None) -> str:
+    """A further remedy for a bench whose devices all accept sound; "" for others."""
+    if bench is None or not bench.loudspeakers or not bench.devices:
+        return ""
+    if not all(device.connection is not None and device.connection.injects for device in bench.devices):
+        return ""
+    names = ", ".join(device.id for device in bench.devices)
+    return f". Or remove `loudspeakers` from the bench, since sound also goes over the connection of {names}"
 
 
 def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[Check]:

@@ -52,6 +52,8 @@ from harness.model.observation import DeviceState
 
 STATES = tuple(state.value for state in DeviceState)
 _NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, ObservationKind.STATE)
+_FRAMED = (ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.INTENT, ObservationKind.RESPONSE)
+"""Events that the harness's framing reports in frames."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
@@ -85,6 +87,11 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
         remedy = "Add one, or remove `listening_states`"
         findings.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
     console = keys.console
+    for number, rule in enumerate(keys.lines if console.framing is Framing.VH else ()):
+        if rule.kind in _FRAMED:
+            problem = f"with `framing: vh`, frames report the same {rule.kind.value} events: each would count twice"
+            remedy = "Remove the rule. For a board that only prints lines, remove `framing: vh`"
+            findings.add(("lines", number), problem, remedy)
     if (console.time is None) != (console.clock is ClockKind.NONE):
         findings.add(("console",), "`time` and `clock` are needed together", "Write both or neither", key=True)
     elif console.time is not None and "time" not in regex.compile(console.time).groupindex:

@@ -23,6 +23,7 @@ from harness.devices.profiles.samples import check_samples
 from harness.devices.serial.device import SerialSource
 from harness.devices.serial.options import SerialOptions
 from harness.devices.wire import messages
+from harness.devices.wire.frames import FrameKind, encode
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
 from tests.known import known
@@ -241,6 +242,26 @@ def test_every_sample_that_the_monitor_writes_is_right(id: str, tmp_path: Path) 
         path.write_text(head + snippet, encoding="utf-8")
         (result,) = check_samples(load_profile(path.name, beside=tmp_path))
         assert not result.wrong, snippet
+
+
+def test_frames_that_the_profile_does_not_expect_are_named_instead_of_the_rate(tmp_path: Path) -> None:
+    monitor = DeviceMonitor(str(lamp(tmp_path)), Path(), baud=115200)
+    monitor.take(now_heard(encode(FrameKind.WAKE, b"wake")))
+    assert monitor.has_frames
+    assert monitor.noise.startswith("these are frames of the harness's protocol: write `console: {framing: vh}`")
+
+
+def test_a_rule_whose_events_also_come_in_frames_is_refused_with_its_place(tmp_path: Path) -> None:
+    text = lamp(tmp_path).read_text(encoding="utf-8")
+    path = tmp_path / "framed.yaml"
+    path.write_text(text.replace("lines:", "console: {framing: vh}\nlines:", 1), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != text
+    refused = harness("check", "validate", path)
+    assert refused.exit_code == 2
+    (line,) = (line for line in refused.stderr.splitlines() if "would count twice" in line)
+    at = text.splitlines().index(next(row for row in text.splitlines() if "kind: wake" in row)) + 2
+    assert f"framed.yaml:{at}:" in line
+    assert "Remove the rule" in refused.stderr
 
 
 def test_a_wrong_rate_is_said_with_the_bytes_that_came(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -51,7 +52,7 @@ from harness.session.figures.trials import TrialState
 from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, self_wake_lines
 from harness.session.wording import RowWriter
 from harness.statistics.intervals import Share, latency_figures
-from harness.statistics.verdict import LimitVerdict, unheld
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, unheld
 from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known
@@ -281,6 +282,12 @@ def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
     rows.add(Observed(DeviceDescribed("radio", at, "1.1")))
     boards = [(board.source, board.firmware, board.serial) for board in progress_of(rows).boards]
     assert boards == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
+
+
+def test_an_interval_without_an_end_is_written_as_such() -> None:
+    ends = [(1.5, 2.5), (1.5, math.inf), (-math.inf, 2.5), (-math.inf, math.inf)]
+    texts = [DeclaredLimit("x", "x", 1.0, 2.0, interval=interval).interval_text for interval in ends]
+    assert texts == ["1.50 to 2.50", "1.50 or more", "2.50 or less", ""]
 
 
 def test_lost_connections_restarts_and_what_they_interrupted_are_counted_by_device() -> None:
