@@ -122,7 +122,7 @@ class PlainPrinter:
     def _reason(self, state: StateChanged) -> None:
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
-            wait = f" {seconds(max(0.0, state.until_s - state.since_s))}"
+            wait = f" up to {seconds(max(0.0, state.until_s - state.since_s))}"
         line = f"    {state.word.value.lower()}{wait}: {plain_text(state.reason, 200)}"
         self._print(line, time.time())
 

@@ -236,7 +236,7 @@ def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> L
     lines = (
         f"woke on {plain_text(event.phrase, 80) or 'an unnamed phrase'}{score}, at {moment_of(event.wall_s)}",
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
-        f"{word}{why}{by}{weak}{'' if event.exposed else '; outside of exposure, so it counts nowhere'}",
+        f"{word}{why}{by}{weak}{'' if event.exposed else '; outside of exposure: not counted'}",
     )
     return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.of(folder, event.clip))
 

@@ -228,7 +228,7 @@ class CheckPause:
         if policy.then is AfterRetries.SKIP:
             run.go_on(f"{CHECKS_BY}: no retry is left, although {reason}")
             return
-        run.append(FaultMet(CHECKS_BY, f"{reason}; no retry is left: resume when it is mended"))
+        run.append(FaultMet(CHECKS_BY, f"{reason}; no retry is left. Repair it, then resume the run"))
         run.ending = EndReason.STOPPED
 
 
@@ -311,7 +311,7 @@ class FaultPause:
             run.go_on(f"{ON_FAULT_BY}: {retry}, with other trials: {why}")
 
     def _give_up(self, reason: str) -> None:
-        self._run.append(FaultMet(ON_FAULT_BY, f"{reason}; no retry is left: resume when it is mended"))
+        self._run.append(FaultMet(ON_FAULT_BY, f"{reason}; no retry is left. Repair it, then resume the run"))
         self._run.ending = EndReason.STOPPED
 
     def _lost(self, trial: Trial) -> list[str]:

@@ -93,7 +93,7 @@ def test_external_driver_runs_on_a_bench(typed: Typed, address: str, tmp_path: P
     assert "0 of 2 = 0.00 %" in run.stdout
     (session,) = (tmp_path / "sessions").iterdir()
     facts = json.loads((session / "session.json").read_text(encoding="utf-8"))
-    assert "lamp receives it over its connection" in facts["sound_path"]
+    assert "lamp gets its sound over its" in facts["sound_path"]
     assert "firmware 1.2" in typed("show", session).stdout
 
 

@@ -173,4 +173,4 @@ def _check_figures(
     start = entries[0].record
     assert isinstance(start, SessionStarted)
     assert all(trial.loudspeaker == "room" and not trial.responds for trial in start.trials)
-    assert "kitchen hears it through the air" in start.sound_path
+    assert "kitchen hears the loudspeaker" in start.sound_path

@@ -60,20 +60,20 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
         connection = bench.device(device).connection
         if connection is None or simulated(connection.driver):
             continue
-        takes = f"its {connection.driver} connection takes {'sound' if connection.injects else 'none'}"
+        wire = f"its {connection.driver} connection"
         if chosen == {True}:
-            yield f"{device} receives it over its connection ({takes})"
+            yield f"{device} gets its sound over {wire}"
         elif chosen == {False}:
-            remark = ", but its trials are said aloud" if connection.injects else ""
-            yield f"{device} hears it through the air ({takes}{remark})"
+            why = "its trials are said aloud" if connection.injects else f"{wire} does not accept sound"
+            yield f"{device} hears the loudspeaker, since {why}"
         else:
-            yield f"{device} is given some over its connection and hears some through the air ({takes})"
+            yield f"{device} gets some sound over {wire}, and hears the rest from the loudspeaker"
 
 
 def _sound_servers(bench: Bench) -> str:
     within_us = {simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators}
     if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and True not in within_us:
-        return "over the devices' own connections"
+        return "no sound device"
     if True not in within_us:
         return SOUND_PATHS[bench.sound_server]
     within = f"inside this process ×{exact(clock_of(bench).speed)}, no real sound"

@@ -53,7 +53,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  false accepts      {rate(device.after_review)}, after review"
     yield f"                     {rate(device.false_accepts)}, before review"
     heard, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
-    yield f"  heard              {heard}, and {unproven} without proof"
+    yield f"  heard              {heard} proved, {unproven} without proof"
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else OF_NONE}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
@@ -287,7 +287,7 @@ def unmatched_line(event: UnmatchedWake) -> str:
     if event.trial_id is not None:
         offset = "" if event.offset_s is None else f"{fixed(event.offset_s, 2)} s "
         where = f"{offset}into {plain_text(event.trial_id, 80)}"
-    outside = "" if event.exposed else ", outside of exposure: it counts nowhere"
+    outside = "" if event.exposed else ", outside of exposure: not counted"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
     device = plain_text(event.device, 60)
     weak = weak_evidence_text(plain_text(event.inferred, 60), ", ")

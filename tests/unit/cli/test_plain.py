@@ -124,7 +124,11 @@ def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     printer.take(Answered("1", True))
     printer.take(Answered("2", False, "no monitor"))
     lines = [line.split("  ", 1)[-1].strip() for line in stream.getvalue().splitlines()]
-    assert lines == ["waiting 12.0 s: until it has forgotten", "paused: disk full: no room", "refused: no monitor"]
+    assert lines == [
+        "waiting up to 12.0 s: until it has forgotten",
+        "paused: disk full: no room",
+        "refused: no monitor",
+    ]
 
 
 @pytest.mark.parametrize(("history", "reasons"), [(False, ["paused: the room is loud"]), (True, [])])

@@ -162,8 +162,8 @@ CALLS = "scenario: calls\nneeds: [wake_events]\ntrials: [{id: call, kind: wake, 
 @pytest.mark.parametrize(
     ("dialogue", "player", "told"),
     [
-        ("hermes_audio_frame", "kitchen", "kitchen receives it over its connection (its mqtt connection takes sound)"),
-        ("hermes_play_bytes", "room", "kitchen hears it through the air (its mqtt connection takes none)"),
+        ("hermes_audio_frame", "kitchen", "kitchen gets its sound over its mqtt connection"),
+        ("hermes_play_bytes", "room", "kitchen hears the loudspeaker, since its mqtt connection does not accept sound"),
     ],
 )
 def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str, player: str, told: str) -> None:
