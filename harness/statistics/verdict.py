@@ -75,6 +75,7 @@ class DeclaredLimit:
     - words: what it limits, for people. unit: of its values.
     - wanted, found: in one unit. found: None without data, or with too little to say. least: at least `wanted`.
     - interval: of 95 %, in the same unit; None without one. of: what was counted. why_not: why `found` is None.
+    - or_more: `found` is the lower end of the interval, of too few values for more.
     - on_bound: the far end of the interval is compared, not the estimate.
     - running, settled: whether results may still come, and whether none of them can change this verdict.
     - of_host: it limits what the host did, which says nothing about a device.
@@ -90,6 +91,7 @@ class DeclaredLimit:
     interval: Interval | None = None
     of: str = ""
     why_not: str = ""
+    or_more: bool = False
     on_bound: bool = False
     running: bool = False
     settled: bool = False
@@ -141,7 +143,7 @@ class DeclaredLimit:
         if self.of_test:
             return "no decision" if self.found is None else "passed" if self.found else "failed"
         why_not = f" ({self.why_not})" if self.found is None and self.why_not else ""
-        return self.unit.write(self.found) + why_not
+        return f"{self.unit.write(self.found)}{' or more' if self.or_more and self.found is not None else ''}{why_not}"
 
     @property
     def interval_text(self) -> str:

@@ -59,6 +59,7 @@ class LimitResult:
     interval: Interval | None = None
     settled: bool = False
     why_not: str = ""
+    or_more: bool = False
 
 
 def limits_so_far(scenario: Scenario, progress: Progress, wake: WakeProgress | None) -> tuple[DeclaredLimit, ...]:
@@ -117,6 +118,7 @@ def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
         of=result.of,
         why_not=result.why_not,
         settled=result.settled,
+        or_more=result.or_more,
         of_host=key == DISTURBED,
     )
 
@@ -257,10 +259,13 @@ def _times(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitRe
     if times.p95 is None or wanted_ms is None:
         return LimitResult(None, of)
     needed = values_needed(times.p95.share)
-    if times.total < needed and (times.p95.low_s or 0.0) * 1000 <= wanted_ms:
+    low_ms = (times.p95.low_s or 0.0) * 1000
+    too_few = times.total < needed
+    if too_few and low_ms <= wanted_ms:
         return LimitResult(None, of, why_not=f"{of}, p95 needs {needed}")
     shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
-    return LimitResult(times.p95.value_s * 1000 if shortest == longest else None, of, _ends_ms(times.p95))
+    found_ms = low_ms if too_few else times.p95.value_s * 1000
+    return LimitResult(found_ms if shortest == longest else None, of, _ends_ms(times.p95), or_more=too_few)
 
 
 def _ends_ms(quantile: Quantile) -> Interval:

@@ -56,6 +56,19 @@ def test_a_board_that_is_not_there_fails(tmp_path: Path) -> None:
     assert named(checks, "sound")[0]["says"] == "the bench needs no sound device"
 
 
+@pytest.mark.parametrize(("profile", "needed"), [("vh_board", False), ("esp_skainet", True)])
+def test_a_missing_loudspeaker_may_be_removed_if_the_board_accepts_sound(
+    tmp_path: Path, profile: str, needed: bool
+) -> None:
+    file = bench(tmp_path, f"  one: {{profile: {profile}, connection: {{driver: serial, port: /dev/ttyNONE}}}}\n")
+    with file.open("a", encoding="utf-8") as text:
+        text.write("loudspeakers: {near: {driver: loudspeaker, sound_device: no such device}}\n")
+    _, checks = doctor("--bench", file)
+    remedies = [check["remedy"] for check in named(checks, "sound") if check["level"] == "fail"]
+    assert remedies
+    assert any("remove `loudspeakers` from the bench" in remedy for remedy in remedies) is not needed
+
+
 def test_notification_targets_are_checked_and_tried_on_request(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [no-such-program]\n")
     assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["fail"]

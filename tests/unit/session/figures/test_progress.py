@@ -424,6 +424,8 @@ def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, 
         why_not = f"found n/a ({counted(times, 'response')}, p95 needs 20), undecided"
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: {why_not}"
         assert unheld([limit]) == "undecided: max_latency_p95_ms"
+    elif times < 20:
+        assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: found 800 ms or more, fails"
 
 
 def disturbed_session(count: int, trials: int = 10) -> Rows:
