@@ -190,6 +190,12 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
         name, progress = letter(at), session.progress
         if progress.finished is not EndReason.COMPLETED:
             yield f"{name} is not complete: {progress.totals.finished} of {progress.totals.planned} trials are finished"
+        if progress.late_sound.consequence:
+            yield f"{name}: {progress.late_sound.consequence}"
+        disturbed, of_first = progress.totals.disturbed, first.progress.totals.disturbed
+        if disturbed.count != of_first.count:
+            ours = f"{disturbed.count} of {disturbed.total} attempts of {name}"
+            yield f"the host disturbed {ours}, and {of_first.count} of {of_first.total} of A"
         if session.started.scenario_sha256 != first.started.scenario_sha256:
             yield f"the scenario of {name} differs from that of A: differences may come from its trials"
         if session.wake.settings != first.wake.settings:

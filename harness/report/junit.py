@@ -123,6 +123,7 @@ class _Reporting:
         faults = (f"fault: {plain_text(fault.source, 80)}: {plain_text(fault.what)}" for fault in self.session.faults)
         lines = (
             f"{progress.totals.finished} of {progress.totals.planned} trials finished",
+            *filter(None, [progress.late_sound.in_words, progress.late_sound.consequence]),
             *disturbance_lines(progress),
             *faults,
         )

@@ -177,4 +177,6 @@ def verdict_of(session: WholeSession, limits: Sequence[DeclaredLimit]) -> tuple[
         why = f"{sum(limit.holds for limit in limits)} of {len(limits)} limits hold"
     if disturbed.count:
         why += f"; the host disturbed {disturbed.count} of {disturbed.total} attempts"
+    if consequence := progress.late_sound.consequence:
+        why += f"; {consequence}"
     return verdict, why

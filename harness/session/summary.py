@@ -181,7 +181,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
         lines += procedure_lines(scenario, progress, wake)
-        lines += limit_lines(limits_so_far(scenario, progress, snapshot))
+        lines += verdict_lines(limits_so_far(scenario, progress, snapshot), progress)
     return lines
 
 
@@ -230,7 +230,7 @@ def bench_lines(progress: Progress) -> list[str]:
         *labelled_lines("connections", connections),
         *labelled_lines("power cycles", cycles),
         *check_lines(progress),
-        *labelled_lines("sound", [f"{progress.overruns} blocks were late or lost"] if progress.overruns else ()),
+        *labelled_lines("sound", filter(None, [progress.late_sound.in_words])),
         *labelled_lines("host", disturbance_lines(progress)),
         *labelled_lines("NOT READ", [f"{counted(progress.unread, 'line')} of devices"] if progress.unread else ()),
     ]
@@ -480,6 +480,11 @@ def _needed(attempts: Iterable[tuple[int | None, Share]]) -> str:
         if share.value is not None
     )
     return ", ".join(shares) or NOTHING
+
+
+def verdict_lines(limits: Iterable[DeclaredLimit], progress: Progress) -> list[str]:
+    """The lines of the limits; the last line says whether the host may have caused the results."""
+    return [*limit_lines(limits), *labelled_lines("BUSY HOST", filter(None, [progress.late_sound.consequence]), 10)]
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:

@@ -29,7 +29,7 @@ from harness.session.engine.launch import EnginePlace, running
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import read_clip, read_scenario
-from harness.session.summary import finished_line, limit_lines, totals_lines
+from harness.session.summary import finished_line, totals_lines, verdict_lines
 from harness.session.wording import ENDED, RowWriter
 from harness.statistics.text import share_with_interval
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
@@ -195,8 +195,9 @@ class LiveSession:
                 self._scenario = read_scenario(self.folder)
             except HarnessError as error:
                 return ["", f"limits: {error}"]
-        limits = limits_so_far(self._scenario, self._figures.snapshot(), self._wake.figures.snapshot())
-        return ["", *limit_lines(limits)]
+        progress = self._figures.snapshot()
+        limits = limits_so_far(self._scenario, progress, self._wake.figures.snapshot())
+        return ["", *verdict_lines(limits, progress)]
 
 
 class LiveSessions:

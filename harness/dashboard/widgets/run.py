@@ -269,7 +269,7 @@ class TotalsPanel(Painted):
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
             *([("Attempts", attempts)] if totals.attempts_to_recognition or not _until_understood(progress) else []),
-            ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.overruns}"),
+            ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.late_sound.blocks}"),
         ]
         if self._wake.planned:
             queries = any(trial.trial.listening is None for trial in progress.trials)

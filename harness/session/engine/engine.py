@@ -58,7 +58,7 @@ from harness.session.log.database import SqliteLog
 from harness.session.log.reader import gc_paused, later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import WakeUp
-from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
+from harness.session.summary import bench_lines, ran_line, results_lines, self_wake_lines, verdict_lines
 from harness.sound.recogniser_process import RecogniserProcess
 from harness.statistics.verdict import unheld
 from harness.wake.reports.figures_text import device_lines
@@ -406,7 +406,7 @@ class Engine:
         totals = progress.totals
         lines = [ran_line(progress), "", *results_lines(progress, wake, device_lines(wake))]
         lines += [*self_wake_lines(progress), *bench_lines(progress)]
-        lines += limit_lines(self._figures.limits(running=progress.finished is None))
+        lines += verdict_lines(self._figures.limits(running=progress.finished is None), progress)
         outcomes = tuple((outcome.value, count) for outcome, count in totals.by_outcome)
         return SessionSnapshot(totals.planned, totals.finished, outcomes, tuple(lines))
 

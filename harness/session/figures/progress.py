@@ -34,6 +34,7 @@ from harness.model.record import (
 )
 from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Recognition
+from harness.session.disturbance import LateSound
 from harness.session.figures.connections import Connections, DeviceConnection
 from harness.session.figures.effects import AttemptKey, EffectRows, right_of_known
 from harness.session.figures.requests import requests_asked
@@ -218,7 +219,7 @@ class Progress:
 
     - trials: in the order of playing. running: id of the current trial.
     - pace_s: mean real time of the last trials, without pauses.
-    - overruns: late or lost sound blocks. unread: lines and messages of devices that the harness lost.
+    - late_sound: late and lost blocks. unread: lines and messages of devices that the harness lost.
     - stalls: how often the host stood still, longest_stall_s: for how long at most.
     - boards: identities that the devices report; a device that was exchanged is there twice.
     - power_cycles: device, its power cycles, and those of them after a fault.
@@ -243,7 +244,7 @@ class Progress:
     faults: int = 0
     engine_failed: bool = False
     pauses: int = 0
-    overruns: int = 0
+    late_sound: LateSound = field(default_factory=LateSound)
     stalls: int = 0
     longest_stall_s: float = 0.0
     unread: int = 0
@@ -302,7 +303,11 @@ class SessionFigures:
         self._running: str | None = None
         self._last_response: tuple[str, int, int] | None = None
         self._last_frame: tuple[str, int, int] | None = None
-        self._overruns = 0
+        self._late_blocks = 0
+        self._late_reports: Counter[str] = Counter()
+        self._ran_s = 0.0
+        self._run_began_s: float | None = None
+        self._now_s = 0.0
         self._played = SessionTrials(words_heard)
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
@@ -319,6 +324,7 @@ class SessionFigures:
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
+        last_s, self._now_s = self._now_s, entry.at_s
         self._effects.add(entry)
         if isinstance(entry.record, Observed):  # most rows
             self._observe(entry.record.observation)
@@ -330,6 +336,8 @@ class SessionFigures:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
             case EngineStarted(clock_speed=speed):
+                self._ran_s += self._lasted_s(last_s)
+                self._run_began_s = entry.at_s
                 # A run that ended abruptly leaves no pause or pace.
                 self._trial_since = self._paused_since = None
                 self._speed = speed
@@ -378,12 +386,17 @@ class SessionFigures:
             case _:
                 pass  # Other rows change no result, or only those of trials.
 
+    def _lasted_s(self, until_s: float) -> float:
+        """How long the present run has lasted; each run has a clock of its own."""
+        return 0.0 if self._run_began_s is None else max(0.0, until_s - self._run_began_s)
+
     def _observe(self, seen: Observation) -> None:
         self._self_wakes.observe(seen)
         self._connections.observe(seen)
         match seen:
-            case Overrun(count=count):
-                self._overruns += count
+            case Overrun(source=source, count=count):
+                self._late_blocks += count
+                self._late_reports[source] += 1
             case HostStalled(lasted_s=lasted_s):
                 head, longest_s = self._head, max(self._head.longest_stall_s, lasted_s)
                 self._head = replace(head, stalls=head.stalls + 1, longest_stall_s=longest_s)
@@ -417,7 +430,9 @@ class SessionFigures:
             running=self._running,
             last_response=self._last_response,
             last_frame=self._last_frame,
-            overruns=self._overruns,
+            late_sound=LateSound(
+                self._late_blocks, tuple(self._late_reports.items()), self._ran_s + self._lasted_s(self._now_s)
+            ),
             trials=self._played.trials,
             unplaced=self._played.unplaced,
             totals=replace(self._totals, effects=self._right_of(effects)),

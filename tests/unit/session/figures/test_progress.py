@@ -49,7 +49,14 @@ from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import SessionFigures, Totals, total
 from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
-from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, self_wake_lines
+from harness.session.summary import (
+    disturbance_lines,
+    end_of_session,
+    interrupted_lines,
+    limit_lines,
+    self_wake_lines,
+    verdict_lines,
+)
 from harness.session.wording import RowWriter
 from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, unheld
@@ -205,6 +212,23 @@ def test_rows_that_come_again_change_nothing() -> None:
     assert figures.snapshot().faults == 1
 
 
+def test_late_sound_is_a_share_of_the_time_of_all_runs_and_has_a_consequence_above_half_a_percent() -> None:
+    rows = Rows.of(planned(1))
+    rows.add(EngineStarted(1, 11, "boot", 1.0))
+    for _ in range(6):
+        rows.add(Observed(Overrun("near", Stamp(1.0), 2)), 11)
+    rows.add(Observed(Overrun("far", Stamp(1.0), 1)), 0)
+    late = progress_of(rows).late_sound
+    assert late.in_words == "13 blocks late or lost: up to 0.45 % of near, 0.08 % of far"
+    assert late.consequence == ""
+    rows.add(EngineStarted(2, 12, "boot", 1.0), 1000)
+    rows.add(Observed(Overrun("near", Stamp(1.0), 1)), 2)
+    late = progress_of(rows).late_sound
+    assert late.of_s == 68, "the time between two runs does not count"
+    assert late.consequence.startswith("up to 0.51 % of the sound of near was late or lost (more than 0.5 %). Misses")
+    assert verdict_lines((), progress_of(rows))[-1].startswith("BUSY HOST up to 0.51 %")
+
+
 def test_pauses_faults_runs_and_the_end() -> None:
     rows = Rows.of(planned(1))
     rows.add(Paused("lunch", "ann"))
@@ -216,7 +240,13 @@ def test_pauses_faults_runs_and_the_end() -> None:
     rows.add(EngineStarted(2, 11, "boot", 1.0))
     rows.add(SessionFinished(EndReason.COMPLETED))
     progress = progress_of(rows)
-    assert (progress.pauses, progress.paused, progress.faults, progress.overruns, progress.runs) == (1, None, 1, 3, 2)
+    assert (progress.pauses, progress.paused, progress.faults, progress.late_sound.blocks, progress.runs) == (
+        1,
+        None,
+        1,
+        3,
+        2,
+    )
     assert progress.finished is EndReason.COMPLETED
     assert progress.eta_s == 0.0
 
