@@ -211,9 +211,7 @@ class Setup:
         return [self._monitor(str(profile)), f"harness admin devices test {profile}", check, doctor, run]
 
 
-@verb(
-    "init", sections={"Where the device is": "port address esphome wyoming ovos home_assistant command rhasspy key_env"}
-)
+@verb("init", sections={"Where the device is": "address esphome wyoming ovos home_assistant command rhasspy key_env"})
 def command(
     *,
     folder: Path = argument(default=".", type=A_FOLDER),

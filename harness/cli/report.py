@@ -71,14 +71,29 @@ def command(
             verdict = write_report(folders, output, SoundStorage(audio))
         click.echo(f"{verdict}.")
         return
-    if more or Path(log).is_dir():
-        raise InputError("a page about sessions needs a file", remedy="Name one: --html report.html")
+    if more or Path(log).is_dir() or (not Path(log).exists() and _names_session(log)):
+        raise InputError(
+            "a page about sessions needs a file",
+            remedy=f"Name one: harness report {' '.join(map(shown, (log, *more)))} --html report.html."
+            " For a summary here: harness report show SESSION",
+        )
     from harness.offline.reports.log_summary import as_json, lines
 
     summary = _read_log_totals(log)
     print_lines([json.dumps(as_json(summary), indent=2)] if json_wanted else map(shown, lines(summary)))
     if summary.differences:
         sys.exit(DISAGREES)
+
+
+def _names_session(name: str) -> bool:
+    """Whether it is the name of a session below ./sessions."""
+    from harness.cli.sessions import session_folder
+
+    try:
+        session_folder(name)
+    except InputError:
+        return False
+    return True
 
 
 def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:

@@ -336,13 +336,15 @@ def _serve(begin: Callable[[], Path | None], site: Site) -> int:
     return serve_live(begin, WebOptions(**site.given))
 
 
-@verb("run", sections={"Output": "plain as_json report no_watch"})
+@verb("run", sections={"Output": "as_json no_watch"})
 def command(
     *,
     scenario: Path = argument(type=SHIPPED_FILE),
     bench: Path = option("The bench file.", required=True, type=SHIPPED_FILE),
     sessions: Path = sessions_option,
-    seed: int | None = option("Random seed for the order and for simulated devices.", show_default="the scenario's"),
+    seed: int | None = option(
+        "Random seed for noise, simulated devices, and orders other than `listed`.", show_default="the scenario's"
+    ),
     options: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     only_prepare: bool = flag(
         "Plan the session, print its folder and return. `harness run resume` plays it.", "--prepare"

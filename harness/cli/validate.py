@@ -230,11 +230,16 @@ def _summary(kind: FileKind, read: Any) -> str:
 def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
     from harness.scenario.assets import length_notes
     from harness.scenario.references import numeral_notes
-    from harness.scenario.trials import wait_notes
+    from harness.scenario.trials import noise_notes, wait_notes
 
     benches = [bench for _, bench in findings.of(FileKind.BENCH)]
     for path, scenario in findings.of(FileKind.SCENARIO):
-        notes = (*wait_notes(scenario), *numeral_notes(scenario, benches), *length_notes(scenario))
+        notes = (
+            *wait_notes(scenario),
+            *noise_notes(scenario),
+            *numeral_notes(scenario, benches),
+            *length_notes(scenario),
+        )
         yield from ((path, note) for note in notes)
     yield from findings.of_pair
 

@@ -27,7 +27,7 @@ from harness.model.scenario import (
     TrialTemplate,
     WakeSettings,
 )
-from harness.model.stimulus import NoiseKind, VoiceSpec
+from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec
 from harness.model.understanding import ExpectedFrame, Slot, intent_set
 from harness.scenario.assets import Assets
 from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
@@ -386,6 +386,18 @@ def _spread(keys: SpreadKeys, at: KeyPath, findings: Findings) -> tuple[float, .
         remedy = "Write a smaller `count` or a larger `to`"
         findings.add((*at, "waits_s", "count"), f"{keys.count} waits in this range are less than 0.1 s apart", remedy)
     return waits_s
+
+
+def noise_notes(scenario: Scenario) -> Iterator[str]:
+    """A note if the level varies, but one noise keeps its distance from the speech. This is not a mistake."""
+    axes = {axis.name: axis.values for axis in scenario.matrix.axes}
+    levels = next((name for name in ("level_dbfs", "level_spl") if len(axes.get(name, ())) > 1), None)
+    noises = axes.get("noise", (scenario.defaults.noise,))
+    if levels and len(noises) == 1 and isinstance(noise := noises[0], NoiseSpec) and noise.snr_db is not None:
+        yield (
+            f"the axis {levels} changes little: the noise follows the speech at {exact(noise.snr_db)} dB SNR. For a"
+            " noise of constant level, write level_dbfs or level_spl instead of snr_db"
+        )
 
 
 def wait_notes(scenario: Scenario) -> Iterator[str]:

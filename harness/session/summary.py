@@ -306,6 +306,8 @@ def next_steps(progress: Progress, folder: Path | None) -> list[str]:
     if progress.can_resume:
         lines.append(f"resume:         harness run resume {name}")
     lines.append(f"results:        harness report show {name}")
+    if progress.totals.finished:
+        lines.append(f"page:           harness report {name} --html report.html")
     if progress.totals.judged < progress.totals.to_judge:
         lines.append(f"judge:          harness rate {name}")
     return lines

@@ -88,6 +88,7 @@ def test_a_session_in_words_ends_with_figures_and_what_to_type() -> None:
         "stopped\n\nsession folder: /tmp/no such folder/s1\n"
         "resume:         harness run resume /tmp/no such folder/s1\n"
         "results:        harness report show /tmp/no such folder/s1\n"
+        "page:           harness report /tmp/no such folder/s1 --html report.html\n"
         "judge:          harness rate /tmp/no such folder/s1\n"
     )
     assert "\x1b" not in text

@@ -16,6 +16,8 @@ from harness.offline.journal import Journal
 from harness.offline.reports.log_summary import read_sums, summarise_log
 from tests.unit.offline.figures.outcomes import outcome, spot
 from tests.unit.offline.reports.test_log import INV, header
+from tests.unit.session.figures.rows import Rows, planned
+from tests.written_sessions import written
 
 ORIGINAL = """\
 INFO start-time 2024-03-01 10:00:00.000 UTC
@@ -117,6 +119,15 @@ def test_partial_and_shard_logs_are_marked_in_the_report(tmp_path: Path) -> None
     (tmp_path / "q.log").write_text(f'INFO x-list oov "o.txt" {"0" * 64}\nREJECT "a.wav" wrong rate\n')
     assert "OOV: 0 files, 0.000 hr, 0:00:00.000" in report(tmp_path / "q.log").stdout.splitlines()
     assert lines[-1] == "Warning: false accepts come in clusters."
+
+
+def test_the_name_of_a_session_leads_to_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "sessions" / "s1", Rows.of(planned(1)))
+    monkeypatch.chdir(tmp_path)
+    for name in ("s1", "sessions/s1"):
+        result = CliRunner().invoke(group, ["report", name])
+        assert isinstance(result.exception, InputError)
+        assert f"harness report {name} --html report.html" in result.exception.remedy
 
 
 def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:

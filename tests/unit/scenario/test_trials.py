@@ -20,7 +20,7 @@ from harness.model.understanding import ExpectedFrame, Slot
 from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario, planned_trials, trial_count
-from harness.scenario.trials import wait_notes
+from harness.scenario.trials import noise_notes, wait_notes
 from harness.session.plan import plan
 from tests.unit.session.material import PROFILE, bench
 
@@ -164,6 +164,31 @@ def test_memory_trial_mistakes_are_reported_with_their_line(
     assert written in MEMORY + WAITS
     problems = memory_problems(tmp_path, (MEMORY + WAITS).replace(written, replaced))
     assert any(at == line and what in message for at, message in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("levels", "default", "axis", "noted"),
+    [
+        ("[-26, -36]", "{kind: pink, snr_db: 10}", "", True),
+        ("[-26, -36]", "null", ", noise: [{kind: pink, snr_db: 10}]", True),
+        ("[-26]", "{kind: pink, snr_db: 10}", "", False),
+        ("[-26, -36]", "{kind: pink, level_dbfs: -50}", "", False),
+        ("[-26, -36]", "{kind: pink, snr_db: 10}", ", noise: [null, {kind: pink, snr_db: 10}]", False),
+        ("[-26, -36]", "null", "", False),
+    ],
+)
+def test_check_notes_a_level_that_the_noise_follows(
+    levels: str, default: str, axis: str, noted: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        f"scenario: s\ndefaults: {{noise: {default}}}\nstimuli: [{{id: q, text: hello}}]\ntrials: [{{query: q}}]\n"
+        f"matrix: {{axes: {{level_dbfs: {levels}{axis}}}}}\n",
+        encoding="utf-8",
+    )
+    notes = list(noise_notes(load_scenario(path)))
+    assert [note.startswith("the axis level_dbfs changes little") for note in notes] == [True] * noted
+    assert all(note in CliRunner().invoke(validate.command, [str(path)]).output for note in notes)
 
 
 def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
