@@ -198,7 +198,7 @@ def _lines(done: RehearsalResult) -> Iterator[str]:
     )
     yield f"  drawn      {counted(request.runs, 'run')}, seed {request.seed}"
     yield ""
-    yield "Intervals to expect (of the run in the middle):"
+    yield "Intervals to expect (from the median of the simulated runs):"
     for line in _intervals(runs):
         yield f"  {line}"
     yield ""
@@ -220,7 +220,7 @@ def _lines(done: RehearsalResult) -> Iterator[str]:
             for limit in limits
         ]
         yield from text_table(columns, rows, width)
-        yield "Shares of drawn runs. A bad device errs twice as often as the limits allow, or as a test's `bad`."
+        yield "Shares of drawn runs. A bad device errs twice as often as a limit allows, or as often as a test's `bad`."
         yield from _advice(limits, runs, len(trials))
     for note in done.notes:
         yield plain_text(f"note: {note}.", 600)

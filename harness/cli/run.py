@@ -531,7 +531,7 @@ def _running(session: str) -> EnginePlace:
 
 @verb("stop")
 def stop(*, session: str | None = argument(required=False)) -> None:
-    """Stop a running session in order, as Ctrl-C in its plain output does.
+    """Stop a running session cleanly, as Ctrl-C in its plain output does.
 
     SESSION: its folder, or its name below ./sessions; optional when only one is running.
 

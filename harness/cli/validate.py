@@ -206,7 +206,8 @@ def _summary(kind: FileKind, read: Any) -> str:
             return f"bench {read.id}: {counted(len(read.devices), 'device')}, {speakers}"
         case FileKind.DEVICE:
             reports = ", ".join(sorted(read.reports)) or "nothing (a black box)"
-            return f"device {read.id}: wakes to {', '.join(read.wake_phrases) or 'nothing'}; reports {reports}"
+            phrases = ", ".join(f'"{phrase}"' for phrase in read.wake_phrases) or "none"
+            return f"device {read.id}: wake phrases {phrases}; reports {reports}"
         case FileKind.NORMALISATION:
             return f"normalisation {read.id}: {read.base.value}, then {counted(len(read.same), 'pair')}"
         case FileKind.GRAMMAR:

@@ -171,7 +171,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
         head += [_row([_code(fact.what), *map(_code, fact.values)]) for fact in facts[:MOST_FACTS]]
         head += [f"\n{len(facts) - MOST_FACTS} more differ."] if len(facts) > MOST_FACTS else []
     shown_rows = [row for row in comparison.rows if not row.axis or row.change.differs]
-    titles = ("measure", "session", "", "A", "then", "difference (95 %)", "p", "compared")
+    titles = ("measure", "session", "", "A (baseline)", "this session", "difference (95 %)", "p", "compared")
     written = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*written, *end)) - 100
@@ -269,5 +269,5 @@ def _charts(comparison: SessionComparison) -> Iterator[Chart]:
         }
         if (drawn := distribution(id_, title, curves)) is not None:
             yield replace(
-                drawn, words="Intervals of the medians, and of their difference, stand in the table of results."
+                drawn, words="The table of measures gives the intervals of the medians, and of their difference."
             )

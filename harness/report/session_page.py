@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
@@ -95,11 +96,14 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
     verdict = worst(section["verdict"] for section in sections)
     started = [section["session"].started for section in sections]
     names = [plain_text(start.title or start.scenario_id, 120) for start in started]
+    title = " and ".join(names) if len(names) < 3 else f"{len(names)} sessions"
+    if len(names) > 1 and len(set(names)) == 1:
+        title = f"{names[0]}, {len(names)} sessions"
     step("Writing the page")
     page = filled_page(
         "harness.report",
         "session_page.html",
-        title=" and ".join(names) if len(names) < 3 else f"{len(names)} sessions",
+        title=title,
         sections=sections,
         verdict=verdict,
         sounds=sounds,
@@ -154,6 +158,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "devices": wake.devices,
         "pairs": comparisons(session.wake, every_pair=True),
         "self_wakes": progress.self_wakes,
+        "constant": _constant([trial.trial for trial in progress.trials]),
         "conditions": tuple(_conditions(session)),
         "charts": tuple(_charts(session, number)),
         "lanes": lanes,
@@ -216,6 +221,16 @@ def _axes(trials: Sequence[Trial]) -> list[str]:
         for axis, label in trial.conditions:
             labels.setdefault(axis, set()).add(label)
     return [axis for axis, axis_labels in labels.items() if len(axis_labels) > 1]
+
+
+def _constant(trials: Sequence[Trial]) -> list[tuple[str, str]]:
+    """Each condition that all trials share with its label: axes with one label, and a noise that is not an axis."""
+    labels = Counter(condition for trial in trials for condition in dict.fromkeys(trial.conditions))
+    noises = {trial.recipe.noise for trial in trials if trial.kind is not TrialKind.AMBIENT}
+    constant = [condition for condition, count in labels.items() if count == len(trials)]
+    if len(noises) == 1 and (noise := noises.pop()) is not None and "noise" not in {axis for axis, _ in labels}:
+        constant.append(("noise", noise.label()))
+    return constant
 
 
 def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
@@ -393,7 +408,7 @@ def distribution(id: str, title: str, durations: dict[str, list[MeasuredDuration
         for name, of in durations.items()
         if of
     ]
-    words = "Median, 95th and 99th percentile stand in the tables, with intervals and clock errors."
+    words = "The tables give the median and the 95th and 99th percentiles, with intervals and clock errors."
     return chart(id, title, "ms", words, curves, y_most=100.0)
 
 

@@ -448,7 +448,7 @@ def totals_lines(figures: Totals) -> list[str]:
     words = [
         f"recognised           {share_with_interval(figures.recognised)}",
         f"at the first attempt {share_with_interval(figures.first_attempt)}",
-        f"attempts             {_needed(figures.attempts_needed)}",
+        f"attempts             {_needed(figures.attempts_needed, 'not recognised')}",
     ]
     return [
         finished_line(figures),
@@ -469,15 +469,15 @@ def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
     yield f"understood           {share_with_interval(figures.right)}"
     yield f"intents alone        {share_with_interval(figures.intents)}"
     yield f"understood at first  {share_with_interval(figures.first_right)}; intents alone {alone}"
-    yield f"attempts             {_needed(figures.attempts_needed)}"
+    yield f"attempts             {_needed(figures.attempts_needed, 'not understood')}"
     if figures.unknown:
         yield f"not known            {figures.unknown} without evidence of what was understood"
 
 
-def _needed(attempts: Iterable[tuple[int | None, Share]]) -> str:
-    """`1: 12 = 80.0 %, 2: 2 = 13.3 %, never: 1 = 6.67 %`."""
+def _needed(attempts: Iterable[tuple[int | None, Share]], failed: str) -> str:
+    """`1: 12 = 80.0 %, 2: 2 = 13.3 %, not recognised: 1 = 6.67 %`; failed: what the last are called."""
     shares = (
-        f"{'never' if needed is None else needed}: {share.count} = {percent(share.value)}"
+        f"{failed if needed is None else needed}: {share.count} = {percent(share.value)}"
         for needed, share in attempts
         if share.value is not None
     )
@@ -518,11 +518,11 @@ def _typed(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
 
 
 def wer_in_words(words: GroupTranscripts) -> str:
-    """`3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`; errors of reference words."""
+    """`3 of 60 words = 5.00 % (95 % CI over queries 1.20–9.00 %)`; errors of reference words."""
     counts, low_high = words.counts, words.interval
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
-    interval = "" if low_high is None else f" (95 % over {words.unit} {percent_interval(low_high)})"
+    interval = "" if low_high is None else f" (95 % CI over {words.unit} {percent_interval(low_high)})"
     return f"{counts.errors} of {counts.words} words = {percent(counts.wer)}{interval}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import compress, takewhile
 
 from harness.base.foreign import ELLIPSIS, plain_text
 from harness.base.grouping import group_by
@@ -437,10 +437,13 @@ LONGEST = 200
 def short_names(ids: Sequence[str], width: int) -> list[str]:
     """One name for each id, of at most `width` characters.
 
-    A last part that all share (`.r1`) is left out. Names that are still too long lose the part whose removal keeps most
-    of them different. If the width is too small, some may look alike.
+    A last part that all share (`.r1`) is left out, and where names are too long, each part that all share. Names that
+    are still too long lose the part whose removal keeps most of them different. If the width is too small, some may
+    look alike.
     """
     names = _without_shared_end([plain_text(name, LONGEST) for name in ids])
+    if any(len(name) > width for name in names):
+        names = _without_shared_parts(names)
     if all(len(name) <= width for name in names):
         return names
     half = width // 2
@@ -462,6 +465,15 @@ def _without_shared_end(names: list[str]) -> list[str]:
     if len(names) < 2 or len(ends) != 1 or ends & {("", name) for name in names}:
         return names
     return [name.rpartition(".")[0] or name for name in names]
+
+
+def _without_shared_parts(names: list[str]) -> list[str]:
+    """Names of equally many parts (`time.v-anna.n-pink_10_dB`) without those that all share, but for the first."""
+    parts = [name.split(".") for name in names]
+    if len(names) < 2 or len({len(of_name) for of_name in parts}) != 1:
+        return names
+    differ = [number == 0 or len(set(column)) > 1 for number, column in enumerate(zip(*parts, strict=True))]
+    return [".".join(compress(of_name, differ)) for of_name in parts]
 
 
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:

@@ -97,22 +97,22 @@ def percentile(value: Quantile | None, total: int) -> str:
 
 
 def delays(figures: LatencyFigures) -> str:
-    """`median 312 ms (290–330 ms), p95 512 ms (480 ms – too few), p99 too few, clocks ± 1 ms (of 57)`.
+    """`median 312 ms (290–330 ms), p95 512 ms (480 ms – too few), p99 too few, clock error ± 1 ms, n = 57`.
 
     The error is the median one of the times used. Times that were left out follow.
     """
     left_out = ""
     if figures.excluded:
-        left_out = f"; {figures.excluded} left out: clocks ± more than {seconds(MOST_ERROR_S)}"
+        left_out = f"; {figures.excluded} left out with an error above {seconds(MOST_ERROR_S)}"
     if figures.p50 is None or figures.p95 is None or figures.p99 is None:
         return f"{NOTHING}{left_out}"
     return (
         f"median {quantile(figures.p50)}, p95 {percentile(figures.p95, figures.total)}, "
         f"p99 {percentile(figures.p99, figures.total)}, "
-        f"{clocks(figures.error_s)} (of {figures.total}){left_out}"
+        f"{clocks(figures.error_s)}, n = {figures.total}{left_out}"
     )
 
 
 def clocks(error_s: float) -> str:
-    """The error of a time: `clocks ± 1.3 ms`, `clocks ± 940 ms`."""
-    return f"clocks ± {exact(error_s * 1000, 2)} ms"
+    """The error of a time: `clock error ± 1.3 ms`, `clock error ± 940 ms`."""
+    return f"clock error ± {exact(error_s * 1000, 2)} ms"

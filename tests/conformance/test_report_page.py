@@ -48,7 +48,7 @@ def misheard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("misheard")
     shutil.copytree(Path(__file__).parents[1] / "data" / "kept" / "queries", root / "queries")
     write_report([root / "queries"], root / "report.html", SoundStorage.EMBED)
-    assert "Words heard otherwise: 1" in (root / "report.html").read_text(encoding="utf-8")
+    assert "Misheard words: 1" in (root / "report.html").read_text(encoding="utf-8")
     return root / "report.html"
 
 

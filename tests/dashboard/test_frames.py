@@ -120,7 +120,7 @@ def test_frames_and_intents_come_first_among_the_figures(tmp_path: Path) -> None
         "Frames     3/4 75 % (30–95)",
         "Intents    3/4 75 % (30–95)",
         "Frame 1st  2/4 50 % (15–85)",
-        "Tries      1: 2  2: 1  never: 1",
+        "Tries      1: 2  2: 1  not understood: 1",
     ]
     # All are asked until they are understood: that their words were recognised ends nothing.
     assert not [line for line in shown if line.startswith(("Recognised", "First try", "Attempts"))]

@@ -182,7 +182,7 @@ def clock() -> Iterator[Check]:
     elif synchronised:
         yield Check("time service", Level.OK, f"the clock is synchronised, to {seconds(error_s)} at worst")
     else:
-        remedy = "Start chrony or systemd-timesyncd: dates of logs on several hosts are compared by it"
+        remedy = "Start chrony or systemd-timesyncd, or the dates of logs from several hosts cannot be compared"
         yield Check("time service", Level.WARN, "the clock is not synchronised", remedy)
 
 

@@ -298,7 +298,9 @@ def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
     yield "Frames", share(figures.right)
     yield "Intents", share(figures.intents)
     yield "Frame 1st", share(figures.first_right)
-    tries = (f"{'never' if needed is None else needed}: {tally.count}" for needed, tally in figures.attempts_needed)
+    tries = (
+        f"{'not understood' if needed is None else needed}: {tally.count}" for needed, tally in figures.attempts_needed
+    )
     yield "Tries", "  ".join(tries) or "n/a"
 
 

@@ -301,7 +301,7 @@ def _reprompts(report: CategoryReport) -> Iterator[Part]:
             yield _reprompt_table(f"by {by.value}", rows)
     needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in figures.needed) or "none"
     pairs = [
-        ("attempts", f"{needed}, never: {figures.never}; the mean is of those recognised"),
+        ("attempts", f"{needed}, not recognised: {figures.never}; the mean is of those recognised"),
         ("waits", waits_in_words(figures.waits)),
     ]
     if figures.unassessed:

@@ -132,7 +132,7 @@ def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
         assert share in shown
         assert interval in shown
         assert hourly in shown
-        assert f"(of {delays})" in shown
+        assert f", n = {delays}" in shown
     table = list(csv.DictReader(io.StringIO(told("export", folder, "--csv"))))
     hits = [row["hit"] for row in table if row["kind"] == "wake"]
     assert (hits.count("0"), len(hits)) == (rejects["count"], rejects["of"])

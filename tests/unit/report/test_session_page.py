@@ -31,12 +31,13 @@ from harness.model.record import (
     SessionFinished,
 )
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
+from harness.model.stimulus import NoiseKind, NoiseSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundStorage
-from harness.report.session_page import delays_of, in_order, raised_thresholds, write_report
+from harness.report.session_page import _constant, delays_of, in_order, raised_thresholds, write_report
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.summary import outcome_in_words
@@ -310,7 +311,7 @@ def test_page_frames_match_the_understanding_command(tmp_path: Path) -> None:
     assert [row for row in metrics if row not in shown] == []
     assert "4 queries, at the attempt that decided" in seen
     assert "understood2 of 4 = 50.0 %" in seen
-    assert "attempts needed1: 1 of 4 = 25.0 %, 2: 1 of 4 = 25.0 %, never: 2 of 4 = 50.0 %" in seen
+    assert "attempts needed1: 1 of 4 = 25.0 %, 2: 1 of 4 = 25.0 %, not understood: 2 of 4 = 50.0 %" in seen
     assert "Understood otherwise: 2" in seen
     wrong = shown.partition("Understood otherwise")[2].partition("</ul>")[0]
     assert [name for name in ("at_once", "second", "never", "asleep") if name in wrong] == ["never", "asleep"]
@@ -340,7 +341,7 @@ def test_misheard_words_stand_under_those_that_were_said(tmp_path: Path) -> None
     rows.trial("time-2", Outcome.MISHEARD, Recognition.NO, heard="what <b>lime</b> is it")
     rows.trial("time-3", Outcome.MISHEARD, Recognition.NO, heard="turn light on")
     seen = page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
-    assert "Words heard otherwise: 2" in seen
+    assert "Misheard words: 2" in seen
     assert "<del class=x>the</del>" in seen
     assert "<b>lime" not in seen
     assert "lime" in visible(seen)
@@ -364,6 +365,16 @@ def test_a_raised_threshold_counts_as_if_the_lower_events_had_not_come(tmp_path:
         (device,) = left.snapshot().devices
         assert (rejects, accepts) == (device.false_rejects.share.count, device.after_review.count)
     assert "if the threshold were raised" in page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
+
+
+def test_conditions_of_all_trials_are_listed_also_a_noise_that_is_no_axis() -> None:
+    noise = NoiseSpec(NoiseKind.PINK, None, level_dbfs=-50.0)
+    trials = [
+        replace(trial, conditions=(("voice", "anna"), ("level_dbfs", level)), recipe=replace(trial.recipe, noise=noise))
+        for level, trial in (("-26", planned(1)), ("-36", planned(2)))
+    ]
+    assert _constant(trials) == [("voice", "anna"), ("noise", "pink -50 dBFS")]
+    assert _constant([trials[0], replace(trials[1], recipe=planned(2).recipe)]) == [("voice", "anna")]
 
 
 def test_numeric_conditions_are_sorted_by_value() -> None:

@@ -96,7 +96,7 @@ def asked(*first_sounds_s: float | None, outcome: Outcome = Outcome.RESPONDED, m
 def test_silence_counts_as_a_sound_of_any_length() -> None:
     sounds = sounds_of(asked(0.2, 0.3, None))
     assert (sounds.soundless, sounds.heard.total, sounds.heard.excluded, sounds.times.excluded) == (1, 2, 0, 1)
-    assert str(sounds).endswith("clocks ± 10 ms (of 2); 1 without a sound")
+    assert str(sounds).endswith("clock error ± 10 ms, n = 2; 1 without a sound")
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,12 @@ def test_long_names_stay_different(ids: list[str]) -> None:
     assert max(map(len, shown)) <= 11
 
 
+def test_conditions_that_all_trials_share_give_way_to_those_that_vary() -> None:
+    ids = [f"product.v-{voice}.l--{level}.n-pink_10_dB.r1" for voice in ("anna", "ben") for level in (26, 36)]
+    shown = ["product.v-anna.l--26", "product.v-anna.l--36", "product.v-ben.l--26", "product.v-ben.l--36"]
+    assert short_names(ids, 24) == shown
+
+
 @example(ids=["1", "1", "11", "1a"], width=1)
 @given(st.lists(st.text("abc.-1", min_size=1, max_size=30), max_size=8), st.integers(1, 24))
 def test_short_names_are_never_too_long_or_empty(ids: list[str], width: int) -> None:
@@ -227,7 +233,7 @@ def test_totals_of_frames_come_before_those_of_words(tmp_path: Path) -> None:
         "understood           3 of 4 = 75.0 % (95 % interval 30.1–95.4 %)",
         "intents alone        3 of 4 = 75.0 % (95 % interval 30.1–95.4 %)",
         "understood at first  2 of 4 = 50.0 % (95 % interval 15.0–85.0 %); intents alone 3 of 4",
-        "attempts             1: 2 = 50.0 %, 2: 1 = 25.0 %, never: 1 = 25.0 %",
+        "attempts             1: 2 = 50.0 %, 2: 1 = 25.0 %, not understood: 1 = 25.0 %",
     ]
     assert not [line for line in lines if line.startswith("recognised")]
     whole = end_of_session(progress_of(some_frames(tmp_path)), WakeFigures(), None)

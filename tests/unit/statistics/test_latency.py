@@ -53,7 +53,7 @@ def test_times_with_a_large_error_are_left_out_and_counted() -> None:
     assert (figures.total, figures.excluded, figures.measured) == (10, 1, 11)
     assert figures.error_s == pytest.approx(0.055)
     assert known(figures.p95).value_s == pytest.approx(1.0)
-    assert text.delays(figures).endswith("clocks ± 55 ms (of 10); 1 left out: clocks ± more than 250 ms")
+    assert text.delays(figures).endswith("clock error ± 55 ms, n = 10; 1 left out with an error above 250 ms")
     assert exact_enough(MeasuredDuration(0.1, 0.25))
     assert not exact_enough(MeasuredDuration(0.1, 0.251))
 
@@ -61,7 +61,7 @@ def test_times_with_a_large_error_are_left_out_and_counted() -> None:
 def test_latency_is_undefined_when_all_times_are_excluded() -> None:
     figures = latency_figures([MeasuredDuration(0.4, 0.94)] * 2)
     assert (figures.total, figures.excluded, figures.p50, figures.p95) == (0, 2, None, None)
-    assert text.delays(figures) == "n/a; 2 left out: clocks ± more than 250 ms"
+    assert text.delays(figures) == "n/a; 2 left out with an error above 250 ms"
     assert latency_figures([MeasuredDuration(0.4, 0.94)], inf).p50 is not None
 
 

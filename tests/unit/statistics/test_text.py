@@ -84,9 +84,9 @@ def test_ends_of_an_interval_share_their_unit() -> None:
 
 def test_the_error_of_a_clock_has_two_digits() -> None:
     assert [text.clocks(error) for error in (0.94, 0.0013, 0.0002)] == [
-        "clocks ± 940 ms",
-        "clocks ± 1.3 ms",
-        "clocks ± 0.2 ms",
+        "clock error ± 940 ms",
+        "clock error ± 1.3 ms",
+        "clock error ± 0.2 ms",
     ]
 
 

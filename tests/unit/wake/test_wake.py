@@ -169,12 +169,13 @@ def test_differences_between_two_devices_leave_out_the_error_of_the_sound(inject
     assert known(rows.device().delays.p50).clock_error_s == pytest.approx(0.0 if injected else 0.142)
     assert known(pair.later.p50).value_s == pytest.approx(0.0083)
     assert (pair.later.total, pair.later.error_s) == (6, pytest.approx(0.0 if injected else 0.004))
-    assert "; the second woke +8.30 ms after the first, median of 6 (95 % +8.10 to +8.60 ms, clocks ± " in lag(pair)
+    words = "; the second woke +8.30 ms after the first, median of 6 (95 % +8.10 to +8.60 ms, clock error ± "
+    assert words in lag(pair)
 
 
 def test_large_differences_and_errors_are_plain_numbers() -> None:
     pair = DevicePair("kitchen", "den", Discordance(), later=latency_figures([MeasuredDuration(1.2344, 0.14)] * 7))
-    assert "woke +1234 ms after the first, median of 7 (95 % +1234 to +1234 ms, clocks ± 140 ms)" in lag(pair)
+    assert "woke +1234 ms after the first, median of 7 (95 % +1234 to +1234 ms, clock error ± 140 ms)" in lag(pair)
 
 
 def test_one_event_across_two_segments_is_one() -> None:
