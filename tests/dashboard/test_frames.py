@@ -9,8 +9,10 @@ import pytest
 from rich.text import Text
 
 from harness.dashboard.widgets.run import FramePanel, TotalsPanel
-from harness.model.record import TrialStarted, UnderstandingResult
+from harness.model.observation import Overrun
+from harness.model.record import Observed, TrialStarted, UnderstandingResult
 from harness.model.scenario import RepeatUntil, RepromptRule
+from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import ExpectedFrame
 from harness.session.figures.progress import Progress
@@ -120,10 +122,18 @@ def test_frames_and_intents_come_first_among_the_figures(tmp_path: Path) -> None
         "Frames     3/4 75 % (30–95)",
         "Intents    3/4 75 % (30–95)",
         "Frame 1st  2/4 50 % (15–85)",
-        "Tries      1: 2  2: 1  not understood: 1",
+        "Tries      1: 2  2: 1  failed: 1",
     ]
     # All are asked until they are understood: that their words were recognised ends nothing.
     assert not [line for line in shown if line.startswith(("Recognised", "First try", "Attempts"))]
+
+
+def test_lost_sound_that_may_have_caused_the_results_comes_before_the_figures() -> None:
+    rows = one_query()
+    rows.trial("time-1")
+    assert not figures(progress_of(rows))[0].startswith("BUSY HOST")
+    rows.add(Observed(Overrun("near", Stamp(1.0), 12)), 1.0)
+    assert figures(progress_of(rows))[0] == "BUSY HOST  12 blocks late or lost"
 
 
 def test_figures_of_words_stay_beside_them_where_words_decide(tmp_path: Path) -> None:

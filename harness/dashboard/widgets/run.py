@@ -274,6 +274,8 @@ class TotalsPanel(Painted):
         if self._wake.planned:
             queries = any(trial.trial.listening is None for trial in progress.trials)
             rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
+        if progress.late_sound.consequence:
+            rows.insert(0, ("BUSY HOST", f"{progress.late_sound.blocks} blocks late or lost"))
         if progress.unread:
             rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
         if progress.unplaced:
@@ -298,9 +300,7 @@ def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
     yield "Frames", share(figures.right)
     yield "Intents", share(figures.intents)
     yield "Frame 1st", share(figures.first_right)
-    tries = (
-        f"{'not understood' if needed is None else needed}: {tally.count}" for needed, tally in figures.attempts_needed
-    )
+    tries = (f"{'failed' if needed is None else needed}: {tally.count}" for needed, tally in figures.attempts_needed)
     yield "Tries", "  ".join(tries) or "n/a"
 
 
