@@ -142,9 +142,7 @@ def test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake() -> None:
         ({0.5: "yn"}, ""),
     ],
 )
-def test_recovery_is_between_the_pauses_where_half_of_the_phrases_are_heard(
-    heard: dict[float, str], words: str
-) -> None:
+def test_recovery_is_between_the_pauses_where_half_are_heard(heard: dict[float, str], words: str) -> None:
     cases = [(pause_s, each == "y") for pause_s, marks in heard.items() for each in marks]
     sounding = Opening(3.0, "play some music", sounds=True)
     trials = []
