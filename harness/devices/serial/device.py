@@ -268,7 +268,6 @@ class SerialDevice:
             )
 
     def _wake_thread(self) -> None:
-        """Wakes the thread."""
         if (bell := self._bell) is not None:
             bell.ring()
 
@@ -278,11 +277,11 @@ class SerialDevice:
 
     def _serve(self, bell: threads.Bell) -> None:
         back_off_s, opened_s = _BACK_OFF_S[0], self._clock.now_s()
-        while not self._closing:
+        while not self._is_over(bell):
             if self._line is None:
                 bell.wait(None, back_off_s)
                 back_off_s = min(back_off_s * 2, _BACK_OFF_S[1])
-                if not self._closing and self._reopen():
+                if not self._is_over(bell) and self._reopen(bell):
                     opened_s = self._clock.now_s()
                 continue
             try:
@@ -295,6 +294,10 @@ class SerialDevice:
                 self._lose(error.what)
                 if self._clock.now_s() - opened_s > _BACK_OFF_S[1]:
                     back_off_s = _BACK_OFF_S[0]
+
+    def _is_over(self, bell: threads.Bell) -> bool:
+        """Whether the driver was closed since this thread began, also if it was opened again."""
+        return self._closing or self._bell is not bell
 
     def _turn(self, line: SerialLine, bell: threads.Bell) -> None:
         """Writes what is due, waits for the next event, reads what has arrived."""
@@ -345,11 +348,14 @@ class SerialDevice:
             stuck_s = now_s - self._stuck_since_s
             self._lose(f"the board has accepted no bytes for {seconds(stuck_s)}; its port is still there")
 
-    def _reopen(self) -> bool:
+    def _reopen(self, bell: threads.Bell) -> bool:
         try:
             self._port, line = self.connect(self._port.usb_serial)
         except DeviceError:
             return False  # not back yet; the next try may find it
+        if self._is_over(bell):  # a bridge may have taken longer to connect than `close` waits
+            line.close()
+            return False
         with self._lock:
             self._line, self._pending, self._stuck_since_s = line, b"", None
             self.peer.linked(self._clock.now_s())

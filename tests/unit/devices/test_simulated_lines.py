@@ -295,6 +295,32 @@ def test_a_port_that_opens_and_fails_at_once_is_opened_ever_more_rarely(simulate
     assert 5 <= port.opened <= 10
 
 
+class SlowPort(SimulatedPort):
+    """A bridge that takes 3 s to connect again, longer than `close` waits for the driver's thread."""
+
+    opened = closed = 0
+
+    def open(self) -> SimulatedPort:
+        self.opened += 1
+        if self.opened > 1:
+            threads.sleep(3.0)
+        return self
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_port_that_connects_after_the_close_is_closed_again(simulated_time: SimulatedThreads) -> None:
+    port = SlowPort(simulated_time, Box(simulated_time))
+    driver = SimulatedSerial("box", SerialOptions(port="simulated", framing=FramingChoice.NONE), Around(), port)
+    driver.open(Seen())
+    port.unplug()
+    threads.sleep(1.0)
+    driver.close()
+    threads.sleep(10.0)
+    assert (port.opened, port.closed) == (2, 2)
+
+
 def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: SimulatedThreads) -> None:
     box = Box(simulated_time)
     with serial(box, injection=SerialInjection.TFLM) as (driver, seen):

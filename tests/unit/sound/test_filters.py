@@ -18,10 +18,10 @@ def test_convolution_and_correlation_equal_scipy(count: int) -> None:
 
 @pytest.mark.parametrize("count", [512, 513])
 def test_analytic_signal_and_its_correlation_equal_scipy(count: int) -> None:
-    wanted = analytic(NOISE[:count])
-    assert wanted == pytest.approx(signal.hilbert(NOISE[:count]), abs=1e-12)
-    expected = np.abs(signal.correlate(NOISE, wanted, "valid"))
-    assert np.abs(correlated(NOISE, wanted)) == pytest.approx(expected, abs=1e-9)
+    analytic_signal = analytic(NOISE[:count])
+    assert analytic_signal == pytest.approx(signal.hilbert(NOISE[:count]), abs=1e-12)
+    expected = np.abs(signal.correlate(NOISE, analytic_signal, "valid"))
+    assert np.abs(correlated(NOISE, analytic_signal)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_low_pass_equals_scipy() -> None:
