@@ -326,9 +326,6 @@ def _by_conditions(
     return {"what": measure, "device": device, "whole": whole, "by_axis": by_axis, "crossed": crossed}
 
 
-# Charts
-
-
 def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None]:
     """False rejects and false accepts so far, over the time since first_s, Unix time; and the wake delay of hits."""
     rejects, accepts = [], []

@@ -123,8 +123,6 @@ class BenchCheck:
         failed = Level.FAIL if self._checks.policy(name) is CheckPolicy.REFUSE else Level.WARN
         return Check(name.value, failed if fails else Level.OK, says, remedy)
 
-    # Devices
-
     def _devices(self, given_up: threading.Event) -> Iterator[Check]:
         waits_s = {
             part.id: max(BEAT_S, profile.heartbeat.within_s)

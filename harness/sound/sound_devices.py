@@ -35,9 +35,9 @@ class SoundDevice:
     server_name: str = ""
 
 
-def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
+def of_server(devices: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
     """Sinks and sources of a sound server, by their own names; empty without ALSA's plug-in `pulse`."""
-    pulse = next((device for device in ways if device.name == PULSE), None)
+    pulse = next((device for device in devices if device.name == PULSE), None)
     if pulse is None:
         return []
     rate_hz = pulse.rate_hz
@@ -50,23 +50,25 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server
 
     SoundError lists the available names, the most similar first; without any, it says what to do on this sound server.
     """
-    able = [device for device in devices if (device.outputs if plays else device.inputs) > 0]
-    exact = [device for device in able if device.name == name]
-    if exact:
-        return exact[0]
-    within = [device for device in able if name.casefold() in device.name.casefold()]
-    if len(within) == 1 and name:
-        return within[0]
+    candidates = [device for device in devices if (device.outputs if plays else device.inputs) > 0]
+    same_name = [device for device in candidates if device.name == name]
+    if same_name:
+        return same_name[0]
+    containing = [device for device in candidates if name.casefold() in device.name.casefold()]
+    if len(containing) == 1 and name:
+        return containing[0]
     kind = "playback" if plays else "recording"
-    if within and name:
-        names = ", ".join(repr(device.name) for device in within)
-        raise SoundError(f"{name!r} matches {len(within)} {kind} devices", remedy=f"Use one of these names: {names}")
-    if not able:
+    if containing and name:
+        names = ", ".join(repr(device.name) for device in containing)
+        raise SoundError(
+            f"{name!r} matches {len(containing)} {kind} devices", remedy=f"Use one of these names: {names}"
+        )
+    if not candidates:
         what = f"the {kind} device {name!r} does not exist, and there is no other"
         raise SoundError(what, remedy=NO_DEVICE[sound_server])
-    names_able = [device.name for device in able]
-    meant = did_you_mean(name, names_able)
-    listed = ", ".join(repr(known_name) for known_name in names_able)
+    available = [device.name for device in candidates]
+    meant = did_you_mean(name, available)
+    listed = ", ".join(repr(known_name) for known_name in available)
     raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
