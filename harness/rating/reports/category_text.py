@@ -59,7 +59,7 @@ FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
     ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
     ("  held", (QueryOutcome.HELD,), "until the effect is known"),
-    ("  disputed", (QueryOutcome.DISPUTED,), "raters differ, and no adjudicator has decided"),
+    ("  disputed", (QueryOutcome.DISPUTED,), "no category leads, and no adjudicator has decided"),
     ("with a category", (), ""),
 )
 READINGS = {
