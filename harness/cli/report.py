@@ -15,7 +15,7 @@ import click
 from harness.base.text_table import shown
 from harness.cli.options import A_FILE, argument, audio_option, json_option, option, verb
 from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting
-from harness.model.errors import InputError, Place
+from harness.model.errors import HarnessError, InputError, Place
 from harness.offline.request import PageOptions
 from harness.offline.wake_log_reading import demand_numbers
 
@@ -141,10 +141,14 @@ def _nearest_misses(path: Path) -> tuple[str, ...]:
     from harness.offline.wake_log import MOST_MISSED
     from harness.report.evaluation_cases import errors_of, nearest_first
 
-    journal = JournalFile(path)
-    missed, _, _ = errors_of(journal)
-    nearest = nearest_first(missed, journal, scores_of(journal, lambda line: click.echo(f"harness: {line}", err=True)))
-    return tuple(error.line for error in nearest[:MOST_MISSED])
+    try:
+        journal = JournalFile(path)
+        missed, _, _ = errors_of(journal)
+        scores = scores_of(journal, lambda line: click.echo(f"harness: {line}", err=True))
+        return tuple(error.line for error in nearest_first(missed, journal, scores)[:MOST_MISSED])
+    except HarnessError as error:  # the log itself can be read
+        click.echo(f"harness: no highest scores of missed files: {error}", err=True)
+        return ()
 
 
 @contextmanager

@@ -321,17 +321,22 @@ class WyomingRelay:
         except OSError as error:
             why = f"{who}: {error}"
             connection.cut()
-        with self._lock:
-            if connection.settled and not connection.ended:
-                connection.settled = False
-                if not any(other.settled for other in self._open):
-                    self._left(why)
-            connection.ended = True
-            connection.reading -= 1
-            if not connection.reading:
-                self._open.remove(connection)
-                for end in connection.ends:
-                    end.close()
+        except Exception:
+            why = BROKEN
+            connection.cut()
+            raise
+        finally:
+            with self._lock:
+                if connection.settled and not connection.ended:
+                    connection.settled = False
+                    if not any(other.settled for other in self._open):
+                        self._left(why)
+                connection.ended = True
+                connection.reading -= 1
+                if not connection.reading:
+                    self._open.remove(connection)
+                    for end in connection.ends:
+                        end.close()
 
     def _report(self, events: WyomingEvents, data: bytes, at: Stamp, *, sound: bool) -> None:
         # A line end before each event keeps it apart from a line that another connection left unfinished. Each

@@ -193,7 +193,7 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
         if progress.late_sound.consequence:
             yield f"{name}: {progress.late_sound.consequence}"
         disturbed, of_first = progress.totals.disturbed, first.progress.totals.disturbed
-        if disturbed.count != of_first.count:
+        if disturbed.value != of_first.value:
             ours = f"{disturbed.count} of {disturbed.total} attempts of {name}"
             yield f"the host disturbed {ours}, and {of_first.count} of {of_first.total} of A"
         if session.started.scenario_sha256 != first.started.scenario_sha256:

@@ -31,15 +31,15 @@ class LateSound:
     of_s: float = 0.0
 
     def shares(self) -> list[tuple[str, float]]:
-        """Each stream with the share of its time that a report may concern, the largest first."""
+        """Each stream with the share of its time that its reports concern, if each is of one block; largest first."""
         shares = [(source, min(1.0, BLOCK_S * count / self.of_s)) for source, count in self.reports if self.of_s > 0]
         return sorted(shares, key=lambda share: -share[1])
 
     @property
     def in_words(self) -> str:
-        """`180 blocks late or lost: up to 1.38 % of near, 1.08 % of far`; "" without any."""
+        """`180 blocks late or lost: about 1.38 % of near, 1.08 % of far`; "" without any."""
         of = ", ".join(f"{percent(share)} of {plain_text(source, 40)}" for source, share in self.shares())
-        return f"{counted(self.blocks, 'block')} late or lost{of and f': up to {of}'}" if self.blocks else ""
+        return f"{counted(self.blocks, 'block')} late or lost{of and f': about {of}'}" if self.blocks else ""
 
     @property
     def consequence(self) -> str:
@@ -48,7 +48,7 @@ class LateSound:
         if share <= MOST_LATE:
             return ""
         return (
-            f"up to {percent(share)} of the sound of {plain_text(source, 40)} was late or lost"
+            f"about {percent(share)} of the sound of {plain_text(source, 40)} was late or lost"
             f" (more than {percent(MOST_LATE, 1)}). Misses and slow responses may be due to this computer, not the"
             " device: repeat the run when it is less busy."
         )

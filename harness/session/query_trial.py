@@ -77,6 +77,8 @@ class TrialMachine(Take):
         self._closing_id = ""
         self._closings = 0
         self._closing_done = False
+        self._owes_closing = False
+        """The device was busy when its dialogue was to be closed."""
         self._late_window = False
         self._device = Activity()
         self._began_idle = False
@@ -463,7 +465,9 @@ class TrialMachine(Take):
         self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, question_text, Question.EFFECT))
 
     def _after_looking(self) -> None:
-        self._enter(Phase.CLOSING if self._may_be_open() else Phase.WAITING, self._why_waiting())
+        is_open = self._may_be_open()
+        self._owes_closing = not is_open and self.trial.close_dialogue is not None and self._device.state in _BUSY
+        self._enter(Phase.CLOSING if is_open else Phase.WAITING, self._why_waiting())
         self._closing_id, self._closing_done = "", False
         if self._phase is Phase.WAITING:
             self._after_closing()
@@ -521,6 +525,10 @@ class TrialMachine(Take):
 
     def _go_on(self) -> None:
         self.cut_s = None
+        if self._owes_closing and not self._lost and self._may_be_open():
+            self._owes_closing = False
+            self._enter(Phase.CLOSING, self._why_waiting())
+            return
         verdict = self._verdict()
         if verdict is not None:
             self._finish(verdict)

@@ -421,10 +421,11 @@ def described_in_words(board: DeviceDescribed) -> str:
 def connection_in_words(connection: DeviceConnection) -> str:
     """`connection lost 1 time (25.0 s in all), restarted 2 times; 3 attempts interrupted`."""
     parts = []
-    if connection.lost:
+    if connection.lost or connection.is_lost:
         away = f"{seconds(connection.lost_s)} in all" if connection.lost_s else ""
         away = "; ".join(part for part in (away, "not back" if connection.is_lost else "") if part)
-        parts.append(f"connection lost {counted(connection.lost, 'time')}{f' ({away})' if away else ''}")
+        times = f" {counted(connection.lost, 'time')}" if connection.lost else ""
+        parts.append(f"connection lost{times}{f' ({away})' if away else ''}")
     if connection.restarts:
         parts.append(f"restarted {counted(connection.restarts, 'time')}")
     attempts = [f"{counted(connection.interrupted, 'attempt')} interrupted"] if connection.interrupted else []

@@ -153,18 +153,19 @@ async def serve(
         plugins = {_LOGIN: {"username": user, "password_env": password_env}}
     else:
         plugins = {_ANYBODY: {"allow_anonymous": True}}
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as held:
-        if not port:
-            # Held until the broker listens: no other program that asks for a free port gets this one.
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            held.bind((host, 0))
-            port = int(held.getsockname()[1])
-        configuration = {"listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}}, "plugins": plugins}
-        broker = Broker(configuration)
-        try:
+    try:
+        with contextlib.ExitStack() as stack:
+            if not port:
+                # Held until the broker listens: no other program that asks for a free port gets this one.
+                held = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET))
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                held.bind((host, 0))
+                port = int(held.getsockname()[1])
+            listener = {"type": "tcp", "bind": f"{host}:{port}"}
+            broker = Broker({"listeners": {"default": listener}, "plugins": plugins})
             await broker.start()
-        except (BrokerError, OSError) as error:
-            raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
+    except (BrokerError, OSError) as error:
+        raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
     write_atomically(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -287,6 +287,8 @@ class SerialDevice:
             try:
                 self._turn(self._line, bell)
             except PortLost as error:
+                if self._is_over(bell):
+                    return
                 with self._lock:
                     line, self._line, self._pending = self._line, None, b""
                 if line is not None:
@@ -353,15 +355,15 @@ class SerialDevice:
             self._port, line = self.connect(self._port.usb_serial)
         except DeviceError:
             return False  # not back yet; the next try may find it
-        if self._is_over(bell):  # a bridge may have taken longer to connect than `close` waits
-            line.close()
-            return False
         with self._lock:
-            self._line, self._pending, self._stuck_since_s = line, b"", None
-            self.peer.linked(self._clock.now_s())
-            if self.peer.ready:
-                self._outlet.back(_PORT)
-        return True
+            if not self._is_over(bell):
+                self._line, self._pending, self._stuck_since_s = line, b"", None
+                self.peer.linked(self._clock.now_s())
+                if self.peer.ready:
+                    self._outlet.back(_PORT)
+                return True
+        line.close()  # a bridge may have taken longer to connect than `close` waits
+        return False
 
     def _lose(self, reason: str) -> None:
         with self._lock:

@@ -52,8 +52,8 @@ MOST_WAITING = 2000
 """Messages that a client may leave waiting, and rows that the server keeps in memory."""
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
-ACCEPT_AGAIN_S = 0.5
 """A client that reads nothing for SEND_WITHIN_S, or sends no Hello within HELLO_WITHIN_S, is dropped."""
+ACCEPT_AGAIN_S = 0.5
 LONGEST_COMMAND = 1 << 16
 """Bytes of a line that a client may send."""
 RESUME = ". Resume: harness run resume SESSION"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 from harness.model.frozen import frozen
 from harness.model.observation import DeviceState, LinkBack, LinkLost, Observation, Status
@@ -10,6 +11,7 @@ from harness.model.record import AttemptFinished, EngineStarted, PowerSwitched, 
 from harness.model.trial import Outcome
 
 _CAUSES = ("link_lost", "device_gone", "device_restarted")
+SAME_RESTART_S = 5.0
 
 
 @frozen
@@ -30,15 +32,26 @@ class DeviceConnection:
 
     @property
     def failed(self) -> bool:
-        return self.lost + self.restarts + self.interrupted > 0
+        return self.is_lost or self.lost + self.restarts + self.interrupted > 0
 
 
 @dataclass(slots=True)
-class _Count:
+class _Device:
+    """lost_sources: of those that are lost now, whether the driver lost it; else, the device said that it is gone.
+
+    away_s: since when the first of them is lost; None if its power was off then. restart: source and time of the last
+    report of a restart. booting: the run has switched its power on, and the device has not started yet.
+    """
+
     lost: int = 0
     lost_s: float = 0.0
     restarts: int = 0
     interrupted: int = 0
+    lost_sources: dict[str, bool] = field(default_factory=dict)
+    away_s: float | None = None
+    restart: tuple[str, float] = "", -math.inf
+    has_power: bool = True
+    booting: bool = False
 
 
 class Connections:
@@ -47,10 +60,7 @@ class Connections:
     def __init__(self) -> None:
         self._device_of: dict[str, str] = {}
         self._asked: dict[str, str] = {}
-        self._counts: dict[str, _Count] = {}
-        self._away: dict[str, tuple[float, bool]] = {}
-        """Source → since when it is lost, and whether its driver lost it; else, the device reported that it is gone."""
-        self._unpowered: set[str] = set()
+        self._devices: dict[str, _Device] = {}
 
     def take(self, row: Record) -> None:
         match row:
@@ -59,19 +69,21 @@ class Connections:
                     self._asked[trial.id] = trial.device
                     for target in trial.targets:
                         self._device_of.update(dict.fromkeys(target.sources, target.device))
-                        self._counts.setdefault(target.device, _Count())
+                        self._devices.setdefault(target.device, _Device())
             case EngineStarted():
-                self._away.clear()  # an earlier run's connections ended with it
-            case PowerSwitched(device=device, on=on):
-                (self._unpowered.discard if on else self._unpowered.add)(device)
+                for each in self._devices.values():
+                    each.lost_sources.clear()  # an earlier run's connections ended with it
+            case PowerSwitched(device=name, on=on, answered_s=answered_s):
+                device = self._devices.setdefault(name, _Device())
+                device.has_power, device.booting = on, on and answered_s is None
             case AttemptFinished(outcome=Outcome.INTERRUPTED, cause=cause, trial_id=trial_id):
                 code, _, detail = cause.partition(": ")
                 if code in _CAUSES:
                     name = detail.partition(":")[0]
-                    device = self._device_of.get(name, name)
-                    if code != "link_lost" and device not in self._counts:  # the cause does not name the device
-                        device = self._asked.get(trial_id, device)
-                    self._of(device).interrupted += 1
+                    name = self._device_of.get(name, name)
+                    if code != "link_lost" and name not in self._devices:  # the cause does not name the device
+                        name = self._asked.get(trial_id, name)
+                    self._devices.setdefault(name, _Device()).interrupted += 1
             case _:
                 pass  # Other rows do not concern connections.
 
@@ -84,35 +96,44 @@ class Connections:
             case LinkBack(source=source, at=at):
                 self._return(source, at.at_s)
             case Status(source=source, at=at, state=state):
-                device = self._device_of.get(source, source)
-                if state is DeviceState.STARTED and device not in self._unpowered:
-                    self._of(device).restarts += 1
-                if not self._away.get(source, (0.0, True))[1]:
+                device = self._of(source)
+                if state is DeviceState.STARTED:
+                    self._restarted(device, source, at.at_s)
+                if not device.lost_sources.get(source, True):
                     self._return(source, at.at_s)
             case _:
                 pass  # Other observations do not concern connections.
 
-    def _of(self, device: str) -> _Count:
-        return self._counts.setdefault(device, _Count())
+    def _of(self, source: str) -> _Device:
+        return self._devices.setdefault(self._device_of.get(source, source), _Device())
 
     def _lose(self, source: str, at_s: float, *, by_driver: bool) -> None:
-        device = self._device_of.get(source, source)
-        if source in self._away:
-            since_s, was_by_driver = self._away[source]
-            self._away[source] = since_s, was_by_driver or by_driver
-        elif device not in self._unpowered:
-            self._away[source] = at_s, by_driver
-            self._of(device).lost += 1
+        device = self._of(source)
+        if not device.lost_sources:
+            device.away_s = at_s if device.has_power else None
+            device.lost += device.has_power
+        device.lost_sources[source] = device.lost_sources.get(source, False) or by_driver
 
     def _return(self, source: str, at_s: float) -> None:
-        if source in self._away:
-            since_s, _ = self._away.pop(source)
-            self._of(self._device_of.get(source, source)).lost_s += max(0.0, at_s - since_s)
+        device = self._of(source)
+        if device.lost_sources.pop(source, None) is None or device.lost_sources or device.away_s is None:
+            return
+        device.lost_s += max(0.0, at_s - device.away_s)
+
+    def _restarted(self, device: _Device, source: str, at_s: float) -> None:
+        last_source, last_s = device.restart
+        device.restart = source, at_s
+        # One restart may be reported over two connections.
+        is_new = source == last_source or abs(at_s - last_s) > SAME_RESTART_S
+        device.restarts += is_new and device.has_power and not device.booting
+        if is_new:
+            device.booting = False
 
     def snapshot(self) -> tuple[DeviceConnection, ...]:
         """The devices of the plan in its order, then other parts of the bench that were lost."""
-        away = {self._device_of.get(source, source) for source in self._away}
         return tuple(
-            DeviceConnection(name, count.lost, count.lost_s, name in away, count.restarts, count.interrupted)
-            for name, count in self._counts.items()
+            DeviceConnection(
+                name, device.lost, device.lost_s, bool(device.lost_sources), device.restarts, device.interrupted
+            )
+            for name, device in self._devices.items()
         )

@@ -184,9 +184,12 @@ class SqliteLog:
                 wanted.done.set_exception(error)
             return
         for entry, wanted in zip(entries, batch, strict=True):
-            if self._on_commit is not None:
-                self._on_commit(entry)
-            wanted.done.set_result(entry)
+            try:
+                if self._on_commit is not None:
+                    self._on_commit(entry)
+                wanted.done.set_result(entry)
+            except Exception as error:  # noqa: BLE001 - raised by `append`; the other rows are stored, too
+                wanted.done.set_exception(error)
 
     def _store(self, batch: list[tuple[Record, str]]) -> list[Entry]:
         """The rows of records and their texts, on the disk, all or none; LogFull, LogError."""
@@ -213,6 +216,10 @@ class SqliteLog:
         except sqlite3.Error as error:
             if not self._was_committed(entries[-1]):
                 raise lost or explanation(error, self._folder.database) from error
+        except BaseException:
+            if self._connection.in_transaction:  # else the next row alone would join it, and not be committed
+                self._connection.execute("ROLLBACK")
+            raise
         self._next_seq += len(batch)
         self._link = link
         self._run = run

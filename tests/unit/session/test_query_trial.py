@@ -477,6 +477,17 @@ def test_a_device_that_still_answers_is_not_talked_into_silence(state: DeviceSta
     assert [at_s for at_s, _ in rehearsal.of(SayClosing) if at_s < rehearsal.starts[1] + 13.0] == []
 
 
+@pytest.mark.parametrize("state", [DeviceState.THINKING, DeviceState.SPEAKING])
+def test_a_dialogue_that_stays_open_after_an_unheard_answer_is_closed(state: DeviceState) -> None:
+    answers: Later = (2.5, Status("dut_link", Stamp(2.5), state))
+    still_open: Later = (13.0, Status("dut_link", Stamp(13.0), DeviceState.DIALOGUE_OPEN))
+    changes = {"close_dialogue": CloseDialogue(say="never mind")}
+    rehearsal = rehearse([wake(), says(RIGHT), answers, still_open], GOOD, changes=changes)
+    closings = [at_s - rehearsal.starts[1] for at_s, _ in rehearsal.of(SayClosing) if at_s < rehearsal.starts[2]]
+    assert len(closings) == 1
+    assert closings[0] >= 13.0
+
+
 @pytest.mark.parametrize(
     ("back", "least_s", "most_s"),
     [
