@@ -49,11 +49,6 @@ def command(
         raise InputError(
             "no rater is named", remedy="Name one: harness rate invite RATER…, or use --list or --revoke RATER"
         )
-    if listed and raters:
-        raise InputError(
-            "--list takes no rater, since naming one makes a new link and ends the earlier one",
-            remedy="Remove --list to invite, or the names to list all invitations",
-        )
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)
@@ -66,6 +61,11 @@ def command(
     if raters:
         names = tuple(dict.fromkeys(raters))
         replaced = [each.rater for each in invitations.everyone if each.rater in names and each.holds(time.time())]
+        if listed and replaced:
+            raise InputError(
+                f"{plain_text(replaced[0])} is invited already, and naming a rater ends the earlier link",
+                remedy="Remove --list to invite anew, or the name to list all invitations",
+            )
         made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
         for rater, token in made.items():
             # Browsers do not send what follows the #, so no proxy logs it.

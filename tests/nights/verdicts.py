@@ -248,8 +248,10 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
         wanted_ms = limits.get(wanted)
         if p95_s is None or ends_s is None or wanted_ms is None or (ends_s[0] * 1000 <= wanted_ms < ends_s[1] * 1000):
             return None
-        # Of fewer than 20 values the 95th percentile is the largest one.
-        return p95_s * 1000 if number >= 20 or (low_s is not None and low_s * 1000 > wanted_ms) else None
+        if number >= 20:
+            return p95_s * 1000
+        # Fewer than 20 values have no 95th percentile, but it may be known to lie above the limit.
+        return low_s * 1000 if low_s is not None and low_s * 1000 > wanted_ms else None
 
     values: dict[str, float | None] = {
         "min_recognised_share": share(counts["recognised"]),

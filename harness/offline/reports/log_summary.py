@@ -88,10 +88,10 @@ def lines(report: LogSummary) -> Iterator[str]:
     point = log.about("operating-point")
     if point is not None:
         yield f"Using operating point {point}."
+    yield report.summary
     threshold = log.about("x-threshold")
     if threshold is not None:
         yield f"Threshold: {threshold}."
-    yield report.summary
     if report.false_accepts is not None:
         yield f"False accepts: 95 % interval {number_interval(report.false_accepts)} per hour (Garwood)."
     subject = "False rejects and substitutions" if report.with_substitutions else "False rejects"

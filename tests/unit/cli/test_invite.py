@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from harness.cli import group
 
 
-def test_listing_takes_no_names_since_a_name_would_replace_a_link(tmp_path: Path) -> None:
+def test_listing_does_not_replace_the_link_of_somebody_invited(tmp_path: Path) -> None:
     file = tmp_path / "invitations.json"
     invite = ["rate", "invite", "--invitations", str(file)]
     assert CliRunner().invoke(group, [*invite, "ann"]).exit_code == 0
     before = file.read_bytes()
     refused = CliRunner().invoke(group, [*invite, "ann", "--list"])
-    assert "--list takes no rater" in str(refused.exception)
+    assert "ann is invited already" in str(refused.exception)
     assert file.read_bytes() == before
     assert CliRunner().invoke(group, [*invite, "--list"]).output.startswith("ann ")

@@ -87,10 +87,10 @@ def test_a_file_goes_to_another_process_as_it_is() -> None:
 
 def test_a_program_below_the_guard_counts_while_it_runs() -> None:
     busy = "import time\nwhile time.process_time() < 0.4: pass\nprint(flush=True)\ntime.sleep(60)"
-    before_s = resource_use(0.0, ()).programs_cpu_s
+    before_s = resource_use(0.0, 0, ()).programs_cpu_s
     child = ChildProcess([sys.executable, "-c", busy], guarded=True)
     child.stdout.readline()
-    used_s = resource_use(0.0, ()).programs_cpu_s - before_s
+    used_s = resource_use(0.0, 0, ()).programs_cpu_s - before_s
     child.end()
     assert 0.38 <= used_s < 2.0
 

@@ -365,7 +365,7 @@ def test_a_list_as_a_spreadsheet_saves_it(folder: Path) -> None:
     ("text", "line", "what"),
     [
         ("file,talker\na.wav,ann\n", 1, "no column 'recording'; found file, talker"),
-        ("recording,voice\na.wav,ann\n", 1, "the name of a matrix axis"),
+        ("recording,voice\na.wav,ann\n", 1, "the same name as a matrix axis"),
         ("recording,Talker\na.wav,ann\n", 1, "'Talker' is not a column name"),
         ("recording,phrase_end_ms\na.wav,soon\n", 2, "phrase_end_ms 'soon' is not a time"),
         ("recording,phrase_end_ms\na.wav,2000\n", 2, "ends at 2 s, but 'a.wav' is 1.000 s long"),
