@@ -6,6 +6,7 @@ A board notes when it wrote what. Every stated time must contain that moment, wh
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -264,6 +265,9 @@ def test_an_error_that_ends_the_drivers_thread_is_a_lost_link(
         monkeypatch.setattr(Console, "feed", fail)
         box.hears(simulated_time.monotonic())
         threads.sleep(1.0)
+        for thread in threading.enumerate():
+            if thread.name in ("serial box", "text box"):  # it reports its error after it has handed over
+                threading.Thread.join(thread, 60.0)
         assert [lost.what for lost in seen.of(LinkLost)] == [BROKEN]
 
 
