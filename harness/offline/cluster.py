@@ -288,7 +288,7 @@ class _ClusterRun:
                 self._submit(flight.piece, flight.failures + 1)
 
     def _answered(self, flight: _TaskInFlight, answer: dict[str, Any]) -> None:
-        for line in answer.get("told", ()):
+        for line in answer.get("messages", ()):
             self._report_line(line)
         for why in answer.get("lost", ()):
             self._journal.lost(why)

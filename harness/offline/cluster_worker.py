@@ -161,11 +161,11 @@ def _with_seat(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[st
     except HarnessError as error:
         # The pool may be in any state.
         seat.close()
-        return answer | {"misfit": str(error), "told": seat.take_lines()}
+        return answer | {"misfit": str(error), "messages": seat.take_lines()}
     except BaseException:
         seat.close()
         raise
-    answer["told"] = seat.take_lines()
+    answer["messages"] = seat.take_lines()
     if misfit or _stop_of(order.run).is_set():
         seat.close()
     else:
