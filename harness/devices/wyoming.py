@@ -1,7 +1,8 @@
 """Wyoming satellites: the harness as the service that they report to, as a proxy before them, or as their server.
 
-The proxy passes all bytes on unchanged, in both directions, and only then reads them. A thread accepts connections.
-Each direction of a connection has its own thread, so a slow receiver slows its sender as it does without a proxy.
+The proxy passes all bytes on unchanged, in both directions. It reports an event before it passes it on, so that nothing
+which the event causes at the other end is reported first. A thread accepts connections. Each direction of a connection
+has its own thread, so a slow receiver slows its sender as it does without a proxy.
 """
 
 from __future__ import annotations
@@ -311,11 +312,11 @@ class WyomingRelay:
         try:
             while data := source.recv(PIECE_BYTES):
                 at = Stamp(self._now_s(), self._late.seconds)
-                if target is not None:
-                    target.sendall(data)
                 if of_far_end:
                     self.heard_s = at.at_s
                 self._report(events, data, at, sound=self._sound and source is connection.ends[0])
+                if target is not None:
+                    target.sendall(data)
             if target is not None:
                 target.shutdown(socket.SHUT_WR)  # the other direction may go on
         except OSError as error:
