@@ -278,7 +278,7 @@ class TrialMachine(Take):
         self._lost.add(source)
         if self._phase is Phase.CLOSING:
             self._closing_done = True  # the end of the words may never be reported now
-        elif self._phase is Phase.CHECKING and source not in self.trial.sources:
+        elif self._phase is Phase.CHECKING and source not in {THE_DEVICE, *self.trial.sources}:
             return  # the response is stored, and the evidence arrives separately
         elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:  # there, the whole response was heard
             self._interrupt(f"device_gone: {problem}" if source == THE_DEVICE else f"link_lost: {source}: {problem}")
