@@ -153,7 +153,13 @@ class Takes:
         self._rendering.close()
 
     def play(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool = False) -> None:
-        """Plays one take to its end, or until the run ends."""
+        """Plays one take to its end, or until the run ends. A take that an aborted run has begun ends with it."""
+        run = self._run
+        self._play_take(take, following, resumed)
+        if run.ending is EndReason.ABORTED and take in run.standing.begun and take not in run.standing.finished:
+            self._finish(take, Outcome.ABORTED, run.aborted)
+
+    def _play_take(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool) -> None:
         run = self._run
         part = run.trials[take[0]].memory
         if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
@@ -184,8 +190,6 @@ class Takes:
             else:
                 self._play_listening_trial(trial, trial.listening, number, stimulus)
             self._rendering.forget(trial)
-        elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
-            self._finish(take, Outcome.ABORTED, run.aborted)
         if (row := run.standing.finished.get(take)) is not None:
             self.power.finished(trial, row)
             if self._faults.settle(trial, row):

@@ -148,7 +148,10 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
                 continue
             play = night.truth.plays.get(attempt["play_id"])
             if play is None:
-                yield f"{trial['id']} counts, and {attempt['play_id']} was never played"
+                # Nobody can tell whose voice it is that a microphone hears when a talker was asked to speak.
+                asked_s = rows.started[trial["id"], attempt["take"], attempt["attempt"]]["at_s"]
+                if attempt["stimulus_sha256"] or not any(start_s > asked_s for start_s in night.truth.speech):
+                    yield f"{trial['id']} counts, and {attempt['play_id']} was never played"
                 continue
             if not play["complete"]:
                 yield f"{trial['id']} counts, and its sound was cut"
@@ -303,8 +306,10 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
                     and play["start_s"] - 0.2 <= event["at_s"]]  # fmt: skip
         if delay is not None:
             end_s = play.get("wake_end_s", math.inf)
+            vague = [event["stated_s"] for event in any_near if event.get("vague") and event["wire"] == "messages"]
             if not any(
-                abs(delay["value_s"] - (event["at_s"] - end_s)) <= delay["error_s"] + 0.005 for event in any_near
+                abs(delay["value_s"] - (at_s - end_s)) <= delay["error_s"] + 0.005
+                for at_s in [*vague, *(event["at_s"] for event in any_near)]
             ):
                 truth = [round(event["at_s"] - end_s, 3) for event in woken]
                 yield f"{key} has wake delay {delay['value_s']:.3f} s, truth {truth}"

@@ -59,6 +59,8 @@ FLOWS_S = 0.5
 SETTLED_S = 40.0
 """In so long without trouble a clock is known by its lines."""
 EVERY_S = 40.0
+UNNOTICED_S, JUST_THAWED_S = 1.1, 0.1
+"""A broker that stands still for less may do so between two pulses. What it held arrives at once."""
 
 
 def board_of(name: str, room: SimulatedRoom, like: DeviceTraits, happens: Callable[[], bool], *, alone: bool) -> Board:
@@ -85,7 +87,8 @@ class Reached(Board):
         self._chance, self._happens = chance, happens
         self._life: object | None = None
         self._driver: SimulatedSerial | SimulatedMqtt | None = None
-        self._broker = SimulatedBroker(room.world, self._way())
+        self._usual_way_s = self._way()
+        self._broker = SimulatedBroker(room.world, self._usual_way_s)
         self._troubled_s = self._link_troubled_s = -math.inf
         self._stalls_until_s = self._steady_until_s = self._slow_until_s = -math.inf
         self._down = self._troubles = 0
@@ -340,15 +343,17 @@ class Reached(Board):
             case "frozen broker":
                 self._broker.freeze()
                 self._trouble(lasts_s + 8.0, link=True)
+                if lasts_s < UNNOTICED_S:
+                    self._slow_until_s = max(self._slow_until_s, self.room.now_s() + lasts_s + JUST_THAWED_S)
                 self.room.later(lasts_s, self._broker.thaw)
             case "cut connection":
                 self._trouble(CALM_S + 2.0, link=True)
                 self._broker.cut("harness-")
             case "slow broker":
-                self._broker.way_s, usual = lambda: chance.uniform(0.05, 0.3), self._broker.way_s
+                self._broker.way_s = lambda: chance.uniform(0.05, 0.3)
                 self._trouble(lasts_s + CALM_S)
-                self._slow_until_s = self.room.now_s() + lasts_s + 1.0
-                self.room.later(lasts_s, lambda: setattr(self._broker, "way_s", usual))
+                self._slow_until_s = max(self._slow_until_s, self.room.now_s() + lasts_s + 1.0)
+                self.room.later(lasts_s, lambda: setattr(self._broker, "way_s", self._usual_way_s))
             case "host stands still":
                 for device in self.room.devices:
                     if isinstance(device, Reached):

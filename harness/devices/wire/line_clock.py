@@ -155,6 +155,7 @@ class LineClock:
             self._leave_a_jump()
             self._bins.append(_Bin(d, d, high, high - low, d, high))
             self._fit = None
+            self._leave_a_stray()
             return
         if high < newest.high:
             newest.high_at_s, newest.high, newest.width = d, high, high - low
@@ -167,20 +168,21 @@ class LineClock:
         self._fit = None
 
     def stamp(self, time: DeviceTime, at: Stamp) -> Stamp:
-        """When the line was written; the interval of its arrival if the clock is unknown."""
+        """When the line was written; the interval of its arrival, and of a delay before it, if the clock is unknown."""
         d = time.device_s
+        unproven = Stamp(at.at_s - self._unproven_s / 2, at.error_s + self._unproven_s / 2)
         if not self._bins:
-            return at
+            return unproven
         arrived_s = at.at_s + at.error_s
         slope, drift = self._drift()
         above = self._above(d, slope)
         if max(above) > CREDIBLE_S:
-            return at
+            return unproven
         low, high = self._fitted(d, slope, drift, above)
         start_s = d - time.step_s / 2 + low
         end_s = min(arrived_s, d + time.step_s + high)
         if start_s > end_s or end_s < at.at_s - at.error_s - CREDIBLE_S:
-            return at
+            return unproven
         middle_s, error_s = (start_s + end_s) / 2, (end_s - start_s) / 2
         if arrived_s - d + time.step_s / 2 - high > self._usual(above):
             error_s = arrived_s - middle_s  # its clock may have stood still
@@ -253,6 +255,14 @@ class LineClock:
             if min(bucket.high for bucket in since) > highest + max(highest - lowest, before[-1].width):
                 self._bins = deque(since, maxlen=KEPT)
                 return
+
+    def _leave_a_stray(self) -> None:
+        """Forgets the only line that is incredibly late, which was held back: no drift could be fitted with it."""
+        if len(self._bins) > PROVEN_POINTS:
+            above = self._above(self._bins[-1].high_at_s, self._drift()[0])
+            if sum(late > CREDIBLE_S for late in above) == 1:
+                del self._bins[above.index(max(above))]
+                self._fit = None
 
     def _drift(self) -> tuple[float, float]:
         """The drift between the clocks, s per s, and how far it may be from that."""

@@ -442,14 +442,18 @@ def test_follow_up_separated_from_its_prime_is_primed_again() -> None:
         assert point.planned_s <= point.waited_s <= point.planned_s + LATE_S
 
 
+def kill_after(run: House, row: AttemptStarted) -> None:
+    """Leaves the log as a kill does: the attempt was begun, and no row says how it ended."""
+    cut = next(n for n, entry in enumerate(run.log.rows) if entry.record == row)
+    del run.log.rows[cut + 1 :]
+
+
 def test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt() -> None:
     with probing(2.0, 2.2).running() as run:
         prime, follow_up = run.trials[0].id, run.trials[1].id
         run.until(lambda: starts(run, follow_up))
         run.conductor.stop()
-    # As a kill leaves it: the attempt was begun, and no row says how it ended.
-    cut = next(n for n, entry in enumerate(run.log.rows) if entry.record == starts(run, follow_up)[0])
-    del run.log.rows[cut + 1 :]
+    kill_after(run, starts(run, follow_up)[0])
     again = probing(2.0, 2.2, log=run.log, clock=run.clock).played()
     assert outcomes(again)[(prime, 2)] is Outcome.RESPONDED
     first, second = starts(again, follow_up)
@@ -458,6 +462,21 @@ def test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt() 
     assert point.waited_s == second.waited_s
     assert second.waited_s == pytest.approx(point.planned_s, abs=LATE_S)
     assert point.shown is True
+
+
+def test_an_abort_while_a_prime_is_repeated_ends_its_follow_up_too() -> None:
+    with probing(2.0).running() as run:
+        prime, follow_up = run.trials[0].id, run.trials[1].id
+        run.until(lambda: starts(run, follow_up))
+        run.conductor.stop()
+    kill_after(run, starts(run, follow_up)[0])
+    with probing(2.0, log=run.log, clock=run.clock).running() as again:
+        again.until(lambda: len(starts(again, prime)) == 2)
+        again.conductor.enqueue(Abort("a1", "ann"))
+    assert again.reason is EndReason.ABORTED
+    assert outcomes(again) == {
+        (prime, 1): Outcome.RESPONDED, (prime, 2): Outcome.ABORTED, (follow_up, 1): Outcome.ABORTED
+    }  # fmt: skip
 
 
 def test_a_rerun_of_a_follow_up_says_its_prime_again() -> None:

@@ -502,6 +502,12 @@ def test_a_device_that_is_gone_is_waited_for(back: list[Later], least_s: float, 
     assert least_s < rehearsal.starts[2] - rehearsal.starts[1] < most_s
 
 
+def test_a_device_that_goes_before_its_transcript_comes_interrupts_the_attempt() -> None:
+    gone: Later = (6.0, Status("dut_link", Stamp(6.0), DeviceState.GONE))
+    rehearsal = rehearse([wake(), *speech(3.0, 4.0), gone, restarts(8.0)], GOOD)
+    assert outcomes(rehearsal) == [(1, "interrupted"), (2, "responded")]
+
+
 def test_without_a_dialogue_to_close_the_trial_ends_when_the_transcription_is_there() -> None:
     rehearsal = rehearse(GOOD, transcribing_s=2.0)
     frozen_s = rehearsal.of(FreezeResponse)[0][0]

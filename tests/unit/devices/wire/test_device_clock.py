@@ -257,6 +257,17 @@ def test_delayed_line_gets_its_write_time_and_paused_clock_recovers() -> None:
             assert stamp.error_s < 0.02
 
 
+def test_one_line_that_was_held_for_seconds_does_not_spoil_the_clock() -> None:
+    clock = LineClock(unproven_s=0.12)
+    for number in range(40):
+        written_s, delay_s = 100.0 + number * 5.0, 3.3 if number == 3 else 0.025 if number % 7 == 0 else 0.001
+        stamp = stamped(clock, DeviceTime(written_s - 90.0, 1e-3), Stamp(written_s + delay_s - 0.002, 0.002))
+        if number != 3:
+            assert abs(stamp.at_s - written_s) <= stamp.error_s
+        if number > 20:
+            assert stamp.error_s < 0.1
+
+
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 0.1)), min_size=1, max_size=60))
 def test_a_device_time_that_is_nonsense_does_little_harm(lines: list[tuple[float, float]]) -> None:
     clock = LineClock()
