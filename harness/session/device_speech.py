@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.frozen import frozen
-from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status
+from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status, Wake
 from harness.model.scenario import RepromptRule
 from harness.model.time import Stamp
 
@@ -136,6 +136,8 @@ class Activity:
         match observation:
             case Status(state=state, at=at):
                 self.state, self.since_s, self.over_s = state, at.at_s, None
+            case Wake(at=at) if self.state is DeviceState.IDLE and at.at_s > self.since_s:
+                self.state = None  # it is not idle any more, and may not report what it does
             case Intent(name="", at=at) if self.state in (DeviceState.LISTENING, DeviceState.THINKING):
                 self.over_s = at.at_s
             case SpeechStarted(at=at) if self.speech_from_s is None:
