@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tests.nights.evidence import EVIDENCE
+from tests.nights.evidence import EVIDENCE, signs_of
 from tests.nights.rows import Row, Rows
 from tests.nights.verdicts import differences, figures
 from tests.nights.wire_checks import WIRES
@@ -167,6 +167,9 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
                 yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
             elif woke is None and deaf and night.settings["life_check_after"] and night.reason == "completed":
                 run = rows.run_at(play["start_s"])
+                said_s = play["start_s"] + attempt["query_end_s"]  # alive after that, it has missed it
+                alive_s = [sign["at_s"] for sign in signs_of(rows, device) if sign["what"] not in ("started", "run")]
+                deaf = [gap for gap in deaf if not any(said_s <= at_s <= gap["from_s"] for at_s in alive_s)]
                 seen = [gap for gap in deaf if _visible(gap, device, night, run)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"

@@ -289,7 +289,7 @@ def misses_are_proved(rows: Rows, night: Any) -> Iterator[str]:
         return
     ends = {(row["body"]["trial_id"], row["body"]["take"]): row["seq"] for row in rows.of["trial_finished"]}
     for device, count in rows.recount().devices.items():
-        signs = list(_signs(rows, device))
+        signs = list(signs_of(rows, device))
         for trial, last, attempt in rows.counted():
             if count.hits.get(trial["id"], 0) is not None or attempt["trial_id"] != trial["id"]:
                 continue
@@ -322,7 +322,7 @@ def proved_misses_stay(rows: Rows, night: Any) -> Iterator[str]:
         elif row["kind"] == "rerun_asked" and device and body["by"] == LIFE_CHECK_BY and body["trial_id"] in ends:
             ended, take = ends[body["trial_id"]]
             if take["take"] == body["take"] - 1 and take["outcome"] != "interrupted":
-                known = signs.setdefault(device, list(_signs(rows, device)))
+                known = signs.setdefault(device, list(signs_of(rows, device)))
                 known = [sign for sign in known if sign["seq"] < row["seq"]]
                 if not _unproved(known, ended, _said_s(rows, (body["trial_id"], take["take"])), sure=True):
                     yield f"row {row['seq']} takes {body['trial_id']} back, and {device} had proved that it was alive"
@@ -330,7 +330,7 @@ def proved_misses_stay(rows: Rows, night: Any) -> Iterator[str]:
             ends[body["trial_id"]] = row["seq"], body
 
 
-def _signs(rows: Rows, device: str) -> Iterator[Row]:
+def signs_of(rows: Rows, device: str) -> Iterator[Row]:
     """Its signs of life, its restarts (started), and the beginnings of runs (run), in the order of their rows."""
     sources = set().union(*(sources_of(trial, device) for trial in rows.plan))
     seen_s = -math.inf
