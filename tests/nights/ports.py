@@ -209,6 +209,7 @@ class _Connection:
         self._free_s = {True: 0.0, False: 0.0}
         self.receive, self.will = receive, will
         self.open = True
+        broker.connections = [*(connection for connection in broker.connections if connection.open), self]
 
     def up(self, packet: Callable[[], object]) -> None:
         """To the broker."""
@@ -255,6 +256,8 @@ class SimulatedBroker:
         self._sessions: dict[str, _Session] = {}
         self._retained: dict[str, Message] = {}
         self._numbers = itertools.count(1)
+        self.connections: list[_Connection] = []
+        """Those that are open, whether or not the broker has accepted them."""
         self.dead: set[str] = set()
         """Clients whose process was killed; they cannot connect."""
 
@@ -278,10 +281,9 @@ class SimulatedBroker:
 
     def kill(self) -> None:
         """It ends, and forgets everything. `start` starts another one."""
-        connections = [session.connection for session in self._sessions.values() if session.connection]
         self._sessions, self._retained, self._held = {}, {}, []
         self.running = self._frozen = False
-        for connection in connections:
+        for connection in self.connections:
             connection.shutdown()
 
     def start(self) -> None:
