@@ -22,8 +22,8 @@ SIGNS = ("wake", "transcript", "intent", "response_text", "status", "listening_p
 ANSWERED = ("responded", "late", "inconclusive", "counted", "understood")
 PROMPT_SLACK_S = 0.5
 STREAM_GAP_S = (0.3, 1.2)
-CLIP_DUE_S, NEAR_S = 5.0, 15.0
-"""After a wake event, and around it."""
+CONTAINED_S = 2.5
+"""A clip surely contains what its device did in so long before and after its event."""
 
 
 def verdicts_follow_from_attempts(rows: Rows, night: Any) -> Iterator[str]:
@@ -405,9 +405,8 @@ def decisions_when_due(rows: Rows, night: Any) -> Iterator[str]:
 def clips_are_named(rows: Rows, night: Any) -> Iterator[str]:
     """Each wake event that counts and has no stimulus has its sound, or a row says why not.
 
-    Except in runs that were killed, and before the first trial that devices listen to. Of two events whose errors
-    overlap, the later one may have been clipped: it was reported first. An event that was part of another when its clip
-    was due has none either, if late reports of others make it stand alone afterwards.
+    Except in runs that were killed, and before the first trial that devices listen to. An event that was part of
+    another when its clip was due may stand alone at the end; then the other's clip contains it.
     """
     named = {row["body"]["event_seq"] for row in rows.of["event_clipped"]}
     named |= {int(words[5]) for row in rows.of["fault_met"] if row["body"]["source"] == "clips"
@@ -420,26 +419,14 @@ def clips_are_named(rows: Rows, night: Any) -> Iterator[str]:
     for device in night.figures["devices"].values():
         for seq, (_, exposed) in device["unmatched"].items():
             due = exposed and run_of[seq] in whole and seq > listens.get(run_of[seq], math.inf)
-            excused = any(_overlap(seen_in[seq], seen_in[other]) for other in named) or _joined_late(rows, seen_in[seq])
-            if due and seq not in named and not excused:
+            beside = (seen_in[other] for other in named)
+            contained = any(
+                other["source"] == seen_in[seq]["source"]
+                and abs(other["at"]["at_s"] - seen_in[seq]["at"]["at_s"]) < CONTAINED_S
+                for other in beside
+            )
+            if due and seq not in named and not contained:
                 yield f"row {seq} is a wake event without a clip, and nothing says why"
-
-
-def _joined_late(rows: Rows, seen: Row) -> bool:
-    """Whether events near it were reported so late that clips were due."""
-    return any(
-        observation["kind"] == "wake" and observation["source"] == seen["source"]
-        and abs(observation["at"]["at_s"] - seen["at"]["at_s"]) < NEAR_S
-        and row["at_s"] > observation["at"]["at_s"] + CLIP_DUE_S
-        for row in rows.seen
-        for observation in (row["body"]["observation"],)
-    )  # fmt: skip
-
-
-def _overlap(seen: Row, other: Row) -> bool:
-    errors_s = seen["at"]["error_s"] + other["at"]["error_s"]
-    near = abs(seen["at"]["at_s"] - other["at"]["at_s"]) <= errors_s
-    return bool(near and seen["source"] == other["source"])
 
 
 def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
