@@ -47,7 +47,7 @@ class _LifeSigns:
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
     heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one. stood_s:
-    its latest silence that was too long, from sign to sign.
+    its latest silence that was too long, from sign to sign. restarted: in this take, before any sign after its call.
     """
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -60,6 +60,7 @@ class _LifeSigns:
     beats: bool = False
     last_s: float | None = None
     stood_s: tuple[float, float] = (-math.inf, -math.inf)
+    restarted: bool = False
 
 
 class Liveness:
@@ -74,7 +75,7 @@ class Liveness:
         self._trials: dict[str, Trial] = {}
         self._devices: dict[str, str] = {}
         self._lives: dict[str, _LifeSigns] = {}
-        self._seen_s = -math.inf
+        self._seen_s = self._began_s = -math.inf
         self._boot = ""
         self._asked: AttemptStarted | None = None
         self._played: dict[str, StimulusStarted] = {}
@@ -116,6 +117,7 @@ class Liveness:
                         life.stood_s = (-math.inf, -math.inf)
                 if boot != self._boot:  # the host's clock begins anew
                     self._boot, self._seen_s = boot, -math.inf
+                self._began_s = self._seen_s
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
@@ -129,7 +131,7 @@ class Liveness:
         self._asked = None
         self._played.clear()
         for life in self._lives.values():
-            life.reacted = life.signed = False
+            life.reacted = life.signed = life.restarted = False
 
     def see(self, seen: Observation) -> None:
         device = self._devices.get(seen.source)
@@ -166,8 +168,10 @@ class Liveness:
                 life.good = trial
             elif row.outcome in _SILENT:
                 called_s = self._called_s(target.device)
-                # The sign that ended its silence may have come before the end of the take.
-                if life.stood_s[0] < called_s < life.stood_s[1]:
+                # Its restart, or the sign that ended its silence, may have come before the end of the take.
+                if life.restarted:
+                    life.restarts += 1
+                if life.restarted or life.stood_s[0] < called_s < life.stood_s[1]:
                     life.unproven.append((row.trial_id, row.take))
                 elif not life.signed:
                     life.silent[row.trial_id, row.take] = called_s
@@ -225,7 +229,8 @@ class Liveness:
         if seen is not None:
             at_s = seen.at.at_s
             self._doubt(life, at_s)
-            life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+            if life.last_s is not None or at_s >= self._began_s:  # not a sign of an earlier run that comes late
+                life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
         # A sign proves nothing about the takes that called the device only after it.
         life.silent = {} if seen is None else {take: s for take, s in life.silent.items() if seen.at.at_s < s}
         life.signed |= seen is None or self._is_after(device, seen, reacts=False)
@@ -271,6 +276,7 @@ class Liveness:
             life.silent.clear()
 
     def _restarted(self, life: _LifeSigns) -> None:
+        life.restarted = not life.signed
         if life.silent:
             life.restarts += 1
             life.unproven += life.silent

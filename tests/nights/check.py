@@ -306,7 +306,7 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
             if event["play_id"] == attempt["play_id"] and event["device"] == trial["device"]
         ]
         any_near = [event for event in night.truth.wakes if event["device"] == trial["device"]
-                    and play["start_s"] - 0.2 <= event["at_s"]]  # fmt: skip
+                    and play["start_s"] - 0.2 - event["error_s"] <= event["at_s"]]  # fmt: skip
         if delay is not None:
             end_s = play.get("wake_end_s", math.inf)
             vague = [event["stated_s"] for event in any_near if event.get("vague") and event["wire"] == "messages"]

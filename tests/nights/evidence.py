@@ -300,10 +300,12 @@ def misses_are_proved(rows: Rows, night: Any) -> Iterator[str]:
                 continue
             # Over a wire, only the beginning and the end of a sound have times.
             said_s = origin["at"]["at_s"] + (attempt["query_end_s"] if origin["audio_s"] is None else 0.0)
+            within = [sign for sign in signs if start_seq < sign["seq"] < ended]
+            restarts = [sign["seq"] for sign in within if sign["what"] == "started" and sign["at_s"] >= said_s]
             if any(
-                start_seq < sign["seq"] < ended and (sign["what"] in ("wake", "transcript") or sign["at_s"] >= said_s)
-                for sign in signs
-                if sign["what"] != "started"
+                sign["what"] in ("wake", "transcript")
+                or (sign["at_s"] >= said_s and sign["what"] != "started" and sign["seq"] < min(restarts, default=ended))
+                for sign in within
             ):
                 continue
             if why := _unproved(signs, ended, said_s):
@@ -367,9 +369,9 @@ def _unproved(signs: list[Row], ended: int, said_s: float, *, sure: bool = False
     for sign in signs:
         beats |= sign["what"] == "beat"
         stood_still = beats and last_s is not None and sign["at_s"] - last_s > limit_s
+        if sign["what"] == "started" and (sign["seq"] > ended or sign["at_s"] >= said_s):
+            return "it restarted before it gave a sign"
         if sign["seq"] > ended:
-            if sign["what"] == "started":
-                return "it restarted before it gave a sign"
             if stood_still:
                 return "it stood still before it gave a sign"
             if sign["what"] != "run" and sign["at_s"] >= said_s:
