@@ -165,8 +165,9 @@ class BoardSession:
 
     def used_by_another(self, reason: str, now_s: float) -> None:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
+        news = now_s - self._used_s >= USED_QUIET_S  # one message may show it in several ways
         self._used_s = now_s
-        self._outlet.lose(USED, reason, named=True)  # report the reason before the sound that it cut off
+        self._outlet.lose(USED, reason, named=news)  # report the reason before the sound that it cut off
         self.lost(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:

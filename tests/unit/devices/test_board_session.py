@@ -262,7 +262,8 @@ def test_not_understood_error_is_reported_as_an_empty_intent(simulation: Simulat
 
 def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation: Simulation) -> None:
     simulation.play(seconds=30.0)
-    simulation.session.used_by_another("it is used by two", simulation.now_s)
+    for reason in ("it is used by two", "and so shows its acknowledgement"):
+        simulation.session.used_by_another(reason, simulation.now_s)
     assert simulation.ended() == [False]
     assert [loss.what for loss in simulation.of(LinkLost)] == ["it is used by two"]
     simulation.run(USED_QUIET_S + 1.0)
