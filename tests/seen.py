@@ -12,7 +12,7 @@ from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.ports import Clock
 from harness.model.bench import DeviceProfile
-from harness.model.observation import Observation, Wake
+from harness.model.observation import LogLine, Observation, Wake
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class Seen:
     def __init__(self) -> None:
         self.all: list[Observation] = []
         self._came = threads.condition()
+        self._begun_s = threads.monotonic()
 
     def __call__(self, observation: Observation) -> None:
         with self._came:
@@ -75,6 +76,11 @@ class Seen:
                     f"not within {PATIENCE * limit_s:.0f} s: {subject}; it told {self.all[-8:]}"
                 )
                 self._came.wait(0.02)  # what it waits for may also change without an observation
+
+    def assert_flood_was_limited(self) -> None:
+        """By the rate of a profile that names none: 50 log lines a second, 200 at once, and how many are left out."""
+        most = 300 + 60 * (threads.monotonic() - self._begun_s)
+        assert len(self.of(LogLine)) < most
 
 
 HELD = 0.9  # 0.99 is measured where nothing else runs (benchmarks/); beside other work a thread may wait longer
