@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidTag
 from google.protobuf.message import Message
 from noise.connection import NoiseConnection
 
+from tests.ports import free_port
 from tests.seen import until
 
 pb: Any = api_pb2
@@ -143,7 +144,7 @@ class EsphomeFarEnd:
         self.played: list[tuple[str, str]] = []
         self.plays = True
         self.taken = False
-        self.port = 0
+        self.port = free_port()
         self._key = key
         self._lock = threading.RLock()
         self._links: list[socket.socket] = []
@@ -162,7 +163,6 @@ class EsphomeFarEnd:
 
     def mend(self) -> None:
         self._server = server = socket.create_server(("127.0.0.1", self.port))
-        self.port = server.getsockname()[1]
         threading.Thread(target=self._accept, args=(server,), daemon=True).start()
 
     def lose(self) -> None:
@@ -253,6 +253,9 @@ class EsphomeFarEnd:
                 self._subscribe(peer, False)
                 with self._lock:
                     self._links = [other for other in self._links if other is not link]
+                    # Else `log` and `state` would take it for somebody who listens.
+                    self._listening_to = [other for other in self._listening_to if other is not peer]
+                    self._states_to = [other for other in self._states_to if other is not peer]
 
     def _answer(self, peer: Plain | Encrypted, request: Message) -> None:
         match type(request).__name__:

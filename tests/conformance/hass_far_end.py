@@ -13,6 +13,8 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+from tests.ports import free_port
+
 TOKEN = "a.long-lived.token"
 KITCHEN, HALL = "assist_satellite.kitchen", "assist_satellite.hall"
 PIPELINE = "01hp2qn3txcy889v4ceffyw0nj"
@@ -33,7 +35,7 @@ class HassFarEnd:
         self._lock = threading.RLock()
         self._peers: dict[ServerConnection, int] = {}
         self._server: Server | None = None
-        self.port = 0
+        self.port = free_port()
         self.mend()
 
     @property
@@ -45,7 +47,6 @@ class HassFarEnd:
 
     def mend(self) -> None:
         self._server = serve(self._handle, "127.0.0.1", self.port, close_timeout=0.5)
-        self.port = self._server.socket.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._server,), daemon=True).start()
 
     def lose(self) -> None:

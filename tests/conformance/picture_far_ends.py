@@ -14,6 +14,8 @@ from typing import Any
 import cv2
 import numpy as np
 
+from tests.ports import free_port
+
 SIZE = (160, 120)
 """Width and height of the pictures."""
 RING = (100, 60, 40, 30)
@@ -49,8 +51,9 @@ class PictureServer:
         self.shows = "off"
         self.frozen = False
         self.fps = fps
-        self.port = 0
+        self.port = free_port()
         self._jpegs = {colour: cv2.imencode(".jpg", picture(colour))[1].tobytes() for colour in COLOURS}
+        self._lock = threading.Lock()
         self._listening: socket.socket | None = None
         self._peers: list[socket.socket] = []
         self.mend()
@@ -64,19 +67,19 @@ class PictureServer:
 
     def mend(self) -> None:
         self._listening = listening = socket.create_server(("127.0.0.1", self.port))
-        self.port = listening.getsockname()[1]
         threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
 
     def lose(self) -> None:
-        listening, self._listening = self._listening, None
+        with self._lock:
+            listening, self._listening = self._listening, None
+            peers, self._peers = self._peers, []
         if listening is not None:
             listening.shutdown(socket.SHUT_RDWR)
             listening.close()
-        for peer in self._peers:
+        for peer in peers:
             with contextlib.suppress(OSError):
                 peer.shutdown(socket.SHUT_RDWR)
             peer.close()
-        self._peers.clear()
 
     def __enter__(self) -> PictureServer:
         return self
@@ -88,7 +91,11 @@ class PictureServer:
         with contextlib.suppress(OSError):
             while True:
                 peer, _ = listening.accept()
-                self._peers.append(peer)
+                with self._lock:
+                    if self._listening is not listening:
+                        peer.close()
+                        return
+                    self._peers.append(peer)
                 threading.Thread(target=self._send, args=(peer,), daemon=True).start()
 
     def _send(self, peer: socket.socket) -> None:

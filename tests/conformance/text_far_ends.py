@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+from tests.ports import free_port
 from tests.seen import until
 
 PROGRAM = """\
@@ -55,7 +56,7 @@ class Server:
         self._lock = threading.Lock()
         self._peers: list[socket.socket] = []
         self._listening: socket.socket | None = None
-        self.port = 0
+        self.port = free_port()
         self.mend()
 
     @property
@@ -64,7 +65,6 @@ class Server:
 
     def mend(self) -> None:
         self._listening = listening = socket.create_server(("127.0.0.1", self.port))
-        self.port = listening.getsockname()[1]
         threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
 
     def say(self, line: str) -> None:
@@ -106,6 +106,8 @@ class Server:
             threading.Thread(target=self._hear, args=(peer,), daemon=True).start()
 
     def _hear(self, peer: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        with peer, contextlib.suppress(OSError):
             while data := peer.recv(4096):
                 self.heard.append(data)
+        with self._lock:  # else `say` would take it for somebody who hears
+            self._peers = [other for other in self._peers if other is not peer]

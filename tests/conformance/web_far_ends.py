@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
+from tests.ports import free_port
 from tests.seen import until
 
 PROGRAM = """\
@@ -37,7 +38,7 @@ class WebServer:
         self._lock = threading.Lock()
         self._peers: list[ServerConnection] = []
         self._server: Server | None = None
-        self.port = 0
+        self.port = free_port()
         self.mend()
 
     @property
@@ -46,7 +47,6 @@ class WebServer:
 
     def mend(self) -> None:
         self._server = serve(self._handle, "127.0.0.1", self.port, process_request=self._admit, close_timeout=0.5)
-        self.port = self._server.socket.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._server,), daemon=True).start()
 
     def lose(self) -> None:

@@ -14,6 +14,7 @@ from harness.model.record import JudgmentGiven
 from harness.session.log.reader import rating_rows
 from harness.web.invitations import Invitations
 from tests.conformance.engine_runs import wait_for
+from tests.ports import free_port
 
 HARNESS = Path(sys.executable).with_name("harness")
 
@@ -30,7 +31,7 @@ class SiteProcess:
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._output = session.parent / "site.txt"
-        self._port = "0"
+        self._port = str(free_port())
         self.url = ""
 
     def start(self) -> None:
@@ -38,9 +39,9 @@ class SiteProcess:
         with self._output.open("wb") as output:
             self._process = subprocess.Popen([*map(str, command), *self._options], stdout=output, stderr=output)
         wait_for(lambda: not self.running or "Ctrl-C" in self.told, 60.0, "the site's start")
-        match = re.search(r"(https?://\S+?:([0-9]+)) ", self.told)
+        match = re.search(r"(https?://\S+?:[0-9]+) ", self.told)
         assert match is not None, self.told
-        self.url, self._port = match[1], match[2]
+        self.url = match[1]
 
     @property
     def running(self) -> bool:
