@@ -66,7 +66,9 @@ def test_home_assistant_run_reports_stages_and_satellite_states(tmp_path: Path) 
         far_end.query("2", "purple monkey dishwasher", "Sorry, no", code="no_intent_match")
         far_end.query("3", "turn on the cellar light", "There is none", code="no_valid_targets")
         far_end.query("4", "", "")
-        seen.wait(lambda: len(seen.of(Intent)) == 4 and len(seen.of(Wake)) == 4, 30, "the fourth run")
+        # A stage may be reported before the state that follows it.
+        seen.wait(lambda: len(seen.of(Intent)) == 4 and len(seen.of(Status)) == 15, 30, "the fourth run")
+        assert len(seen.of(Wake)) == 4
         states = [status.state.value for status in seen.of(Status)]
         assert states == ["idle", *(["listening", "thinking", "speaking", "idle"] * 3), "listening", "idle"]
         queries = ["turn on the kitchen light", "purple monkey dishwasher", "turn on the cellar light"]
@@ -147,11 +149,19 @@ def test_a_token_revoked_during_a_run_is_lost_with_a_remedy_and_not_tried_again(
         assert not seen.of(LinkBack)
 
 
-def test_a_frozen_far_end_is_lost_and_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_assistant, "ANSWER_LIMIT_S", 0.5)
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Only while an answer is not to come: a busy host's may take as long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(home_assistant, "ANSWER_LIMIT_S", 0.5)
+        yield
+
+
+def test_a_frozen_far_end_is_lost_and_returns(tmp_path: Path) -> None:
     with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
         far_end.frozen = True
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        with impatient():
+            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
         assert "no answer came" in seen.of(LinkLost)[0].what
         far_end.frozen = False
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
@@ -160,11 +170,11 @@ def test_a_frozen_far_end_is_lost_and_returns(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("garbage", ["no JSON", "[1, 2]", "{}" * 2, "[" * 100_000, "null", '{"id": 1}'])
-def test_garbage_loses_the_link_which_returns(garbage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_assistant, "ANSWER_LIMIT_S", 0.5)
+def test_garbage_loses_the_link_which_returns(garbage: str, tmp_path: Path) -> None:
     with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
         far_end.garbage = garbage
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        with impatient():
+            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
         far_end.garbage = ""
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
 
