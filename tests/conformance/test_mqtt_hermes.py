@@ -157,6 +157,7 @@ def tone(seconds: float) -> Waveform:
     return Waveform((0.2 * np.sin(2 * np.pi * 440 * time_s)).astype(np.float32), 48000)
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_sound_plays_at_device_rate_and_reports_its_end(device: Watch, server: AudioServer) -> None:
     began_s = time.monotonic()
     device.driver.play("one", tone(0.5))
@@ -201,6 +202,7 @@ def test_listen_only_device_is_sent_no_sound(broker: Broker, tmp_path: Path) -> 
         assert "injection" in caught.value.remedy
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_a_stimulus_is_what_the_sites_microphone_hears_in_real_time(broker: Broker, tmp_path: Path) -> None:
     with Site(broker) as site, opened(broker, tmp_path, MICROPHONE) as device:
         sound = np.random.default_rng(3).integers(-9000, 9000, 16000).astype(np.int16)

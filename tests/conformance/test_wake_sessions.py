@@ -159,7 +159,9 @@ def test_openings_report_the_share_that_the_device_missed(runs: Runs, host_keeps
     assert not any(row.cause for row in records(entries, AttemptFinished))
 
 
-def test_noise_comes_from_its_own_loudspeakers_with_every_phrase(runs: Runs, tmp_path: Path) -> None:
+def test_noise_comes_from_its_own_loudspeakers_with_every_phrase(
+    runs: Runs, tmp_path: Path, host_keeps_time: None
+) -> None:
     bench = (HERE / "openings_bench.yaml").read_text().replace("profile: ", f"profile: {HERE}/")
     others = "".join(f"  {name}: {{driver: in_process, speed: 25, position: {name}}}\n" for name in ("left", "right"))
     (tmp_path / "bench.yaml").write_text(bench.replace("microphone:", f"{others}microphone:"))
