@@ -95,7 +95,7 @@ class Cable:
 
     def close(self) -> None:
         known(self._process.stdin).close()
-        self._process.wait(5)
+        self._process.wait(60)
         known(self._process.stdout).close()
 
     def _ask(self, command: str) -> None:
@@ -104,7 +104,7 @@ class Cable:
 
     def _answer(self) -> None:
         output = known(self._process.stdout)
-        ready, _, _ = select.select([output], [], [], 10)
+        ready, _, _ = select.select([output], [], [], 60)
         assert ready, "the cable does not answer"
         assert output.readline() == b"ok\n"
 

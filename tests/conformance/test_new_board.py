@@ -136,7 +136,7 @@ def test_a_third_partys_firmware_that_wakes_to_anything_fails_its_limit(typed: T
             f"devices: {{badge: {{profile: badge, connection: {{driver: serial, port: {board.port}}}}}}}\n"
         ))  # fmt: skip
         _chatter(board.port)
-        watched = typed("devices", "test", "badge.yaml", "--port", board.port, "--seconds", "4")
+        watched = typed("devices", "test", "badge.yaml", "--port", board.port, "--seconds", "6")
         assert "× kind: wake, score: 0.77" in watched.stdout
         assert "× battery fine" in watched.stdout
         run = typed("run", "wake.yaml", "--bench", "bench.yaml", "--junit", "junit.xml", status=1)
