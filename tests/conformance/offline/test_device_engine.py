@@ -1,7 +1,8 @@
 """A board as an engine: what it finds in files is what its own spotter finds in them, to the sample."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import soundfile
 from harness.base.ports import OfflineEngine, SpotsPhrases
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.errors import DeviceError, EngineError, InputError
+from harness.model.observation import StimulusStarted
 from harness.model.offline import EngineKind, Evaluation, ListedFile, ListKind, OfflineSpot
 from harness.model.stimulus import Waveform
 from harness.offline import device_link
@@ -23,6 +25,7 @@ from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_bo
 from tests.conformance.serial_bench import spoken, truth
 from tests.conformance.wake_boards import RADIO, WIRED, two_posix_boards
 from tests.known import known
+from tests.seen import until
 
 Pcm = npt.NDArray[np.int16]
 BENCH = """\
@@ -84,6 +87,25 @@ def engine_of(task: str, *settings: tuple[str, str]) -> Iterator[OfflineEngine]:
         engine.close()
 
 
+@contextmanager
+def in_the_middle(engine: OfflineEngine, act: Callable[[], object]) -> Iterator[None]:
+    """Does it half a second after the device's sound has begun: before it, the device restarts."""
+    assert isinstance(engine, DeviceEngine)
+    link = engine._link
+
+    def wait_and_act() -> None:
+        until(lambda: any(isinstance(seen, StimulusStarted) for seen in link._seen), otherwise="no sound began")
+        time.sleep(0.5)
+        act()
+
+    acting = threading.Thread(target=wait_and_act)
+    acting.start()
+    try:
+        yield
+    finally:
+        acting.join()
+
+
 @pytest.fixture(autouse=True)
 def locks_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_RUNTIME", str(tmp_path / "run"))
@@ -139,12 +161,12 @@ def test_sensitivity_lasts_over_restarts(board: PosixBoard, tmp_path: Path) -> N
 def test_device_restart_fails_its_file_and_spares_the_next(board: PosixBoard, tmp_path: Path) -> None:
     task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
     samples = pcm(spoken().samples)
-    with engine_of(task, ("pace", "realtime")) as engine:
-        button = threading.Timer(1.0, board.reset)
-        button.start()
-        with pytest.raises(EngineError, match="restarted in the middle"):
-            spotted(engine, samples)
-        button.join()
+    with (
+        engine_of(task, ("pace", "realtime")) as engine,
+        pytest.raises(EngineError, match="restarted in the middle"),
+        in_the_middle(engine, board.reset),
+    ):
+        spotted(engine, samples)
     with engine_of(task) as engine:
         assert spotted(engine, samples) == true(tmp_path, samples)
 
@@ -154,11 +176,8 @@ def test_a_cable_that_is_pulled_is_an_error_and_the_next_file_waits_for_it(tmp_p
     with posix_board(tmp_path, cable=True) as board:
         cable = known(board.cable)
         with engine_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", ("pace", "realtime")) as engine:
-            pull = threading.Timer(0.8, cable.unplug)
-            pull.start()
-            with pytest.raises(EngineError, match="lost in the middle of a file"):
+            with pytest.raises(EngineError, match="lost in the middle of a file"), in_the_middle(engine, cable.unplug):
                 spotted(engine, samples)
-            pull.join()
             back = threading.Timer(0.3, cable.replug)
             back.start()
             short = samples[:32_000]
@@ -180,10 +199,8 @@ def test_file_is_replayed_after_the_cable_was_pulled(tmp_path: Path) -> None:
         task = task_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", [("pace", "realtime")])
         engine = load_engine(task)
         try:
-            pulled = threading.Timer(1.2, pull)
-            pulled.start()
-            outcome = FilePlayer(engine, Evaluation(task)).play(ListedFile(ListKind.INV, 0, wav.name, str(wav)))
-            pulled.join()
+            with in_the_middle(engine, pull):
+                outcome = FilePlayer(engine, Evaluation(task)).play(ListedFile(ListKind.INV, 0, wav.name, str(wav)))
         finally:
             engine.close()
     assert (outcome.rejected, outcome.error) == (None, "")
@@ -199,11 +216,8 @@ def test_device_that_stays_lost_ends_the_run(
     task = task_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", [("pace", "realtime")])
     engine = load_engine(task)
     try:
-        switch = threading.Timer(0.5, board.kill)
-        switch.start()
-        with pytest.raises(DeviceError, match="kitchen is gone") as gone:
+        with pytest.raises(DeviceError, match="kitchen is gone") as gone, in_the_middle(engine, board.kill):
             FilePlayer(engine, Evaluation(task)).play(ListedFile(ListKind.INV, 0, wav.name, str(wav)))
-        switch.join()
     finally:
         engine.close()
     assert "--resume" in gone.value.remedy
@@ -222,11 +236,8 @@ def test_a_line_that_loses_bytes_changes_no_spot(tmp_path: Path) -> None:
 def test_a_frozen_board_is_an_error_with_a_remedy(board: PosixBoard, tmp_path: Path) -> None:
     task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
     with engine_of(task, ("pace", "realtime")) as engine:
-        freeze = threading.Timer(0.5, board.freeze)
-        freeze.start()
-        with pytest.raises(EngineError, match=r"not answered for 3\.\d\d s"):
+        with pytest.raises(EngineError, match=r"not answered for 3\.\d\d s"), in_the_middle(engine, board.freeze):
             spotted(engine, pcm(spoken().samples))
-        freeze.join()
         board.thaw()
         assert spotted(engine, pcm(spoken().samples)[:16_000]) == []
 
