@@ -6,6 +6,7 @@ import os
 import time
 
 from harness.devices.wire import frames, messages
+from tests.seen import PATIENCE
 
 
 class Talk:
@@ -26,7 +27,7 @@ class Talk:
     def hear(self, kind: type, count: int = 1, limit_s: float = 5.0) -> list[tuple[int, messages.Message]]:
         """The next `count` messages of a kind, with their numbers; events are acknowledged."""
         matches: list[tuple[int, messages.Message]] = []
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + PATIENCE * limit_s
         while len(matches) < count:
             assert time.monotonic() < deadline, f"no {kind.__name__}"
             try:
