@@ -121,6 +121,8 @@ class RecogniserProcess:
                 # Never the network, and one thread: what is timed here must not wait for it.
                 environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
             )
+            if self._closing.is_set():  # `close` has met no child
+                self._child.kill()
             outcome, text = self._receive(self._child, time.monotonic() + self._load_limit_s)
         except OSError as error:
             reason = self._end_child() or error
