@@ -99,7 +99,7 @@ class Session:
 
     def resume(self) -> None:
         """Goes on with it, after its engine has ended."""
-        self.process.wait(10)
+        self.process.wait(60)
         self._start("resume", str(self.folder))
         self._attach()
 
@@ -129,7 +129,7 @@ class Session:
         return self.process.poll() is not None
 
     def screen(self) -> str:
-        return (self.root / "screen").read_text(encoding="utf-8")
+        return (self.root / "screen").read_text(encoding="utf-8", errors="replace")  # may end within a character
 
     def observations(self, kind: type[O], source: str, after_s: float = 0.0) -> list[tuple[float, O]]:
         return [

@@ -268,7 +268,7 @@ def test_skip_pause_and_engine_kill_during_an_injection(there: Bench) -> None:
         assert session.ask(Resume("5", "ann")).ok
         session.playing("soak.r1.s0001", "radio")
         kill(session.place)
-        assert session.process.wait(20) == 3
+        assert session.process.wait(60) == 3
         assert "harness run resume" in session.screen()
         session.resume()
         session.playing("soak.r1.s0002", "radio")

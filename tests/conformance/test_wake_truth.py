@@ -2,6 +2,7 @@
 line, and through engines that are killed."""
 
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.feed import Logged
+from harness.model.feed import Hello, Logged, Message
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, TrialFinished
 from harness.model.trial import Outcome
+from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.log.reader import check
 from tests.conformance.boards import qemu_installed
-from tests.conformance.engine_runs import Runs, Watcher, kill, play_out, rows, wait_for
+from tests.conformance.engine_runs import Runs, kill, play_out, rows
 from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards
 from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
 from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
@@ -183,13 +185,15 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
 
 
 def _wait_for_attempt(place: EnginePlace, kind: str, since: int) -> None:
-    """Of a board that hears faster than in real time, an attempt takes a tenth of a second."""
-    watcher = Watcher(place, since)
+    """Of a board that hears faster than in real time, an attempt takes a tenth of a second: nobody asks in between."""
+    begun = threading.Event()
 
-    def under_way() -> bool:
-        log_rows = (message.entry.record for message in watcher.messages if isinstance(message, Logged))
-        last = [row for row in log_rows if isinstance(row, AttemptStarted | AttemptFinished)][-1:]
-        return any(isinstance(row, AttemptStarted) and row.trial_id.startswith(kind) for row in last)
+    def take(message: Message) -> None:
+        row = message.entry.record if isinstance(message, Logged) else None
+        if isinstance(row, AttemptStarted) and row.trial_id.startswith(kind):
+            begun.set()
 
-    wait_for(under_way, 90, f"an attempt of {kind}")
-    watcher.client.close()
+    hello = Hello("test", since, attended=False, meters=False)
+    client = EngineClient(Path(place.socket), hello, take, lambda _: begun.set())
+    assert begun.wait(360), f"no attempt of {kind}"
+    client.close()
