@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The headless shell shows a page for a third of the processor time that the browser with a desktop takes.
 CHROMIUMS = ("chromium-headless-shell", "chromium")
+WITHIN_MS = 120_000
+"""For what a page is to do; the 30 s of Playwright are for a host that is free."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -63,7 +65,7 @@ def chromium() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        opened = playwright.chromium.launch(executable_path=program, args=list(FLAGS), timeout=WITHIN_MS)
         yield opened
         opened.close()
 
@@ -76,6 +78,7 @@ class Window:
 
     def __init__(self, context: BrowserContext, site: Inviting, name: str) -> None:
         self.faults: list[str] = []
+        context.set_default_timeout(WITHIN_MS)
         self.page: Page = context.new_page()
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
