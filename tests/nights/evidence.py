@@ -439,7 +439,11 @@ def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
         written[_told(row["body"]["observation"])] += 1
     for arrived in night.truth.arrived:
         known = [arrival for arrival in arrived if not arrival[0].startswith("operator")]
-        last = max((number for number, arrival in enumerate(known) if written[arrival]), default=-1)
+        last, times = -1, Counter[tuple[str, str, float]]()
+        for number, arrival in enumerate(known):  # after a stall, many arrive at one moment
+            times[arrival] += 1
+            if times[arrival] <= written[arrival]:
+                last = number
         for arrival in known[: last + 1]:
             if not written[arrival] and not (
                 arrival[1] == "mic" and any(low <= arrival[2] <= high for low, high in prompts)

@@ -329,10 +329,14 @@ class Recount:
         acknowledged = [row.seen["audio_s"] for row in proofs if row.seen.get("proof") == "acknowledged"]
         to_s = max((audio_s for audio_s in acknowledged if audio_s is not None), default=None)
         own = between([row.at for row in proofs], cuts, roles[0][1]["settings"]["proof_within_s"])
-        # A probe that was repeated in vain. Other devices may have heard it.
-        vain = {row.attempt[0] for row in self._all("trial_finished") if row.body["outcome"] == "no_wake"}
+        # A probe that was repeated in vain. Other devices may have heard it. GAP: its late hit joins nothing.
+        vain = {row.attempt[0]: row.seq for row in self._all("trial_finished") if row.body["outcome"] == "no_wake"}
         last = {play.trial["id"]: play for play in plays if play.whole and play.kind == "probe"}
-        cuts += [(play.begun["at"]["at_s"], 0) for trial_id, play in last.items() if trial_id in vain and not play.hit]
+        cuts += [
+            (play.begun["at"]["at_s"], 0)
+            for trial_id, play in last.items()
+            if trial_id in vain and not (play.hit and play.hit.seq < vain[trial_id])
+        ]
         hits = [(play.hit.seen["at"]["at_s"], play.hit.seq) for play in plays if play.hit]
         woken = between(hits, cuts, 2 * every_s + 60.0) if every_s else []
         for play in plays:

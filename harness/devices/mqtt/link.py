@@ -85,8 +85,8 @@ class KeepAlive:
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
-            # Slower than ever: the broker may have stood still since the previous pulse.
-            return usual_s if now_s - oldest_s <= usual_s else now_s - oldest_s + _PERIOD_S
+            # Slower than ever: the broker may have stood still since it got the last pulse that it answered.
+            return usual_s if now_s - oldest_s <= usual_s else now_s - self._alive_s
 
     @property
     def owed_s(self) -> float:
