@@ -145,8 +145,8 @@ class Liveness:
                 self._played[seen.source] = seen
             case Wake() | Transcript() | Intent() | ResponseText() if device:
                 self._sign(device, seen, reacted=True)
-            case Status(state=DeviceState.STARTED) if device:
-                self._restarted(self._lives[device])
+            case Status(state=DeviceState.STARTED, at=at) if device:
+                self._restarted(self._lives[device], at.at_s)
             case Status(state=state) if device and state is not DeviceState.GONE:
                 self._sign(device, seen)
             case ListeningProved() | StateTold() | Unread() if device:
@@ -275,8 +275,9 @@ class Liveness:
             life.unproven += life.silent
             life.silent.clear()
 
-    def _restarted(self, life: _LifeSigns) -> None:
+    def _restarted(self, life: _LifeSigns, at_s: float) -> None:
         life.restarted = not life.signed
+        life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)  # from here on, it may stand still again
         if life.silent:
             life.restarts += 1
             life.unproven += life.silent

@@ -226,8 +226,9 @@ class Night:
                 renders=Renders(self), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
                 short_of_room=lambda: self.short, alive=self._alive(log), stalls=self._new_stalls,
             )  # fmt: skip
-            conductor = Conductor(self.trials, stage, Resumption.of(history))
-            log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0))
+            standing = Resumption.of(history)
+            conductor = Conductor(self.trials, stage, standing)
+            standing.add(log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0)))
             self.room.truth.arrived.append([])
             for part in self._parts():
                 part.open(conductor.enqueue)

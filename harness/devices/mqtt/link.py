@@ -85,8 +85,9 @@ class KeepAlive:
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
-            # Slower than ever: the broker may have stood still since it got the last pulse that it answered.
-            return usual_s if now_s - oldest_s <= usual_s else now_s - self._alive_s
+            # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
+            silent_s = now_s - self._alive_s
+            return usual_s if now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s else silent_s
 
     @property
     def owed_s(self) -> float:

@@ -282,7 +282,7 @@ class Engine:
             conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
             row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
-            standing.start_clock(row, log.append(row).at_s)
+            standing.add(log.append(row))
             unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]
             stack.enter_context(self._opened(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None

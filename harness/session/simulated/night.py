@@ -195,8 +195,9 @@ class SimulatedNight:
                 ResolvedSession(self._scenario, self._bench), drivers, log, clock, figures,
                 renders=self._renders, on_state=self._shown, answer=lambda id, ok, why: None, alive=self._alive,
             )  # fmt: skip
-            conductor = Conductor(tuple(self._trials.values()), stage, Resumption.of(list(log.entries())))
-            log.append(EngineStarted(1, 1, "boot", 1.0))
+            standing = Resumption.of(list(log.entries()))
+            conductor = Conductor(tuple(self._trials.values()), stage, standing)
+            standing.add(log.append(EngineStarted(1, 1, "boot", 1.0)))
             room.truth.arrived.append([])
             for part in parts:
                 part.open(conductor.enqueue)
