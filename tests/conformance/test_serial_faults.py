@@ -113,9 +113,9 @@ def test_it_closes_within_two_seconds_while_the_board_stands_still(tmp_path: Pat
 def test_a_flood_of_garbage_neither_blocks_nor_grows(tmp_path: Path) -> None:
     with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port) as bench:
         framed = known(bench.driver.framed)
-        before = bench.driver.received_bytes
+        before = known(bench.driver.link).received_bytes
         known(board.cable).flood(2_000_000)
-        until(lambda: bench.driver.received_bytes - before >= 2_000_000, 30)
+        until(lambda: known(bench.driver.link).received_bytes - before >= 2_000_000, 30)
         until(lambda: framed.ready)
         # Garbage is kept as evidence, within the console's limit of lines a second.
         bench.assert_flood_was_limited()

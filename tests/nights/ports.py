@@ -22,7 +22,7 @@ from harness.base.ports import Surroundings
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.serial.device import SerialDevice
-from harness.devices.serial.port import Port, PortLost, SerialLine
+from harness.devices.serial.port import PortLost, SerialLine
 from harness.devices.text_streams import TextStream, TextStreamOptions
 from harness.model.errors import DeviceError
 
@@ -108,22 +108,34 @@ class SimulatedPort:
             self._arrived += data
 
 
-class _Dead:
-    """What is left of a port in a process that was killed."""
+class _SerialEnd:
+    """A port that a process has open. killed: the kernel has closed it, and nothing passes any more."""
+
+    def __init__(self, port: SimulatedPort) -> None:
+        self._port = port.open()
+        self.killed = False
 
     def has_bytes(self) -> bool:
-        return False
+        return not self.killed and self._port.has_bytes()
 
-    has_room = has_bytes
+    def has_room(self) -> bool:
+        return not self.killed and self._port.has_room()
 
     def close(self) -> None:
-        """Closed by the kernel already."""
+        if not self.killed:
+            self._port.close()
 
     def read(self) -> bytes:
-        raise PortLost("the process was killed")
+        self._check()
+        return self._port.read()
 
     def write(self, data: bytes) -> int:
-        raise PortLost("the process was killed")
+        self._check()
+        return self._port.write(data)
+
+    def _check(self) -> None:
+        if self.killed:
+            raise PortLost("the process was killed")
 
 
 class SimulatedSerial(SerialDevice):
@@ -132,17 +144,21 @@ class SimulatedSerial(SerialDevice):
     def __init__(self, id: str, options: Any, surroundings: Surroundings, port: SimulatedPort) -> None:
         super().__init__(id, options, surroundings)
         self._far_end: SimulatedPort | None = port
+        self._end: _SerialEnd | None = None
 
-    def connect(self, usb_serial: str = "") -> tuple[Port, SerialLine]:
+    def connect(self, usb_serial: str = "") -> SerialLine:
         if self._far_end is None:
             raise DeviceError("the process was killed")
-        return Port("simulated"), cast(SerialLine, self._far_end.open())
+        self._end = _SerialEnd(self._far_end)
+        return cast(SerialLine, self._end)
 
     def killed(self) -> None:
         """Its process is no more: the kernel closes the port, and nothing reaches the device."""
         if self._far_end is not None:
             self._far_end.close()
-        self._far_end, self._line = None, cast(SerialLine, _Dead())
+        if self._end is not None:
+            self._end.killed = True
+        self._far_end = None
 
 
 class _TextEnd:

@@ -239,11 +239,11 @@ class ConsolePeer:
         self.console = console
         self._source = source
         self._tell = outlet.tell
-        self._rate_hz = rate_hz
+        self.rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()
         self._pace = HeartbeatThrottle()
-        self._linked = False
+        self.ready = False
         self._held = b""  # start of a line that may belong to the dialogue
         self._at_line_start = True
         self._playing: ActivePlay | None = None
@@ -252,20 +252,12 @@ class ConsolePeer:
         self._given = 0  # samples of all earlier sounds
         self._proved_s = float("-inf")
 
-    @property
-    def ready(self) -> bool:
-        return self._linked
-
-    @property
-    def rate_hz(self) -> int | None:
-        return self._rate_hz
-
     def linked(self, now_s: float) -> None:
-        self._linked = True
+        self.ready = True
         self._held, self._at_line_start = b"", True
 
     def lost(self, now_s: float) -> None:
-        self._linked = False
+        self.ready = False
         self._pace.cut()
         self._end(now_s, complete=False)
         self._dialogue.abandon()
@@ -279,7 +271,7 @@ class ConsolePeer:
         return ""
 
     def received(self, data: bytes, at: Stamp) -> None:
-        if self._rate_hz is None:
+        if self.rate_hz is None:
             self._read(data, at)
             return
         for piece in data.splitlines(keepends=True):
@@ -288,7 +280,7 @@ class ConsolePeer:
 
     def output(self, now_s: float) -> bytes:
         playing = self._playing
-        if playing is None or not self._linked:
+        if playing is None or not self.ready:
             return b""
         if not playing.started:
             playing.started, self._began_s = True, now_s
@@ -305,11 +297,11 @@ class ConsolePeer:
         return 0.005 if self._realtime and self._dialogue.active else _TICK_S / 2
 
     def prepared(self, waveform: Waveform) -> Pcm | None:
-        return quantised(waveform, self._rate_hz) if self._rate_hz is not None else None
+        return quantised(waveform, self.rate_hz) if self.rate_hz is not None else None
 
     def play(self, play_id: str, sound: Pcm, now_s: float) -> None:
         self.stop(now_s)
-        if not self._linked:
+        if not self.ready:
             self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         self._playing = ActivePlay(play_id, sound, RATE_HZ, 0, len(sound))
@@ -342,7 +334,7 @@ class ConsolePeer:
 
     def _placed(self, seen: Observation) -> Observation:
         """Adds the place on the audio line: the last sample sent is the latest possible cause."""
-        if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self._rate_hz is not None:
+        if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self.rate_hz is not None:
             return dataclasses.replace(seen, audio_s=self._line_s(self._dialogue.heard if self._playing else 0))
         return seen
 
@@ -368,7 +360,7 @@ class ConsolePeer:
         self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, heard_s))
 
     def _line_s(self, sample: int) -> float:
-        return (self._given + sample) / self._rate_hz if self._rate_hz else 0.0
+        return (self._given + sample) / self.rate_hz if self.rate_hz else 0.0
 
     def _end(self, now_s: float, *, complete: bool) -> None:
         playing, self._playing = self._playing, None
@@ -377,3 +369,7 @@ class ConsolePeer:
         if playing.started:
             self._given += len(playing.samples) if complete else self._dialogue.sent
         self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._line_s(0)))
+
+
+Peer = FramedPeer | ConsolePeer
+"""Talks with the board, over all its boots and all openings of its port. Called under one lock."""

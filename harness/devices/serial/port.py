@@ -197,19 +197,9 @@ def open_port(path: str, baud: int, *, timeout: float, write_timeout: float | No
         code = getattr(error, "errno", None)
         # pyserial's error about a lock has no number.
         if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
-            user = next(_users(path), "another program")
+            user = next((f"{name} (process {pid})" for pid, name in _holders(path)), "another program")
             raise DeviceError(f"{path} is in use: {user} has it open", remedy="End that program") from error
         raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(error)) from error
-
-
-def _users(path: str, processes: Path = Path("/proc")) -> Iterator[str]:
-    """Programs that have a port open, as far as this user may see them: `minicom (process 4711)`."""
-    target = os.path.realpath(path)
-    for file in processes.glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):
-            if os.readlink(file) == target and (pid := file.parts[-3]) != str(os.getpid()):
-                name = (file.parents[1] / "comm").read_text(encoding="utf-8", errors="replace").strip()
-                yield f"{plain_text(name, 40)} (process {pid})"
 
 
 def _remedy(error: Exception) -> str:
@@ -278,8 +268,7 @@ def _port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
         group = _group_name(file_status.st_gid)
         remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"
         return Check("port", Level.FAIL, f"{path}: this user may not read and write it (group {group})", remedy)
-    if holders := _holders(os.path.realpath(path)):
-        programs = ", ".join(f"{name} ({pid})" for pid, name in holders)
+    if programs := ", ".join(f"{name} ({pid})" for pid, name in _holders(path)):
         remedy = "Stop it: two readers of one port take each other's bytes"
         return Check("port", Level.FAIL if needed else Level.WARN, f"{path} is open in {programs}", remedy)
     by_id = lasting.get(os.path.realpath(path), "")
@@ -303,17 +292,15 @@ def _group_name(number: int) -> str:
         return str(number)
 
 
-def _holders(device: str) -> list[tuple[int, str]]:
-    """Other processes that have a device open, as far as this user may see.
+def _holders(path: str) -> Iterator[tuple[int, str]]:
+    """Number and name of each other process that has a port open, as far as this user may see them.
 
     The creator of a pseudo-terminal is its far end, not a second reader, even if it holds the near end open.
     """
-    holders: list[tuple[int, str]] = []
+    device = os.path.realpath(path)
     for process in Path("/proc").glob("[0-9]*"):
-        if int(process.name) == os.getpid():
-            continue
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             opened = {os.path.realpath(link) for link in (process / "fd").iterdir()}
-            if device in opened and opened.isdisjoint(PSEUDO_TERMINALS):
-                holders.append((int(process.name), (process / "comm").read_text(encoding="utf-8").strip()))
-    return holders
+            if device in opened and opened.isdisjoint(PSEUDO_TERMINALS) and int(process.name) != os.getpid():
+                name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+                yield int(process.name), plain_text(name, 40)
