@@ -284,7 +284,7 @@ def test_skip_pause_and_engine_kill_during_an_injection(there: Bench) -> None:
     assert_said(session, "SKIPPED after 1 attempt", "PAUSED by ann", "re-run of call.v-alan.r1", "stopped", "END all")
 
 
-def test_an_abort_ends_it_for_good(there: Bench) -> None:
+def test_an_aborted_session_cannot_be_resumed(there: Bench) -> None:
     with there.session(segments=1) as session:
         session.playing("soak.r1.s0001", "radio")
         assert session.ask(Abort("1", "ann")).ok

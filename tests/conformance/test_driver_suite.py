@@ -130,7 +130,7 @@ def test_an_absent_far_end_is_refused_with_a_remedy_and_leaves_nothing_behind(ro
     nothing_more(seen, 0.1)
 
 
-def test_it_closes_twice_and_opens_again(row: Row) -> None:
+def test_a_driver_can_be_closed_twice_and_reopened(row: Row) -> None:
     seen, before = Seen(), set(threading.enumerate())
     driver = row.make()
     for _ in range(2):
@@ -149,7 +149,7 @@ def test_no_observations_arrive_after_close(row: Row) -> None:
         nothing_more(seen)
 
 
-def test_it_closes_while_its_far_end_is_gone(row: Row) -> None:
+def test_a_driver_closes_while_its_far_end_is_gone(row: Row) -> None:
     seen = Seen()
     with opened(row, seen) as driver:
         row.lose(driver)
@@ -258,7 +258,7 @@ def test_link_loss_cuts_playback_and_next_sound_is_complete(row: Row) -> None:
 
 
 @of_players
-def test_it_closes_while_it_plays(row: Row) -> None:
+def test_a_driver_closes_while_it_plays(row: Row) -> None:
     seen, before = Seen(), set(threading.enumerate())
     with opened(row, seen) as driver:
         playing(driver, seen)

@@ -282,7 +282,9 @@ def test_a_session_is_planned_first_and_played_later(runs: Runs, tmp_path: Path)
     ("scenario", "status", "words"),
     [("deaf.yaml", 1, "FAIL      recognised ≥"), ("skip.yaml", 0, "SKIP "), ("wrong.yaml", 2, "wrong.yaml:")],
 )
-def test_exit_statuses(runs: Runs, tmp_path: Path, scenario: str, status: int, words: str) -> None:
+def test_each_end_of_a_run_has_its_exit_status(
+    runs: Runs, tmp_path: Path, scenario: str, status: int, words: str
+) -> None:
     bench = HERE / ("deaf_bench.yaml" if scenario == "deaf.yaml" else "bench.yaml")
     result = cli("run", HERE / scenario, "--bench", bench, "--plain", folder=tmp_path)
     assert result.returncode == status, result.stdout + result.stderr

@@ -132,7 +132,7 @@ def test_files_are_evaluated_through_external_driver(typed: Typed, address: str,
     assert "1.2" in (tmp_path / "device-bench.yaml_lamp.log").read_text(encoding="utf-8")
 
 
-def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) -> None:
+def test_the_steps_of_the_page_work(typed: Typed, site: Path, tmp_path: Path) -> None:
     port = free_port()
     for path in (site / "page").iterdir():
         if path.is_file():

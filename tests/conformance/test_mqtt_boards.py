@@ -102,13 +102,13 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, speech: Waveform) -> I
 
 
 @pytest.mark.parametrize("bench", list(BOARDS), indirect=True)
-def test_it_wakes_where_its_spotter_does(bench: Bench) -> None:
+def test_a_board_wakes_where_its_spotter_does(bench: Bench) -> None:
     for play_id in ("one", "two"):
         bench.whole(play_id, 120)
     assert not bench.watch.of(LinkLost)
 
 
-def test_it_answers_words(bench: Bench) -> None:
+def test_a_board_answers_text_queries(bench: Bench) -> None:
     bench.watch.driver.say("switch the light on")
     bench.watch.first(ResponseText)
     (intent,) = bench.watch.of(Intent)

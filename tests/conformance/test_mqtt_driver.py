@@ -69,7 +69,7 @@ def test_messages_become_observations_with_their_time(watch: Watch, board: Board
         assert 0 < observation.at.error_s < 1
 
 
-def test_duplicates_gaps_and_a_new_start_are_told(watch: Watch, broker: Broker, board: Board) -> None:
+def test_duplicates_gaps_and_restarts_are_reported(watch: Watch, broker: Broker, board: Board) -> None:
     board.say("transcript", text="one")
     board.say("transcript", text="one", seq=1)
     board.say("transcript", text="five", seq=5)

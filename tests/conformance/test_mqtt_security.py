@@ -98,7 +98,7 @@ def test_unchecked_certificate_needs_an_option_and_is_logged(
     assert "not checked" in line.text
 
 
-def test_a_client_certificate(started: Started, certificates: Path, tmp_path: Path) -> None:
+def test_a_client_certificate_is_accepted(started: Started, certificates: Path, tmp_path: Path) -> None:
     broker = started(*tls(certificates, "require_certificate true"))
     address, ca = f"localhost:{broker.port}", str(certificates / "ca.pem")
     with pytest.raises(DeviceError, match="cannot be used"):

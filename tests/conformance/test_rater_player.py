@@ -95,7 +95,7 @@ def test_another_sound_takes_the_place_of_the_first(lab_sound: LabSoundServer) -
     assert done == [("first", False), ("second", True)]
 
 
-def test_a_lost_server_is_told_and_the_next_play_opens_it_again(lab_sound: LabSoundServer) -> None:
+def test_a_lost_server_is_reported_and_reopened_by_the_next_play(lab_sound: LabSoundServer) -> None:
     done: list[bool] = []
     with listening() as player:
         player.play(noise(20.0), lambda _, whole: done.append(whole))

@@ -78,7 +78,7 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
         player.close()
 
 
-async def test_a_lost_sound_server_is_told_and_rating_goes_on(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+async def test_a_lost_sound_server_is_reported_and_rating_continues(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 6)
     player = open_player("harness_speaker")
     app = seated(session, player=player)

@@ -99,7 +99,7 @@ def test_a_frozen_board_is_noticed_and_comes_back(tmp_path: Path) -> None:
         assert not bench.states(DeviceState.STARTED)
 
 
-def test_it_closes_within_two_seconds_while_the_board_stands_still(tmp_path: Path) -> None:
+def test_the_driver_closes_within_two_seconds_with_a_frozen_board(tmp_path: Path) -> None:
     with posix_board(tmp_path) as board, Bench(tmp_path, board.port) as bench:
         bench.driver.play("a", repeated(spoken(), 400))
         bench.first(StimulusStarted)

@@ -171,7 +171,7 @@ def test_line_board_refuses_sound_and_commands(tmp_path: Path) -> None:
             bench.driver.say("hello")
 
 
-def test_a_board_of_lines_that_goes_away_is_told(tmp_path: Path) -> None:
+def test_a_lost_line_board_is_reported(tmp_path: Path) -> None:
     board = TflmBoard()
     with Bench(tmp_path, board.port, PROFILE, **LINES) as bench:
         board.__exit__()

@@ -73,7 +73,7 @@ def marks(page: Path) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("page", [pytest.param(path, id=path.stem, marks=marks(path)) for path in PAGES])
-def test_a_tutorial_does_what_it_says(page: Path, place: tuple[Path, dict[str, str]]) -> None:
+def test_the_commands_of_a_tutorial_give_its_output(page: Path, place: tuple[Path, dict[str, str]]) -> None:
     folder, environment = place
     started: list[int] = []
     try:

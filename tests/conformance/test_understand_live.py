@@ -77,7 +77,7 @@ def right(play_id: str, frames: tuple[Told, ...]) -> bool:
     return {frame.name for frame in frames if frame.name} == intents and pairs == set(slots.items())
 
 
-def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, broker: Broker) -> None:
+def test_a_device_is_asked_until_it_understands_across_a_kill(runs: Runs, tmp_path: Path, broker: Broker) -> None:
     profile = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
     mute = profile.replace("device: hermes_rhasspy", "device: hermes").replace(
         "transport:", "responds: false\ntransport:"

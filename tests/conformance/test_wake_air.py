@@ -126,7 +126,7 @@ def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> 
     assert (device.false_accepts.count, device.after_review.count) == (0, 0)
 
 
-def test_no_sound_no_heartbeat(lab: Lab) -> None:
+def test_without_sound_there_is_no_heartbeat(lab: Lab) -> None:
     """A sound server that stands still gives the assistant nothing to hear; its process is as alive as before."""
     state, beats, arrived = lab_state(), list[float](), threading.Event()
     client = mqtt.Client(CallbackAPIVersion.VERSION2)

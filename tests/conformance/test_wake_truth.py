@@ -102,7 +102,7 @@ Start = Callable[[Path], AbstractContextManager[TwoBoards]]
         pytest.param(two_qemu_boards, 3000, marks=[NEEDS_QEMU, pytest.mark.timeout(3600)], id="cortex-m4"),
     ],
 )
-def test_over_200_phrases_and_half_an_hour_on_two_boards(
+def test_counts_of_200_phrases_and_half_an_hour_match_two_boards(
     runs: Runs, tmp_path: Path, start: Start, within_s: float
 ) -> None:
     with start(tmp_path) as boards:

@@ -237,7 +237,7 @@ def test_a_frozen_satellite_is_a_lost_link(serve: Serve) -> None:
         server.satellite.thaw()
 
 
-def test_who_answers_and_what_if_nobody_does(tmp_path: Path) -> None:
+def test_a_satellite_is_identified_and_a_silent_one_refused(tmp_path: Path) -> None:
     server = Served(tmp_path)
     with server.satellite:
         assert reported_version(f"127.0.0.1:{server.satellite.port}") == "kitchen 1"

@@ -91,7 +91,9 @@ def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
          "understood, by the operator"),
     ],
 )  # fmt: skip
-def test_wording(expects: ExpectedFrame, understood: UnderstandingResult, said: str) -> None:
+def test_lines_of_a_frame_have_the_expected_words(
+    expects: ExpectedFrame, understood: UnderstandingResult, said: str
+) -> None:
     assert "|".join(lines(after(expects, understood))) == said
 
 

@@ -166,7 +166,7 @@ async def test_a_round_that_is_judged_by_ear_shows_no_text(session: Path) -> Non
         assert "hides transcripts" in screen_text(pilot)
 
 
-async def test_nothing_says_whose_response_it_is(session: Path) -> None:
+async def test_the_screen_never_names_the_device(session: Path) -> None:
     for size in SIZES.values():
         app = seated(session, round_=RatingRound(transcript=TranscriptPolicy.SHOWN))
         async with app.run_test(size=size) as pilot:
@@ -338,7 +338,7 @@ async def test_a_resize_loses_nothing(session: Path) -> None:
         assert rows(session)[0].comment == "stays"
 
 
-async def test_the_end_tells_the_counts_and_what_waits(tmp_path: Path) -> None:
+async def test_the_end_shows_counts_and_held_items(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 12, effects=True)
     async with sitting(seated(session)) as (app, pilot):
         while app.desk.view.item is not None:
@@ -371,9 +371,7 @@ def test_a_terminal_without_a_screen_is_refused_with_a_hint(session: Path, monke
         assert "--plain" in caught.value.remedy
 
 
-async def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_only_where_wanted(
-    session: Path, tmp_path: Path
-) -> None:
+async def test_a_proposal_appears_after_the_choice_unless_allowed_earlier(session: Path, tmp_path: Path) -> None:
     source = judged_source(tmp_path / "s0")
     async with sitting(seated(session, round_=proposing_round(source))) as (_, pilot):
         assert "classifier" not in screen_text(pilot)

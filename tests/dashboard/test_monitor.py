@@ -55,7 +55,7 @@ def raw(pilot: Pilot[None]) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-async def test_what_is_said_and_what_is_made_of_it_side_by_side(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_lines_and_their_observations_are_shown_side_by_side(tmp_path: Path, size: tuple[int, int]) -> None:
     source = Bench()
     async with app(tmp_path, source).run_test(size=size) as pilot:
         source.say(b"WAKE hey lamp\nsomething else\n" + HOSTILE + b"\nWAKE " + HOSTILE + b"\n")

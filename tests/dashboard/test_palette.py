@@ -13,6 +13,6 @@ def luminance(hexadecimal: str) -> float:
 
 @pytest.mark.parametrize("colour", palette.ON_TEXT)
 @pytest.mark.parametrize("background", [palette.BACKGROUND, palette.PANEL, palette.SELECTED])
-def test_contrast(colour: str, background: str) -> None:
+def test_every_text_colour_has_enough_contrast(colour: str, background: str) -> None:
     lighter, darker = sorted((luminance(colour), luminance(background)), reverse=True)
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5

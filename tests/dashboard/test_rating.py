@@ -82,7 +82,7 @@ async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: 
         assert last.replaces == skipped.id
 
 
-async def test_flag_and_comment(tmp_path: Path) -> None:
+async def test_a_response_can_be_flagged_and_commented(tmp_path: Path) -> None:
     async with judging(double(tmp_path)) as (engine, _, pilot):
         await press(pilot, "c", *"hum", "enter")
         await until(pilot, shows(pilot, "hum"))
@@ -143,7 +143,7 @@ async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_pa
         assert (given.trial_id, given.replaces) == ("kitchen-05", None)
 
 
-async def test_a_file_of_judgments_that_cannot_be_read_is_told_and_hinders_nobody(tmp_path: Path) -> None:
+async def test_an_unreadable_judgment_file_is_reported_and_blocks_nobody(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (_, _, pilot):
         (tmp_path / "judgments.sqlite").write_text("no database")
         await press(pilot, "j")

@@ -19,7 +19,7 @@ def told_within(messages: list[Message], count: int, limit_s: float = 20.0) -> N
         time.sleep(0.005)
 
 
-def test_rows_from_elsewhere_come_and_a_fault_is_told(tmp_path: Path) -> None:
+def test_rows_from_elsewhere_appear_and_faults_are_reported(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
     room, messages = open_room([session]), list[Message]()
     assert open_room([session]).desk("bob").judge(Category.WRONG)

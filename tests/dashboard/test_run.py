@@ -40,7 +40,7 @@ sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 
 @sizes
-async def test_pause_and_go_on(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_a_run_can_be_paused_and_resumed(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(double(tmp_path), size) as (engine, _, pilot):
         await press_until(pilot, shows(pilot, "pause: done"), "p")
         (sent,) = engine.commands(Pause)
@@ -52,7 +52,7 @@ async def test_pause_and_go_on(tmp_path: Path, size: tuple[int, int]) -> None:
 
 
 @sizes
-async def test_skip_wants_a_reason(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_skip_requires_a_reason(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(double(tmp_path), size) as (engine, _, pilot):
         await press_until(pilot, shows(pilot, "Please write something"), "s", "enter")
         assert engine.commands(Skip) == []
@@ -72,7 +72,7 @@ async def test_rerun_note_and_mark(tmp_path: Path) -> None:
         assert mark.label == "bang"
 
 
-async def test_abort_only_after_yes(tmp_path: Path) -> None:
+async def test_abort_needs_confirmation(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (engine, _, pilot):
         await press_until(pilot, shows(pilot, "Abort this session?"), "a")
         await pilot.press("enter")
@@ -203,7 +203,7 @@ async def test_waiting_counts_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["question_mark", "f1"])
-async def test_help_everywhere(tmp_path: Path, key: str) -> None:
+async def test_help_opens_on_every_screen(tmp_path: Path, key: str) -> None:
     async with opened(double(tmp_path)) as (engine, app, pilot):
         for opener, words in (("", "large word"), ("j", "Nothing is ever overwritten")):
             await pilot.press(*([opener] if opener else []))

@@ -118,7 +118,7 @@ def painted(progress: Progress, wake: WakeProgress) -> list[str]:
     return panel.paint(37, 8).plain.splitlines()
 
 
-def test_queries() -> None:
+def test_word_error_rates_of_queries_are_drawn() -> None:
     rows = Rows.of(planned(1), planned(2))
     assert not [line for line in painted(progress_of(rows), WakeProgress()) if line.startswith("WER")]
     for number, heard in ((1, "what lime is it"), (2, None)):
@@ -145,7 +145,7 @@ def test_commands_of_devices_that_tell_their_words() -> None:
         (GroupTranscripts.of([("time", WordCounts(8, 1, 1, 0, 1, 1))]), "20.0 %  1/1"),
     ],
 )
-def test_wording(words: GroupTranscripts, expected: str) -> None:
+def test_word_error_rates_are_worded(words: GroupTranscripts, expected: str) -> None:
     assert wer(words) == expected
     assert " by try  2/2" in wer(words + words) or words.wer is None
 
@@ -187,7 +187,7 @@ def test_the_normalisation_stands_in_the_title_harmless() -> None:
         ({"": Share(0, 9)}, (), ("any time 0.00–", "exact    0.00–", "hits 9, talkers unknown")),
     ],
 )
-def test_what_intervals_of_false_rejects_are_over(
+def test_intervals_of_false_rejects_name_their_unit(
     shares: dict[str, Share], planned: tuple[str, ...], texts: tuple[str, ...]
 ) -> None:
     whole = sum(shares.values(), Share())

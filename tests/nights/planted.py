@@ -200,7 +200,7 @@ FAULTS = (
 -            self._late_window = verdict is not None and late_answer_possible
 +            self._late_window = False
 """, "after a silent last attempt the next trial begins at once, and takes the late answer",
-        "session/test_understand_trial.py::test_outcomes_of_a_device_with_a_voice"),
+        "session/test_understand_trial.py::test_each_course_with_a_speaking_device_has_its_outcome"),
     Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
 @ session/query_trial.py
 -        return max(until_s, self._busy_until())
@@ -293,7 +293,7 @@ FAULTS = (
 -            self._rows.pop(attempt.number, None)  # after a late answer, its verdict as a silent attempt is void
 -            self._interrupt(f"stream_gap: {why}")
 """, "the rest of a stimulus behind lost or late samples is the response",
-        "session/test_query_trial.py::test_outcomes"),
+        "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("abort_leaves_a_trial_open", "b364127d", Area.VERDICT, """
 @ session/takes.py
 -        elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
@@ -309,7 +309,7 @@ FAULTS = (
 -                may_stay_open=stopping.on_undecided is OnUndecided.PASS,
 +                may_stay_open=True,
 """, "a run whose sequential test is undecided passes",
-        "wake/test_sources.py::test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass"),
+        "wake/test_sources.py::test_an_undecided_sequential_test_fails_unless_allowed"),
     Planted("interval_over_trials", "d1ed0a38", Area.VERDICT, """
 @ wake/wake_progress.py
 -    if not speakers.several:
@@ -354,7 +354,7 @@ FAULTS = (
 -        return self.moment(self.timing.query_end_s)
 +        return self.moment(self.timing.duration_s)
 """, "a response is measured from the end of the stimulus, and not from that of the query",
-        "session/test_query_trial.py::test_outcomes"),
+        "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("no_refractory_time", "", Area.MERGING, """
 @ base/refractory.py
 -    return at - stands < refractory
@@ -401,7 +401,7 @@ FAULTS = (
 @ session/query_trial.py
 -                if state is DeviceState.STARTED and self._phase in UNDER_WAY:
 -                    self._interrupt("device_restarted")
-""", "a restart interrupts no query", "session/test_query_trial.py::test_outcomes"),
+""", "a restart interrupts no query", "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("withdrawn_take_stays", "", Area.EVIDENCE, """
 @ wake/wake.py
 -            for device, play in before[1].items():

@@ -118,7 +118,7 @@ def test_every_installed_engine_has_a_row_here() -> None:
     assert {row.engine for row in ROWS} | ELSEWHERE >= set(names(Group.OFFLINE_ENGINES))
 
 
-def test_it_says_what_it_is(engine: OfflineEngine, row: Row) -> None:
+def test_an_engine_describes_itself(engine: OfflineEngine, row: Row) -> None:
     facts = engine.facts
     assert facts.rate_hz == RATE_HZ
     assert facts.version
@@ -192,7 +192,7 @@ def test_digital_silence_of_any_length_is_nothing(engine: OfflineEngine, samples
 
 
 @pytest.mark.parametrize("rms", [20.0, 1500.0])
-def test_noise_is_nothing(engine: OfflineEngine, rms: float) -> None:
+def test_noise_gives_no_detection(engine: OfflineEngine, rms: float) -> None:
     noise = np.random.default_rng(11).normal(0, rms, RATE_HZ).astype(np.int16)
     assert not found(engine, noise)
 

@@ -83,7 +83,7 @@ def test_options_that_do_not_go_together(room: RatingRoom, tmp_path: Path, certi
             serve(room, options)
 
 
-def test_a_port_that_is_taken_is_told(room: RatingRoom, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(room: RatingRoom, tmp_path: Path) -> None:
     file = tmp_path / "i.json"
     Invitations(file).invite(["ann"], 1)
     with socket.create_server(("127.0.0.1", 0)) as taken:

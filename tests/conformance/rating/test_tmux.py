@@ -34,7 +34,7 @@ def rows(folder: Path) -> list[Judgment]:
 
 
 @pytest.mark.parametrize("items", [60, pytest.param(300, marks=pytest.mark.soak)])
-def test_responses_by_keys(tmp_path: Path, terminal: RatingTerminal, items: int) -> None:
+def test_labels_skips_and_undos_by_keys_are_stored(tmp_path: Path, terminal: RatingTerminal, items: int) -> None:
     """Labels, skips and undos in a random order: what is on the disk is what was pressed."""
     session = rating_session(tmp_path / "s1", items)
     dice, hand = random.Random(5), Hand(terminal)

@@ -30,7 +30,7 @@ def scored(system: str, normalisation: Normalisation) -> Scoring:
 
 @by_system
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_every_path_is_that_of_sclite(system: str, normalisation: Normalisation, tmp_path: Path) -> None:
+def test_every_path_matches_sclite(system: str, normalisation: Normalisation, tmp_path: Path) -> None:
     of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
     assert of.ids == hypothesis.ids
     texts = [[" ".join(normalise(text, normalisation)) for text in each.texts] for each in (of, hypothesis)]

@@ -149,7 +149,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("first", "reference", "second", "hypothesis"), REFUSED)
-def test_what_sclite_refuses_is_refused(
+def test_input_refused_by_sclite_is_refused(
     tmp_path: Path, first: str, reference: str, second: str, hypothesis: str
 ) -> None:
     (tmp_path / f"r.{first}").write_text(reference)

@@ -96,7 +96,7 @@ def row(counts: dict[str, int]) -> dict[str, int]:
         (True, {"-D": "--optional-words", "-F": "--fragments"}),
     ],
 )
-def test_counts_are_those_of_sclite(tmp_path: Path, networks: bool, flags: dict[str, str]) -> None:
+def test_counts_match_sclite(tmp_path: Path, networks: bool, flags: dict[str, str]) -> None:
     paths = corpus(tmp_path, networks)
     printed = output(paths[0], paths[2], *flags, "-o", "rsum", "stdout")
     wanted = {name: dict(zip(LABELS, map(int, figures), strict=True)) for name, *figures in ROW.findall(printed)}

@@ -35,7 +35,7 @@ SETS = [A, B, C, A | B, B | C, A | B | C, NONE]
         (A | B, B | C, 1 - 1 / 3 * 1 / 3),
     ],
 )
-def test_masi_by_hand(first: frozenset[str], second: frozenset[str], expected: float) -> None:
+def test_masi_agrees_with_hand_calculation(first: frozenset[str], second: frozenset[str], expected: float) -> None:
     assert masi_distance(first, second) == pytest.approx(expected)
     assert masi_distance(second, first) == pytest.approx(expected)
 
@@ -52,7 +52,7 @@ def masi_metric(v1: NDArray[np.float64], v2: NDArray[np.float64], **_: object) -
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_alpha_is_that_of_the_other_library(seed: int) -> None:
+def test_alpha_matches_the_krippendorff_library(seed: int) -> None:
     random = np.random.default_rng(seed)
     annotators, count = int(random.integers(2, 5)), int(random.integers(4, 60))
     table = random.integers(0, len(SETS), (annotators, count))
@@ -67,7 +67,7 @@ def test_alpha_is_that_of_the_other_library(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_kappa_jaccard_and_counts_are_those_of_a_recount(seed: int) -> None:
+def test_kappa_jaccard_and_counts_match_an_independent_recount(seed: int) -> None:
     random = np.random.default_rng(seed)
     first = [SETS[at] for at in random.integers(0, len(SETS), 80)]
     second = [label_set if random.random() < 0.6 else SETS[random.integers(0, len(SETS))] for label_set in first]
@@ -169,7 +169,7 @@ def by_hand(*, masi: bool) -> float:
     return 1 - observed / chance
 
 
-def test_alphas_of_three_are_those_worked_out_pair_by_pair() -> None:
+def test_alpha_of_three_annotators_matches_pairwise_hand_calculation() -> None:
     agreement = all_annotators(utterances(6), Bench(rows=rows("ann", "ben", "cem")).ledger)
     assert agreement is not None
     assert (agreement.annotators, agreement.shared) == (("ann", "ben", "cem"), 4)

@@ -89,7 +89,7 @@ def test_labels_are_saved_sorted_and_shown_in_the_order_of_the_set() -> None:
     )
 
 
-def test_a_skipped_one_comes_last() -> None:
+def test_a_skipped_utterance_comes_last() -> None:
     desk = Bench(count=3).desk()
     first = item(desk).utterance
     desk.skip()
@@ -227,7 +227,7 @@ def test_settling_leaves_own_labels_alone() -> None:
     assert bench.ledger.adjudication("u1") is not None
 
 
-def test_imported_labels_are_one_annotators() -> None:
+def test_imported_labels_count_as_one_annotator() -> None:
     bench = Bench(count=2, rows=[imported("u1", "play")])
     assert bench.desk().view.count.total == 1
     desk = bench.desk(per_utterance=2)
@@ -282,7 +282,7 @@ def test_the_largest_group_comes_first_and_page_by_page(desk: AnnotationDesk) ->
     assert desk.view.item.utterance == "u4", "without consensus"
 
 
-def test_a_page_is_one_commit_of_what_is_accepted_and_what_is_struck(bench: Bench, desk: AnnotationDesk) -> None:
+def test_a_page_commits_accepted_and_struck_lines_together(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(2)
     bench.clock_s += 6
     desk.accept_page()

@@ -251,7 +251,7 @@ def test_changed_frozen_file_is_reported(tmp_path: Path) -> None:
         read_project(files)
 
 
-def test_an_annotator_is_one_in_any_spelling(folder: Path) -> None:
+def test_spellings_of_a_name_are_one_annotator(folder: Path) -> None:
     room = AnnotationRoom(folder)
     desk = room.desk("ANN")
     assert desk.annotator == "ann"

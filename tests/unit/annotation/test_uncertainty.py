@@ -29,7 +29,7 @@ def asked(rows: Sequence[AnnotationRow], annotator: str = "ann", **project: obje
     return Queues(of, LABELS, UTTERANCES).of(annotator, Ledger(LABELS, rows)).by_hand
 
 
-def test_what_is_most_doubtful_comes_first_after_each_batch() -> None:
+def test_the_most_doubtful_utterances_come_first_after_each_batch() -> None:
     rows = [labelled(0), labelled(3), labelled(1), labelled(4)]
     order = asked(rows)
     assert set(order[:2]) == {"u6", "u7"}  # words of both, and of neither
@@ -52,7 +52,7 @@ def test_the_order_of_one_annotator_does_not_depend_on_another() -> None:
     assert asked([*own, labelled(1, "ben"), labelled(6, "ben")], **both) == asked(own, **both)
 
 
-def test_skipped_ones_are_still_last_and_undo_returns() -> None:
+def test_skipped_utterances_stay_last_and_undo_returns_to_them() -> None:
     rows: list[AnnotationRow] = [labelled(0), labelled(3)]
     queues = Queues(AnnotationProject("p", 8, order=LabellingOrder.DOUBT, batch=2), LABELS, UTTERANCES)
     ledger = Ledger(LABELS, rows)
@@ -62,7 +62,7 @@ def test_skipped_ones_are_still_last_and_undo_returns() -> None:
     assert queues.of("ann", Ledger(LABELS, rows)).by_hand == before
 
 
-def test_guesses_are_the_same_each_time_and_of_nothing_there_is_no_error() -> None:
+def test_guesses_are_reproducible_and_no_guesses_have_no_error() -> None:
     learned = [(UTTERANCES[at], labelled(at).intents) for at in (0, 1, 3, 4)]
     answers = guesses(learned, UTTERANCES[5:], LABELS, 1)
     assert answers == guesses(learned, UTTERANCES[5:], LABELS, 1)

@@ -80,7 +80,7 @@ def test_agreement_counts_labels_chosen_before_the_proposal_was_seen() -> None:
     assert bench.ledger.independent("u1")["ann"].intents == ("play",)
 
 
-def test_what_is_not_labelled_yet_keeps_its_proposal_hidden() -> None:
+def test_unlabelled_utterances_keep_their_proposal_hidden() -> None:
     bench = Bench(count=1, rows=[proposed({"u1": "thank"})])
     desk = bench.desk(again=("u1",))
     assert (item(desk).proposal, item(desk).chosen, item(desk).saved) == (None, (), False)

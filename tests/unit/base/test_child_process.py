@@ -82,7 +82,7 @@ def test_ending_a_child_kills_its_stubborn_descendants() -> None:
     assert (child.status, ended_words(-9)) == (-signal.SIGKILL, "was ended by SIGKILL")
 
 
-def test_it_may_be_ended_by_several_threads_at_once() -> None:
+def test_several_threads_may_end_a_child_at_once() -> None:
     for _ in range(20):
         child = ChildProcess(program("sys.stderr.write('on'); sys.stderr.flush(); time.sleep(60)"))
         with ThreadPoolExecutor(4) as threads:
@@ -132,7 +132,7 @@ def test_a_guarded_program_ends_with_its_parent_however_that_dies() -> None:
     parent.end()
 
 
-def test_a_guarded_program_that_is_not_there_is_told() -> None:
+def test_a_missing_guarded_program_is_reported() -> None:
     child = ChildProcess(["/no/such/program"], guarded=True)
     until(lambda: not child.alive)
     assert (child.status, child.end()) == (NOT_STARTED, "/no/such/program: No such file or directory")
@@ -163,7 +163,7 @@ def test_a_pid_that_somebody_else_has_now_is_left_alone(tmp_path: Path) -> None:
         stranger.kill()
 
 
-def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     stubborn = (
         "import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"

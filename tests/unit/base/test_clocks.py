@@ -26,6 +26,6 @@ def test_a_scaled_clock_is_on_one_time_line_with_every_other_of_its_speed() -> N
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan")])
-def test_a_clock_does_not_stand_or_run_backwards(speed: float) -> None:
+def test_a_clock_speed_must_be_positive(speed: float) -> None:
     with pytest.raises(ValueError, match="positive"):
         ScaledClock(speed, HostClock())

@@ -40,7 +40,7 @@ def test_blocks_may_be_cut_anywhere(size: int) -> None:
 @pytest.mark.parametrize(
     ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"\r\r\n", ["", ""])]
 )
-def test_ends_of_files(content: bytes, lines: list[str]) -> None:
+def test_the_last_line_is_read_with_or_without_a_line_end(content: bytes, lines: list[str]) -> None:
     assert lines_of(content) == lines
 
 
@@ -50,7 +50,7 @@ def test_only_line_feeds_and_carriage_returns_end_lines(text: str, size: int) ->
     assert lines_of(text.encode(), size) == joined.removesuffix("\n").split("\n") * bool(joined)
 
 
-def test_encodings() -> None:
+def test_lines_are_decoded_in_the_named_encoding() -> None:
     assert lines_of("café\n".encode("latin-1"), 1, "latin-1") == ["café"]
     assert lines_of("a ’b\nc".encode("utf-16"), 3, "utf-16") == ["a ’b", "c"]
     assert checked_encoding("latin1") == "iso8859-1"
@@ -108,7 +108,7 @@ def test_a_line_without_end_is_cut_and_the_rest_goes_on() -> None:
     assert [len(block.lines[0]) for block in blocks] == [3, LONGEST_LINE, 5, LONGEST_LINE]
 
 
-def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_atomic_write_leaves_the_file_unchanged(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     write_atomically(target, b"one")
     write_atomically(target, b"two")

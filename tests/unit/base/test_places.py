@@ -70,7 +70,7 @@ def test_inputs_are_checked_before_the_output_path(line: str) -> None:
         ("report show s2", "s2 is not a session. Did you mean 's1'? The newest in ./sessions: s1"),
     ],
 )
-def test_commands_suggest_it(line: str, hint: str) -> None:
+def test_commands_suggest_a_similar_path(line: str, hint: str) -> None:
     Path("recorded").mkdir()
     Path("sessions/s1").mkdir(parents=True)
     for name in ("kitchen.yaml", "ref.trn", "b.trn", "sessions/s1/log.sqlite"):

@@ -133,7 +133,7 @@ class Pipe:
         self.fileno = lambda: file
 
 
-def test_a_bell_ends_a_wait_for_bytes_and_says_what_a_stream_can_do() -> None:
+def test_a_bell_ends_a_wait_and_reports_whether_a_stream_is_ready() -> None:
     reads, writes = os.pipe()
     bell = threads.bell()
     assert bell.wait(Pipe(reads), 0.0, writes=True) == (False, False)

@@ -8,7 +8,7 @@ COLUMNS = (Column("voice"), Column("words"), Column("errors", gives_way=1), Colu
 ROWS = (("amy", "12", "1", "quiet"), ("a speaker with a very long name", "1200", "17", ""))
 
 
-def test_numbers_stand_to_the_right_and_notes_to_the_left() -> None:
+def test_numbers_are_aligned_right_and_notes_left() -> None:
     assert list(text_table(COLUMNS, ROWS, 80, ends=[("all", "1212", "18", "")])) == [
         "voice                            words  errors  note",
         "─" * 53,

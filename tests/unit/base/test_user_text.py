@@ -30,7 +30,7 @@ from harness.model.errors import InputError
         "x" * LONGEST_WRITTEN,
     ],
 )
-def test_a_text_is_kept_as_it_was_written(text: str) -> None:
+def test_user_text_is_stored_unchanged(text: str) -> None:
     assert checked_text(text) == text
 
 

@@ -64,7 +64,7 @@ def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
         assert part in whole
 
 
-def test_what_is_missing_and_how_to_settle_are_explained(tmp_path: Path) -> None:
+def test_missing_judgments_and_how_to_settle_are_explained(tmp_path: Path) -> None:
     session = store_session(tmp_path / "s1", answers(3, ("kitchen",)))
     clips = list(clips_of(session).items())
     labels = {"ann": CATEGORIES[0], "bob": CATEGORIES[1]}
@@ -97,7 +97,7 @@ def test_json_and_csv_say_the_same(folder: Path) -> None:
     assert f"{report['agreement']['alpha']['value']:.3f}" in harness(folder).output
 
 
-def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_path: Path) -> None:
+def test_a_consensus_is_printed_with_votes_and_known_answers(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(6))
     rows = [
         judged(trial, clip, rater, CATEGORIES[int(sign)], round="one", id=f"{rater}{trial}")
@@ -126,7 +126,7 @@ def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_pat
     assert (row["consensus_raters"], row["gold_right"], row["gold_right_low"]) == ("2", "1.0000", "0.5101")
 
 
-def test_limits(folder: Path) -> None:
+def test_an_alpha_limit_sets_the_exit_status(folder: Path) -> None:
     assert harness(folder, "--min-alpha", "0.1").exit_code == 0
     low = harness(folder, "--min-alpha", "0.99")
     assert low.exit_code == 1
@@ -172,7 +172,7 @@ def test_much_raw_agreement_and_no_alpha_is_explained(tmp_path: Path) -> None:
     assert "Correct is 97.5 % of the labels" in harness(folder).output
 
 
-def test_wrong_usage(folder: Path, tmp_path: Path) -> None:
+def test_contradictory_options_and_missing_sessions_are_refused(folder: Path, tmp_path: Path) -> None:
     for options in (("--json", "--csv"), ("--disagreements", "--json")):
         assert isinstance(harness(folder, *options).exception, InputError)
     assert isinstance(harness(folder, folder).exception, InputError)

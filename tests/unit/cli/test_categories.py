@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_counts_are_those_given(folder: Path) -> None:
+def test_reported_counts_match_the_judgments_given(folder: Path) -> None:
     report: dict[str, Any] = json.loads(harness(folder, "--json").output)
     assert report["categories"]["correct"]["a"]["count"] == 19
     assert report["categories"]["wrong"]["a"] == report["categories"]["wrong"]["b"]
@@ -50,7 +50,7 @@ def test_the_counts_are_those_given(folder: Path) -> None:
     assert report["interval_method"] == "clustered"
 
 
-def test_it_fits_80_columns_and_has_no_colour_without_a_terminal(folder: Path) -> None:
+def test_the_report_fits_80_columns_without_colour_in_a_pipe(folder: Path) -> None:
     output = harness(folder, "--compare", "kitchen", "den").output
     assert "\x1b" not in output
     assert max(map(len, output.splitlines())) <= 80

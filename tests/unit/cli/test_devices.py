@@ -193,7 +193,7 @@ def test_a_row_is_copied_as_a_sample_that_is_right(tmp_path: Path) -> None:
     assert "2 of 2" in harness("devices", "test", path).stdout
 
 
-def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
+def test_a_lost_port_is_reported_and_the_queue_is_bounded() -> None:
     with pty() as (_, name):
         source = SerialSource(SerialOptions(port=name), 115200)
         source.open()

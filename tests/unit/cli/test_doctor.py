@@ -115,7 +115,7 @@ def test_a_broker_that_is_not_there_fails(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port}" in named(checks, "broker")[0]["says"]
 
 
-def test_a_file_is_no_port_and_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_instead_of_a_port_and_a_full_disk_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "port"
     path.touch()
     assert host_checks._port(str(path), {}, needed=True).level is Level.FAIL

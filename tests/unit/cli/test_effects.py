@@ -85,7 +85,7 @@ def test_answer_overrules_the_device_report(tmp_path: Path) -> None:
     assert "the device says otherwise: right" in shown
 
 
-def test_as_json(tmp_path: Path) -> None:
+def test_open_effects_are_listed_as_json(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(), wall_s=1_700_000_000.0)
     result = harness("effects", "--json", folder)
     assert result.exit_code == 1
@@ -181,7 +181,7 @@ def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (719, "12 min"), (11_100, "3 h 5 min")])
-def test_lengths(seconds: float, text: str) -> None:
+def test_durations_are_shown_in_readable_units(seconds: float, text: str) -> None:
     assert length(seconds) == text
 
 

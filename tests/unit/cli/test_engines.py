@@ -49,7 +49,7 @@ def test_the_table_is_no_wider_than_the_terminal(columns: int, monkeypatch: pyte
     assert "\x1b" not in text
 
 
-def test_an_engine_that_cannot_be_imported_is_shown_so_and_hides_none(
+def test_an_engine_that_cannot_be_imported_is_marked_and_hides_no_other(
     broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "500")
@@ -82,7 +82,7 @@ def test_one_engine_in_full_has_its_settings_and_the_points_of_every_model() -> 
     assert [float(cell) for cell in tenth.split()[1:]] == [0.9, 0.97, 0.95, 0.85]
 
 
-def test_a_model_is_loaded_with_settings_and_says_what_it_is() -> None:
+def test_a_model_is_loaded_with_settings_and_described() -> None:
     text = shown(f"{LOUD} --scores", "-s", "operating-point=10", "-s", "refractory-ms=500")
     for line in ("loaded       loud_engine 1.0", "threshold    0.1 (operating point 10)", "refractory   500 ms"):
         assert line in text.splitlines()

@@ -32,7 +32,7 @@ devices: {one: {profile: reference_assistant_black_box}}
 """
 
 
-def test_what_init_writes_is_valid_and_is_never_overwritten(tmp_path: Path) -> None:
+def test_init_writes_valid_files_and_never_overwrites(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     assert harness("init", folder).exit_code == 0
     checked = harness("validate", folder)
@@ -47,7 +47,7 @@ def test_what_init_writes_is_valid_and_is_never_overwritten(tmp_path: Path) -> N
     assert not (folder / "scenario.yaml").exists()
 
 
-def test_what_init_writes_for_a_board_is_valid_and_its_samples_are_right(tmp_path: Path) -> None:
+def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     written = harness("init", folder, "--board", "door_panel", "--port", "/dev/tty: odd")
     assert written.exit_code == 0, written.output
@@ -171,9 +171,7 @@ def test_an_option_of_another_kind_of_bench_is_refused(tmp_path: Path) -> None:
         ("--esphome", "host", "--key-env", "\x1b"),
     ],
 )
-def test_a_device_that_cannot_be_there_is_refused_and_nothing_is_written(
-    options: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_init_refuses_an_impossible_device_and_writes_nothing(options: tuple[str, ...], tmp_path: Path) -> None:
     refused = harness("init", tmp_path / "new", *options)
     assert isinstance(refused.exception, InputError)
     assert "\x1b" not in str(refused.exception)
@@ -263,7 +261,7 @@ def test_the_readme_has_the_next_steps_of_init(
         assert any(line.startswith(step.strip()) for line in lines), step
 
 
-def test_what_init_writes_for_a_black_box_is_decided_without_a_person(tmp_path: Path) -> None:
+def test_init_scenario_for_a_black_box_needs_no_person(tmp_path: Path) -> None:
     assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
     scenario, bench = tmp_path / "scenario.yaml", tmp_path / "bench.yaml"
     rehearse = ("rehearse", scenario, "--bench", bench, "--runs", "20", "--nights", "1")
@@ -337,7 +335,7 @@ def test_a_language_without_numerals_is_stated(tmp_path: Path) -> None:
     assert "cannot be read" not in harness("validate", scenario, bench).stdout
 
 
-def test_json_says_what_was_planned_and_what_was_left_alone(tmp_path: Path) -> None:
+def test_json_lists_planned_and_skipped_files(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
     (tmp_path / "compose.yml").write_text("services: {web: {image: x}}\n", encoding="utf-8")
     (tmp_path / "typo.yaml").write_text("scenaro: s\n", encoding="utf-8")

@@ -121,7 +121,7 @@ def test_exported_judgments_can_be_imported_again(folder: Path, tmp_path: Path, 
     assert len(rows_in(folder)) == 10
 
 
-def test_a_row_tells_what_is_known_of_its_response(folder: Path, tmp_path: Path) -> None:
+def test_an_exported_row_has_the_facts_of_its_response(folder: Path, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout)))
     first = rows[0]
     assert (first["device"], first["query"], first["query_class"], first["condition.voice"]) == (
@@ -153,7 +153,7 @@ def test_blind_export_names_no_device_and_can_be_imported(folder: Path, tmp_path
     assert harness("import", folder, file).output == "0 new judgments, 7 already there\n"
 
 
-def test_a_spreadsheet_calculates_nothing(folder: Path) -> None:
+def test_exported_cells_are_not_spreadsheet_formulas(folder: Path) -> None:
     comments = {
         row["id"]: row["comment"] for row in csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout))
     }
@@ -175,7 +175,7 @@ def refused(result: Result) -> str:
     return str(result.exception)
 
 
-def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
+def test_judgments_made_elsewhere_are_imported(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     done = wanted(copy, tmp_path, "q1-kitchen,eve,Partially correct", "q1-den,eve,9", "q1-kitchen,adam,wrong")
     assert done.output == "3 new judgments, 0 already there\n"
@@ -191,7 +191,7 @@ def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert len(rows_in(copy)) == 3
 
 
-def test_what_a_file_does_not_state_stays_unknown(folder: Path, tmp_path: Path) -> None:
+def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     wanted(copy, tmp_path, "q1-kitchen,eve,wrong")
     (judgment,) = rows_in(copy)
@@ -323,7 +323,7 @@ def test_a_comment_that_is_too_long_is_refused_with_the_limit(folder: Path, tmp_
     assert "the comment has 10,001 characters; the limit is 10,000" in refusal
 
 
-def test_several_sessions(tmp_path: Path) -> None:
+def test_judgments_are_imported_into_several_sessions(tmp_path: Path) -> None:
     first = store_session(tmp_path / "s1", answers(2), "s1")
     two = store_session(tmp_path / "s2", [*answers(1), *answers(1, ("den",), "x")], "s2")
     file = tmp_path / "in.csv"
@@ -338,7 +338,7 @@ def test_several_sessions(tmp_path: Path) -> None:
     assert [len(rows_in(folder)) for folder in (first, two)] == [1, 2]
 
 
-def test_columns_are_mapped_and_strange_ones_told(folder: Path, tmp_path: Path) -> None:
+def test_columns_can_be_mapped_and_unknown_columns_are_reported(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "in.txt"
     file.write_text("what,who,verdict,mood\nq1-kitchen,eve,wrong,\x41\n")
     mapped = [*("--map", "what=trial"), *("--map", "who=rater"), *("--map", "verdict=category")]
@@ -349,7 +349,7 @@ def test_columns_are_mapped_and_strange_ones_told(folder: Path, tmp_path: Path) 
     assert "--map" in refused(harness("import", folder, file, "--format", "csv", "--map", "what"))
 
 
-def test_wrong_usage(folder: Path, tmp_path: Path) -> None:
+def test_wrong_options_and_files_are_refused(folder: Path, tmp_path: Path) -> None:
     assert "no file is named" in refused(harness("export", folder))
     assert "standard output" in refused(harness("export", folder, "--parquet", "-"))
     assert "standard output" in refused(harness("export", folder, "--csv", "-", "--jsonl", "-"))

@@ -108,7 +108,7 @@ SAME_KIND = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_command_says_what_it_does(name: str) -> None:
+def test_every_command_has_a_help_sentence(name: str) -> None:
     assert ALL[name].get_short_help_str(), name
     assert "--help" in ALL[name].get_help(click.Context(ALL[name], info_name=name))
 
@@ -231,7 +231,7 @@ def test_a_former_short_name_works_in_each_form(line: str, told: object, notes: 
     ]
 
 
-def test_h_is_the_help_where_it_was_an_option() -> None:
+def test_h_prints_the_help_where_it_was_an_option() -> None:
     assert CliRunner().invoke(group, ["score", "-h"]).output == CliRunner().invoke(group, ["score", "--help"]).output
 
 
@@ -290,7 +290,7 @@ def test_a_default_ends_the_first_sentence() -> None:
     assert shown("Gap.", nargs=2, default=(1.0, 2.5), show_default=True) == "Gap (default: 1 2.5)."
 
 
-def test_defaults_in_words_are_those_that_hold() -> None:
+def test_documented_defaults_match_the_code() -> None:
     from harness.web.server import WebOptions
 
     web = WebOptions()
@@ -300,7 +300,7 @@ def test_defaults_in_words_are_those_that_hold() -> None:
 
 
 @pytest.mark.parametrize("form", ["--json {} a", "a --json {}", "--json={} a", "--json {} a --fail status"])
-def test_a_named_file_takes_what_would_be_printed(form: str, tmp_path: Path) -> None:
+def test_an_output_file_gets_what_would_be_printed(form: str, tmp_path: Path) -> None:
     target = tmp_path / "found.json"
     done = CliRunner().invoke(example, form.format(target).split())
     assert (done.exit_code, done.stdout) == (int("status" in form), "")
@@ -323,7 +323,7 @@ def test_after_an_error_there_is_no_file(tmp_path: Path) -> None:
         ("help rnu", 2, "harness help: there is no command 'rnu'. Did you mean 'run'?"),
     ],
 )
-def test_help_and_version(line: str, status: int, told: str) -> None:
+def test_help_and_version_are_printed(line: str, status: int, told: str) -> None:
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
     assert (done.exit_code, done.output[: len(told)]) == (status, told)
 

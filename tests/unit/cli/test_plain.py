@@ -147,7 +147,7 @@ def test_a_pause_names_the_commands_that_end_it(history: bool, reasons: list[str
     )
 
 
-def test_json_lines() -> None:
+def test_each_row_is_printed_as_one_json_line() -> None:
     stream = io.StringIO()
     printer = JsonPrinter(stream)
     for entry in session(HOSTILE):
@@ -194,7 +194,7 @@ def test_csv_has_one_row_a_trial_and_no_control_characters() -> None:
         ("yn", None),
     ],
 )
-def test_parse_answer(line: str, answer: tuple[bool | None, str] | None) -> None:
+def test_answers_of_the_operator_are_parsed(line: str, answer: tuple[bool | None, str] | None) -> None:
     assert parse_answer(line) == answer
 
 
@@ -276,7 +276,7 @@ def test_answers_go_to_the_question_that_is_open() -> None:
         ("", None),
     ],
 )
-def test_parse_effect(line: str, answer: tuple[EffectOutcome, str] | None) -> None:
+def test_effect_answers_are_parsed(line: str, answer: tuple[EffectOutcome, str] | None) -> None:
     assert parse_effect(line) == answer
 
 

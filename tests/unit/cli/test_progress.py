@@ -69,7 +69,7 @@ def test_the_line_fits_its_terminal_whatever_standard_output_is(monkeypatch: pyt
     assert len(drawn_texts[0].removeprefix(CLEAR)) == 21
 
 
-def test_nothing_is_drawn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_progress_line_is_drawn_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", pipe)

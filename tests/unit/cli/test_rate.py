@@ -56,7 +56,7 @@ def categories(session: Path) -> list[Category | None]:
     return [row.category for row in in_force(given(session))]
 
 
-def test_a_script_labels_and_every_answer_says_what_was_saved(session: Path) -> None:
+def test_each_label_of_a_script_is_confirmed_as_saved(session: Path) -> None:
     result = rate(session, "1\nsure 2\nsub too_much\ncomment half of it\npartially correct\nslot_request\nWrong\n-\n")
     assert result.exit_code == 0, result.output
     assert categories(session) == [
@@ -452,7 +452,7 @@ def test_a_response_that_is_known_now_is_shown_before_it_can_be_labelled(
     assert "1 left" in after
 
 
-def test_a_session_that_is_gone_is_told_and_nothing_is_taken_for_saved(
+def test_a_deleted_session_is_reported_and_nothing_counts_as_saved(
     long_session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = sit(long_session, "1\nstatus\n1\n", {1: lambda: shutil.rmtree(long_session)})

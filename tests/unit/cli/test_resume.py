@@ -251,7 +251,7 @@ def test_the_figures_of_the_specification() -> None:
     assert plan["sequential"]["hours_to_pass"] == pytest.approx(7.4, abs=0.05)
 
 
-def test_power_and_talkers() -> None:
+def test_plan_takes_power_and_talkers_into_account() -> None:
     plan = json.loads(said("--fa-below", "0.1", "--fa-expected", "0.02", "--json"))
     assert round(plan["false_accepts"]["hours"], 1) == 63.0
     assert plan["false_accepts"]["power"] >= 0.8
@@ -262,7 +262,7 @@ def test_power_and_talkers() -> None:
     assert rejects["utterances_clustered"] == pytest.approx(rejects["utterances"] * 2.9, abs=1)
 
 
-def test_two_systems() -> None:
+def test_plan_counts_files_for_comparing_two_systems() -> None:
     plan = json.loads(said("--difference", "5%", "3%", "--json"))["difference"]
     fewer = json.loads(said("--difference", "5%", "3%", "--discordant", "2.5%", "--json"))["difference"]
     assert fewer["files"] < plan["files"]

@@ -46,7 +46,7 @@ def refused(result: Result) -> InputError:
     return result.exception
 
 
-def test_files_of_other_utterances_are_told(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_with_different_utterances_are_reported(files: tuple[Path, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.trn"
     other.write_text("show me the flights (amy-1\u202e)\n", encoding="utf-8")
     done = harness("-r", files[0], "-H", other)
@@ -75,7 +75,7 @@ def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Pa
     assert "… and" not in harness(*folded, "--confusions").stdout
 
 
-def test_json_says_what_was_read(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_json_names_the_files_read(files: tuple[Path, Path], tmp_path: Path) -> None:
     target = tmp_path / "out.json"
     target.write_text("old", encoding="utf-8")
     done = harness("-r", files[0], "-H", files[1], "--json", target)
@@ -109,7 +109,7 @@ def test_a_limit_decides_the_status(files: tuple[Path, Path], limit: str, status
     assert ("fails" in done.stderr) == (status == 1)
 
 
-def test_a_percentage_is_the_decimal_that_it_says(tmp_path: Path) -> None:
+def test_a_percentage_limit_equals_its_decimal(tmp_path: Path) -> None:
     """The float 0.7 / 100 is below 0.007."""
     reference, heard = tmp_path / "r.trn", tmp_path / "h.trn"
     reference.write_text("a " * 1000 + "(s_1)\n", encoding="utf-8")
@@ -273,7 +273,7 @@ def test_a_reader_that_stops_is_no_error(tmp_path: Path) -> None:
             assert running.wait(60) == 0
 
 
-def test_a_full_disk_is_told(files: tuple[Path, Path]) -> None:
+def test_a_full_disk_is_reported(files: tuple[Path, Path]) -> None:
     command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", files[0], "-H", files[1]]
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(list(map(str, command)), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -310,7 +310,7 @@ def test_colour_is_for_terminals_that_want_it(
     assert streams.in_colour(Terminal(terminal)) is coloured  # type: ignore[arg-type]
 
 
-def test_a_pipe_takes_the_json_as_it_comes(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_json_is_streamed_into_a_pipe(files: tuple[Path, Path], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
@@ -336,7 +336,7 @@ def grouped(tmp_path: Path) -> list[str]:
     return [str(tmp_path / name) for name in texts]
 
 
-def test_json_says_which_list_it_was(grouped: list[str]) -> None:
+def test_json_names_the_groups_list_and_its_hash(grouped: list[str]) -> None:
     done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
     report = json.loads(done.stdout)
     digest = hashlib.sha256(LIST.encode()).hexdigest()
@@ -352,7 +352,7 @@ def test_json_says_which_list_it_was(grouped: list[str]) -> None:
     assert piped["groups"] == report["groups"]
 
 
-def test_labels_of_segments_are_groups_beside_those_of_a_list(tmp_path: Path) -> None:
+def test_segment_labels_and_list_columns_are_both_groups(tmp_path: Path) -> None:
     stm, ctm, listed = (tmp_path / name for name in ("r.stm", "h.ctm", "g.csv"))
     stm.write_text(
         ';; CATEGORY "0" "Sex" ""\n;; LABEL "M" "Male" ""\nf A bob 0 1 <M> one\nf A ann 1 2 <f> two\n', encoding="utf-8"

@@ -107,7 +107,7 @@ def test_round_file_cannot_be_combined_with_sessions(folder: Path, round_file: P
 
 
 @pytest.mark.parametrize("verb", ["agreement", "categories"])
-def test_a_round_that_nobody_judged_in_is_refused_when_it_is_typed(folder: Path, round_file: Path, verb: str) -> None:
+def test_an_unjudged_round_is_refused_on_the_command_line(folder: Path, round_file: Path, verb: str) -> None:
     done = harness(verb, folder, "--round", "sprin")
     assert isinstance(done.exception, InputError)
     assert "Did you mean 'spring'" in str(done.exception)
@@ -115,7 +115,7 @@ def test_a_round_that_nobody_judged_in_is_refused_when_it_is_typed(folder: Path,
     assert figures(verb, round_file)["judged" if verb == "agreement" else "total"] == 0
 
 
-def test_show_check_says_what_was_changed_and_what_is_not_sealed(tmp_path: Path) -> None:
+def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(2))
     done = harness("show", folder, "--check")
     assert done.exit_code == 0, done.output
@@ -214,7 +214,7 @@ def test_totals_include_first_and_final_wer(queried: Path) -> None:
     assert "attempts             1: 1 = 20.0 %, 2: 4 = 80.0 %, not recognised: 0 = 0.00 %" in lines
 
 
-def test_wer_by_group(queried: Path) -> None:
+def test_show_prints_wer_by_group(queried: Path) -> None:
     every = harness("show", queried, "--wer").output
     assert "words compared as spoken" in every
     assert [line.split()[1] for line in every.splitlines() if line.startswith("by ")] == ["voice"]
@@ -240,7 +240,7 @@ def test_tables_keep_to_the_width(width: int) -> None:
         assert line.isprintable()
 
 
-def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
+def test_the_unit_of_an_interval_is_named_and_no_figure_is_cut() -> None:
     wrong = WordCounts(10, 5, 0, 123_456, 1, 1)
     many = GroupTranscripts.of((f"q{number}", wrong) for number in range(6))
     assert " (95 % CI over queries " in summary.wer_in_words(many)
@@ -253,7 +253,7 @@ def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
     assert final.split() == ["final", "n/a", "n/a", "0", "0", "0", "0", "0", "of", "0"]
 
 
-def test_nothing_over_nothing_is_a_number() -> None:
+def test_rates_without_words_are_not_available() -> None:
     nothing = GroupTranscripts.of([("time", None), ("time", None)])
     assert summary.heard_lines(GroupTranscripts(), GroupTranscripts(), "plain") == []
     assert summary.heard_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (of no words)"
@@ -292,7 +292,7 @@ def commands() -> WakeRows:
     return rows
 
 
-def test_csv_of_commands(commands: WakeRows, tmp_path: Path) -> None:
+def test_csv_has_the_word_errors_of_commands(commands: WakeRows, tmp_path: Path) -> None:
     table = list(csv.DictReader(io.StringIO(harness("show", stored(commands, tmp_path / "s"), "--csv").output)))
     edits = {(row["trial"], row["device"]): (row["errors"], row["words"], row["substitutions"]) for row in table}
     assert edits == {

@@ -75,7 +75,7 @@ def test_edited_words_are_placed_on_request_in_snr_only(good: Path) -> None:
     assert isinstance(snor("--output-format", "lsn", "--place-edits", good).exception, InputError)
 
 
-def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) -> None:
+def test_every_faulty_line_is_reported_and_the_others_are_converted(faulty: Path) -> None:
     result = snor("--output-format", "lsn", faulty)
     assert result.exit_code == 2
     assert result.stdout == "ONE (AB1)\nSEVEN (AB5)\n"
@@ -92,7 +92,7 @@ def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) ->
     assert latin.exit_code == 2
 
 
-def test_an_output_file_is_whole_or_as_it_was(good: Path, faulty: Path, tmp_path: Path) -> None:
+def test_an_output_file_is_replaced_completely_or_not_at_all(good: Path, faulty: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.lsn"
     before = sorted(path.name for path in tmp_path.iterdir())
     result = snor("--output-format", "lsn", "--output", out, good, faulty)
@@ -159,7 +159,7 @@ def test_many_problems_are_counted_behind_the_fiftieth(tmp_path: Path) -> None:
     assert messages[50:] == ["<stdin>: and 23 more", "73 problems in 1 file"]
 
 
-def test_files_that_cannot_be_read_are_told_and_the_others_converted(good: Path, tmp_path: Path) -> None:
+def test_unreadable_files_are_reported_and_the_others_converted(good: Path, tmp_path: Path) -> None:
     result = snor("--output-format", "snr", tmp_path / "none", tmp_path, good)
     assert result.exit_code == 2
     assert result.stdout.startswith("IS THIS")
@@ -183,7 +183,9 @@ def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: P
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60), st.sampled_from(SnorForm), st.sampled_from(["utf-8", "latin-1", "utf-16", "cp1252"]))
-def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, form: SnorForm, encoding: str) -> None:
+def test_any_bytes_give_text_or_reported_problems(
+    tmp_path: Path, content: bytes, form: SnorForm, encoding: str
+) -> None:
     path = tmp_path / "any.sro"
     path.write_bytes(content)
     result = snor("--output-format", form.value, "--encoding", encoding, path)
@@ -257,7 +259,7 @@ def test_the_status_of_a_file_survives_a_reader_that_leaves(last: str, status: i
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_full_disk_is_told_once(good: Path) -> None:
+def test_a_full_disk_is_reported_once(good: Path) -> None:
     with open("/dev/full", "wb") as full:
         result = subprocess.run(
             [*COMMAND, "--output-format", "lsn", good], stdout=full, stderr=subprocess.PIPE, check=False

@@ -158,7 +158,7 @@ def test_sound_ends_after_its_events_were_reported(simulation: Simulation) -> No
     assert simulation.of(ListeningProved, ClockFitted)
 
 
-def test_a_stop_ends_it_at_once_and_the_next_one_is_whole(simulation: Simulation) -> None:
+def test_a_stop_ends_the_sound_at_once_and_the_next_is_complete(simulation: Simulation) -> None:
     simulation.play("one", 30.0)
     simulation.session.stop(simulation.now_s)
     assert simulation.ended("one") == [False]

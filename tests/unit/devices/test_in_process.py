@@ -328,7 +328,7 @@ def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
 
 
 @pytest.mark.usefixtures("simulated_time")
-def test_a_command_is_told_as_a_transcript() -> None:
+def test_a_command_is_reported_as_a_transcript() -> None:
     with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0)) as (all_, observations):
         all_["speaker"].expect(waveform_sha256(LONG_SOUND), ScriptedPhrase("alexa", 1.6, "what time is it", 3.0))
         all_["wired"].play("p1", LONG_SOUND)

@@ -124,7 +124,7 @@ def test_received_bytes_without_an_answer_are_described() -> None:
     assert "\x1b" not in no_answer(b"plain text that is long enough, and \x1b[31mred", 45)[0]
 
 
-def test_causes_in_words() -> None:
+def test_causes_are_worded_for_people() -> None:
     assert in_words("link_lost: a_b: the port is gone") == "link lost: a_b: the port is gone"
     assert in_words("engine_ended") == "engine ended"
 
@@ -139,7 +139,7 @@ def begun(samples: int = 100) -> TflmDialogue:
     return dialogue
 
 
-def test_the_whole_dialogue() -> None:
+def test_the_tflm_dialogue_sends_a_whole_sound() -> None:
     dialogue = begun(100)
     dialogue.take("!OK TEST 181", 0.1)  # an odd size is made even: samples are not cut in two
     first = dialogue.output(ALL, 0.1).decode().splitlines()

@@ -69,7 +69,7 @@ def test_a_run_that_passes_gives_the_states_of_the_satellite(
     assert states(events, "wyoming_events") == (wanted, 1)
 
 
-def test_without_a_detection_the_run_is_the_wake_event() -> None:
+def test_a_run_without_a_detection_counts_as_the_wake_event() -> None:
     assert states([*ASKED[1:], *SOUND], "wyoming_server")[1] == 1
     assert states([*ASKED, *SOUND], "wyoming_server")[1] == 1
     assert states([*ASKED[1:], *SOUND], "wyoming_events")[1] == 0

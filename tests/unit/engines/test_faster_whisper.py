@@ -33,7 +33,7 @@ def test_the_same_sound_gives_the_same_words(recogniser: FasterWhisper) -> None:
 
 @pytest.mark.speech
 @pytest.mark.parametrize("level", [0.0, 0.001, 0.05])
-def test_nothing_said_is_empty(recogniser: FasterWhisper, level: float) -> None:
+def test_silence_gives_an_empty_transcript(recogniser: FasterWhisper, level: float) -> None:
     noise = np.random.default_rng(1).normal(0, 1, 32000).astype(np.float32) * np.float32(level)
     assert recogniser.transcribe(Waveform(noise, 16000)) == ""
 

@@ -74,7 +74,7 @@ def test_every_form_of_the_kernel_computes_the_same(model: str, sound: np.ndarra
         kernel.vh_limit(2)
 
 
-def test_spots_are_the_live_engines_hits(sound: np.ndarray) -> None:
+def test_offline_spots_match_the_hits_of_the_live_engine(sound: np.ndarray) -> None:
     live = MicroWakeWord("alexa").feed(sound)
     engine = MicroWakeWordOffline("alexa", {})
     offline_spots = spots(scored(engine, sound), known(engine.facts.rule))
@@ -160,7 +160,7 @@ def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.nd
 
 
 @pytest.mark.parametrize("spoilt", ["empty", "text", "cut", "other"])
-def test_a_file_that_is_no_model_is_said_to_be_none(tmp_path: Path, spoilt: str) -> None:
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path, spoilt: str) -> None:
     content = packaged()["alexa"].path.read_bytes()
     contents = {"empty": b"", "text": b"hello, this is no model", "cut": content[:300], "other": b"\0" * 4 + b"TFL3"}
     path = tmp_path / "spoilt.tflite"

@@ -86,7 +86,7 @@ def test_a_bare_file_has_its_name_or_a_phrase_of_its_own(tmp_path: Path) -> None
     assert np.array_equal(scored(engine, sound).scores, scored(OpenWakeWordOffline("alexa", {}), sound).scores)
 
 
-def test_a_fingerprint_tells_models_and_paths_apart_and_nothing_else() -> None:
+def test_a_fingerprint_depends_on_model_and_path_only() -> None:
     def fingerprint(name: str, **settings: str) -> str:
         return OpenWakeWordOffline(name, settings).facts.fingerprint
 
@@ -124,7 +124,9 @@ def test_unsupported_model_is_refused(model_name: str, error: type[Exception], w
         ("noise.onnx", np.random.default_rng(2).bytes(4000), "onnxruntime|not an ONNX"),
     ],
 )
-def test_what_is_no_classifier_is_refused(path: str, name: str, content: bytes, why: str, tmp_path: Path) -> None:
+def test_a_model_that_is_not_a_classifier_is_refused(
+    path: str, name: str, content: bytes, why: str, tmp_path: Path
+) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     with pytest.raises(InputError, match=why) as refused:
@@ -336,7 +338,7 @@ def test_the_streaming_path_is_the_package_in_chunks_of_80_ms() -> None:
     assert (track.first_end, track.step) == (480, 1280)
 
 
-def test_chunks_that_begin_with_the_sound_tell_the_same_scores_50_ms_later() -> None:
+def test_chunks_aligned_with_the_sound_give_the_same_scores_50_ms_later() -> None:
     samples = speech()[: 2 * RATE_HZ]
     track = scored(fast(), samples)
     chunks = as_the_package_says("alexa", samples, 1280, 1280)

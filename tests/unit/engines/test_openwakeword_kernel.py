@@ -48,7 +48,7 @@ def frames(windows: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("windows", [1, 2, 3, 4, 5, 37, 150])
-def test_embeddings_are_those_of_onnxruntime(windows: int) -> None:
+def test_embeddings_match_onnxruntime(windows: int) -> None:
     given = frames(windows)
     actual = KernelEmbedding(graph())(given)
     expected = OnnxEmbedding(embedding_model(graph()))(given)
@@ -56,7 +56,7 @@ def test_embeddings_are_those_of_onnxruntime(windows: int) -> None:
     assert np.abs(actual - expected).max() < 3e-6 * np.abs(expected).max()
 
 
-def test_what_was_there_before_makes_no_difference() -> None:
+def test_earlier_buffer_contents_do_not_change_embeddings() -> None:
     """Its memory is used again, longer and shorter, and after values that leave nothing finite."""
     embedding = KernelEmbedding(graph())
     short, long = frames(3, 1), frames(40, 2)
@@ -97,7 +97,7 @@ def test_the_fast_path_uses_it_and_says_so() -> None:
     assert fastest_features(theirs, MEL, EMBEDDING)[1] == f"kernel {native.VERSION}"
 
 
-def test_both_fast_ways_score_alike() -> None:
+def test_scores_with_and_without_the_kernel_agree() -> None:
     engine = OpenWakeWordOffline("alexa", {})
     _, classifier, exact = engine.fast_parts()
     sound = np.concatenate([make() for make in SOUNDS])

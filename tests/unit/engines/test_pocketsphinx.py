@@ -34,14 +34,14 @@ def three() -> np.ndarray:
     return np.concatenate([in_room(sound, 1.5, 0.0) for sound in rows] + [in_room(np.zeros(0))])
 
 
-def test_several_phrases_each_where_it_is_said(three: np.ndarray) -> None:
+def test_several_phrases_are_found_where_they_are_spoken(three: np.ndarray) -> None:
     spots = heard("Alexa, hey_jarvis!", three)
     assert [spot.phrase for spot in spots] == ["hey jarvis", "alexa", "hey jarvis"]
     assert all(before.end <= after.start for before, after in pairwise(spots))
     assert 1.4 * 16000 < spots[0].start < 1.7 * 16000
 
 
-def test_phrases_in_a_file_with_thresholds_of_their_own(three: np.ndarray, tmp_path: Path) -> None:
+def test_a_phrase_file_sets_a_threshold_per_phrase(three: np.ndarray, tmp_path: Path) -> None:
     path = tmp_path / "phrases.txt"
     path.write_text("# ours\nhey jarvis /1e-30/\n\nalexa /-1/\n")
     assert "hey jarvis" in {spot.phrase for spot in heard("", three, keyphrases=str(path))}
@@ -68,7 +68,7 @@ def test_a_phrase_at_the_very_end_of_a_file_counts() -> None:
     assert spot.end <= len(sound)
 
 
-def test_a_word_of_ones_own_is_found_by_its_sounds(hey: np.ndarray, tmp_path: Path) -> None:
+def test_a_custom_word_is_found_by_its_pronunciation(hey: np.ndarray, tmp_path: Path) -> None:
     path = tmp_path / "own.dict"
     path.write_text("# a name of ours\ndzharvis JH AA R V AH S\n")
     (spot,) = heard("hey dzharvis", hey, dictionary=str(path))

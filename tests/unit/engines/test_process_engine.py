@@ -93,7 +93,7 @@ SOUND = sound(3.0, (1.0, 1.2), (2.0, 2.5))
 FOUND = (OfflineSpot("loud", 16000, 19520, 1.0), OfflineSpot("loud", 32000, 40320, 1.0))
 
 
-def test_a_served_engine_says_what_it_is_and_where_phrases_are(loud: ProcessEngine) -> None:
+def test_a_served_engine_describes_itself_and_finds_phrases(loud: ProcessEngine) -> None:
     facts = loud.facts
     assert (facts.kind, facts.version, facts.rate_hz) == (EngineKind.WAKE, "loud_engine 1.0", 16000)
     assert (facts.phrases, facts.licence) == (("loud",), "Apache-2.0")
@@ -242,7 +242,7 @@ def test_after_a_fault_the_next_file_gets_a_fresh_process(start: Starts) -> None
         ("no rate", "without a valid rate_hz"),
     ],
 )
-def test_a_wrong_start_is_told_before_any_sound(fault: str, what: str) -> None:
+def test_a_faulty_start_is_reported_before_any_sound(fault: str, what: str) -> None:
     with pytest.raises(EngineError, match=what):
         ProcessEngine(faulty(fault), {"start-limit-s": "1"})
 
@@ -266,7 +266,7 @@ def test_an_engine_that_takes_no_sound_is_ended(start: Starts) -> None:
         heard(engine, sound(60.0))
 
 
-def test_a_program_that_does_not_read_all_is_told(start: Starts) -> None:
+def test_a_program_that_stops_reading_is_reported(start: Starts) -> None:
     engine = start("true", mode="once")
     with pytest.raises(EngineError, match="ended with status 0 before it had read all the sound"):
         heard(engine, sound(60.0))
@@ -341,7 +341,7 @@ def test_invalid_command_or_settings_are_refused_before_any_sound(
         ProcessEngine(command, settings)
 
 
-def test_a_file_that_may_not_be_run_is_told(tmp_path: Path) -> None:
+def test_a_file_without_execute_permission_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "engine.py"
     program.write_text("print(1)")
     with pytest.raises(InputError, match=r"is not executable.*chmod"):

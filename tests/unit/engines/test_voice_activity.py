@@ -54,7 +54,7 @@ def test_where_nobody_speaks_there_is_nothing(samples: int) -> None:
     assert trimmed(noise) is None
 
 
-def test_what_is_trimmed_is_the_same_samples_with_a_little_room() -> None:
+def test_trimmed_sound_keeps_its_samples_and_a_margin() -> None:
     sound = room(3.0, SPEECH, 3.0)
     cut = known(trimmed(sound))
     piece, offset = cut

@@ -21,13 +21,13 @@ SANITIZERS = {**os.environ, "UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS
 
 
 @pytest.mark.parametrize("name", ["test_parts", "test_board"])
-def test_host_tests_of_the_core(firmware_host_tests: Path, name: str) -> None:
+def test_the_host_tests_of_the_c_core_pass(firmware_host_tests: Path, name: str) -> None:
     done = subprocess.run([firmware_host_tests / name], capture_output=True, text=True, env=SANITIZERS, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["fuzz_frames", "fuzz_board", "fuzz_mqtt", "fuzz_json"])
-def test_a_second_of_fuzzing(firmware_host_tests: Path, name: str, tmp_path: Path) -> None:
+def test_a_second_of_fuzzing_finds_no_crash(firmware_host_tests: Path, name: str, tmp_path: Path) -> None:
     corpus = sorted((FIRMWARE / "fuzz" / "corpus").iterdir())
     done = subprocess.run(
         [firmware_host_tests / name, "1", "7", *corpus],

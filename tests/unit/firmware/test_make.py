@@ -28,7 +28,7 @@ def test_without_the_arm_compiler_the_rest_is_built() -> None:
     assert (FIRMWARE / "build" / "posix" / "vh_board").exists()
 
 
-def test_who_asks_for_the_arm_image_is_told_the_package(tmp_path: Path) -> None:
+def test_building_the_arm_image_without_its_compiler_names_the_package(tmp_path: Path) -> None:
     command = [*MAKE, "-C", str(FIRMWARE), "qemu_ast1030", "ARM=no-such-", f"BUILD={tmp_path}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode != 0

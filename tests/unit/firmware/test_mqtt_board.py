@@ -171,7 +171,7 @@ def test_each_message_to_the_board_is_its_frame(board: Script, topic: str, paylo
         ("in/audio", bytes(1025)),
     ],
 )
-def test_what_cannot_be_read_is_counted_and_not_carried_out(board: Script, topic: str, payload: bytes) -> None:
+def test_unreadable_messages_are_counted_and_not_executed(board: Script, topic: str, payload: bytes) -> None:
     connected(board)
     assert board.feed(publish(f"vh/kit/{topic}", payload)) == []
     assert board.counters()["bad_json"] == 1
@@ -444,7 +444,7 @@ def test_incoming_messages_are_acknowledged_whatever_the_pieces(client: Script) 
     assert [(packet.kind, packet.body) for packet in client.take()] == [(PUBACK, b"\x00\x07"), (PUBACK, b"\x00\x08")]
 
 
-def test_what_is_too_large_is_skipped_counted_and_acknowledged(client: Script) -> None:
+def test_oversized_messages_are_skipped_counted_and_acknowledged(client: Script) -> None:
     connected(client)
     fits = publish("to/lone/a", bytes(1280 - 13), 8)
     assert client.feed(publish("to/lone/a", bytes(2000), 7) + fits) == [f"message 1 to/lone/a {'00' * 1267}"]

@@ -88,7 +88,7 @@ def run_on_m4(program: Path, sound: Path) -> list[str]:
 
 @needs_m4
 @pytest.mark.parametrize("encoding", list(adpcm.Encoding))
-def test_minutes_of_mixed_sound(
+def test_the_m4_decodes_and_spots_minutes_of_sound_like_the_host(
     encoding: adpcm.Encoding, pieces: list[adpcm.Pcm], host: Path, m4: Path, tmp_path: Path
 ) -> None:
     # Decoded, the sound goes the same way in every encoding: each has every level, and another third of the phrases.

@@ -214,7 +214,7 @@ def test_any_samples_are_borne(checked: Spotter, data: st.DataObject) -> None:
     )
 
 
-def test_the_bands_are_those_of_a_fourier_transform(spotter: Spotter) -> None:
+def test_band_levels_match_a_fourier_transform(spotter: Spotter) -> None:
     rng = np.random.default_rng(8)
     t = np.arange(RATE_HZ) / RATE_HZ
     sound = 4000 * np.sin(2 * np.pi * (300 + 3000 * t) * t) + rng.normal(size=RATE_HZ) * 40
@@ -237,7 +237,7 @@ def test_the_bands_are_those_of_a_fourier_transform(spotter: Spotter) -> None:
     assert away.max() < 3.5
 
 
-def test_it_fits_a_small_microcontroller(spotter: Spotter, tmp_path: Path) -> None:
+def test_the_spotter_fits_a_small_microcontroller(spotter: Spotter, tmp_path: Path) -> None:
     state = int(subprocess.run([spotter.program, "size"], capture_output=True, text=True, check=True).stdout)
     assert state <= 24 * 1024
     tables = 0

@@ -124,7 +124,7 @@ def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
         ),
     ],
 )
-def test_a_conversation(memory_s: float, turns: list[tuple[float, str, str]]) -> None:
+def test_a_conversation_gives_the_expected_replies(memory_s: float, turns: list[tuple[float, str, str]]) -> None:
     """turns: seconds, what is said to it, what it says; it is open after a question and only then."""
     talk = dialogue(memory_s)
     for seconds, heard, answer in turns:
@@ -275,7 +275,7 @@ TIMER = ReportedFrame(("set_timer",), (Slot("duration", "10 minutes"), Slot("nam
         ([slip(FaultAction.LOSE_SLOT), slip(FaultAction.LOSE_SLOT), slip(FaultAction.LOSE_SLOT)], "set_timer"),
     ],
 )
-def test_a_fault_spoils_what_it_names(slips: list[FaultRule], frame: str) -> None:
+def test_a_fault_spoils_the_step_that_it_names(slips: list[FaultRule], frame: str) -> None:
     assert words(misunderstood(TIMER, slips)) == frame
 
 

@@ -57,7 +57,7 @@ def server(folder: Path) -> Iterator[LabSoundServer]:
 
 
 @pytest.mark.sound
-def test_it_starts_answers_and_ends(folder: Path) -> None:
+def test_the_sound_server_starts_answers_and_ends(folder: Path) -> None:
     server = LabSoundServer(folder)
     assert not server.running()
     environment = server.start()
@@ -90,7 +90,7 @@ def test_another_process_may_take_it_over_and_stop_it(server: LabSoundServer) ->
 
 
 @pytest.mark.sound
-def test_a_frozen_one_ends_too_and_its_room_is_there_again(server: LabSoundServer) -> None:
+def test_a_frozen_server_can_be_stopped_and_restarted_with_its_room(server: LabSoundServer) -> None:
     server.use_room(ROOMS["next_room"])
     before = sorted(line for line in volumes(server).splitlines() if "Volume:" in line)
     os.kill(known(server.pid), signal.SIGSTOP)

@@ -115,7 +115,7 @@ def outcome(call: Callable[[tuple[type[Any], ...]], object], kinds: tuple[type[A
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_it_does_what_the_standard_library_does(call: Callable[[tuple[type[Any], ...]], object]) -> None:
+def test_frozen_behaves_like_the_standard_library(call: Callable[[tuple[type[Any], ...]], object]) -> None:
     assert outcome(call, OURS) == outcome(call, THEIRS)
 
 
@@ -130,7 +130,7 @@ class Kept:
     parts: tuple[int, ...] = ()
 
 
-def test_it_goes_through_pickle() -> None:
+def test_a_frozen_object_survives_pickling() -> None:
     instance = Kept("a", (1, 2))
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(instance, protocol)) == instance

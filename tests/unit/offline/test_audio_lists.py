@@ -212,7 +212,7 @@ def test_duplicates_within_and_across_list_kinds_are_rejected(here: Path) -> Non
     assert [(file.kind, file.number) for file in listing.files[4:6]] == [(ListKind.INV, 4), (ListKind.OOV, 0)]
 
 
-def test_audio_and_reference(here: Path) -> None:
+def test_a_csv_list_has_audio_and_reference_paths(here: Path) -> None:
     Path("a, b.wav").write_bytes(b"")
     Path('say "hey".txt').write_bytes(b"")
     content = b'a.wav,a.txt\r\n\n"a, b.wav","say ""hey"".txt"\nb.wav,/x/b.txt\n'
@@ -246,7 +246,7 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
         pytest.param(b"a.wav, a.txt", "there are blanks around a.txt", id="blank-behind-the-comma"),
     ],
 )
-def test_every_wrong_line_of_a_csv_list_is_told(here: Path, line: bytes, words: str) -> None:
+def test_every_wrong_line_of_a_csv_list_is_reported(here: Path, line: bytes, words: str) -> None:
     listed(b"a.wav,a.txt\n" + line + b"\nb.wav,b.txt\n" + line + b"\n", "c.csv")
     message = refusal(referenced=["c.csv"])
     assert re.search(rf"c\.csv:2:(1:)? {words}", message)

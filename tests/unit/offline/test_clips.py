@@ -300,7 +300,7 @@ def test_rejected_clips_without_sound_are_counted_apart_and_are_no_fault() -> No
     assert not counts.has_faults
 
 
-def test_copies_of_a_recording_are_told_where_files_are_hashed(tmp_path: Path) -> None:
+def test_copies_of_a_recording_are_reported_if_files_are_hashed(tmp_path: Path) -> None:
     hit = outcome(ListKind.INV, spot(1.2, 1.9))
     hashed = [replace(hit, sha256=digit * 64) for digit in "abacbab"]
     _, warnings, _ = written(tmp_path, hashed)

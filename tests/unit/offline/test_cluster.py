@@ -165,7 +165,7 @@ def test_devices_of_a_bench_in_their_order(bench: str) -> None:
     assert not tflm.abilities.restarts
 
 
-def test_settings_stand_in_place_of_the_connections_keys(bench: str) -> None:
+def test_settings_override_keys_of_the_connection(bench: str) -> None:
     (device,) = task_devices(f"{bench}#kitchen", {"encoding": "adpcm", "baud": "921600", "sensitivity": "3"})
     assert isinstance(device.options, SerialOptions)
     assert (device.options.encoding, device.options.baud) == (EncodingName.ADPCM, 921600)
@@ -211,7 +211,7 @@ def test_one_device_is_one_job(bench: str) -> None:
     assert DeviceEngine.most_jobs(f"{bench}#kitchen,radio") == 2
 
 
-def test_a_device_is_taken_until_it_is_given_back(bench: str) -> None:
+def test_a_device_stays_reserved_until_released(bench: str) -> None:
     devices = task_devices(f"{bench}#kitchen,radio", {})
     with first_free(devices) as device, first_free(devices) as other:
         assert {device.id, other.id} == {"kitchen", "radio"}

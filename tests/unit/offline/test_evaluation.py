@@ -369,7 +369,7 @@ def test_many_writers_of_one_entry_leave_a_whole_one(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{FILE}.scores"]
 
 
-def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+def test_an_unwritable_cache_folder_is_reported_once(tmp_path: Path) -> None:
     messages: list[str] = []
     taken = tmp_path / "a file"
     taken.write_text("no folder")

@@ -98,7 +98,7 @@ def test_what_was_written_reads_back_in_list_order(tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").read_bytes().isascii()
 
 
-def test_outcomes_of_several_journals_are_put_in_order_and_each_is_told_once(tmp_path: Path) -> None:
+def test_outcomes_of_several_journals_are_merged_in_order_without_duplicates(tmp_path: Path) -> None:
     rng = random.Random(1)
     numbers = list(range(200))
     rng.shuffle(numbers)
@@ -146,7 +146,7 @@ def test_a_journal_without_crcs_is_read_and_gone_on_with(tmp_path: Path) -> None
     assert has_check(path.read_bytes().splitlines(keepends=True)[-1])
 
 
-def test_a_bit_that_flips_anywhere_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_reported_with_its_line(tmp_path: Path) -> None:
     """In the header it is no journal any more; at a line's end it joins two lines, or tears the last."""
     path = written(tmp_path / "a.jsonl")
     content = path.read_bytes()
@@ -281,12 +281,12 @@ def test_a_journal_that_the_disk_has_no_room_for_keeps_what_it_has(tmp_path: Pat
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_told_with_what_to_do() -> None:
+def test_a_full_disk_is_reported_with_a_remedy() -> None:
     with pytest.raises(LogFull, match="Free some space, then continue with --resume"):
         Journal.create(Path("/dev/full"), HEADER)
 
 
-def test_a_million_outcomes_are_told_in_order_within_bounded_memory(tmp_path: Path) -> None:
+def test_a_million_outcomes_are_read_in_order_in_bounded_memory(tmp_path: Path) -> None:
     """Of a twentieth of them here; benchmarks/bench_offline.py has the million."""
     count = 50_000
     path = tmp_path / "a.jsonl"
@@ -313,7 +313,7 @@ def test_two_runs_do_not_write_the_same_journal(tmp_path: Path, make: Callable[[
     make(path, HEADER).abandon()
 
 
-def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: Path) -> None:
+def test_a_shorter_journal_replaces_a_longer_one_completely(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
     Journal.create(path, HEADER).close(JournalMark.PARTIAL)
     journal_file = JournalFile(path)
@@ -330,7 +330,7 @@ def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: 
         b'{"k":"nav","n":7,"file":"a"}\n',
     ],
 )
-def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: bytes) -> None:
+def test_damage_in_the_middle_is_reported_with_its_line(tmp_path: Path, line: bytes) -> None:
     path = written(tmp_path / "a.jsonl")
     lines = unchecked(path)
     path.write_bytes(b"".join([*lines[:4], line, *lines[4:]]))

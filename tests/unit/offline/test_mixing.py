@@ -100,7 +100,7 @@ BY_HAND = (
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_counts_of_the_benchmark_are_those_worked_out_by_hand() -> None:
+def test_benchmark_counts_match_hand_calculation() -> None:
     mixed("mixed")
     labels = LabelsOfRecordings([]).of(collect_files("mixed"))
     counting, step = CountingRules(tolerance_s=1.0, phrases=("alexa",)), RATE_HZ // 10

@@ -95,7 +95,7 @@ def test_a_program_below_the_guard_counts_while_it_runs() -> None:
     assert 0.38 <= used_s < 2.0
 
 
-def test_progress_tells_hours_rates_and_what_is_left() -> None:
+def test_progress_shows_hours_rates_and_remaining_time() -> None:
     pace = RunPace(10, 100.0)
     assert (pace.snapshot(100.0, None).rate, pace.snapshot(100.0, None).eta_s) == (None, None)
     pace.count(FileOutcome(ListKind.OOV, 0, 16000 * 600, 16000))
@@ -116,7 +116,7 @@ OUTCOMES = [
 ]
 
 
-def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
+def test_worker_answers_carry_journal_lines_and_counts() -> None:
     answers = decode_answers(encode_answers([FileAnswer.of(outcome, "a\r\x0b\n.wav") for outcome in OUTCOMES]))
     for answer, outcome in zip(answers, OUTCOMES, strict=True):
         assert answer.line == outcome_line(outcome, "a\r\x0b\n.wav")
@@ -183,7 +183,7 @@ def test_impossible_result_is_an_engine_error_for_its_file_only(told: OfflineSpo
         ("schalte das Licht ein – für Åsa".encode(), "schalte das Licht ein – für Åsa"),
     ],
 )
-def test_reads(tmp_path: Path, content: bytes, text: str) -> None:
+def test_a_reference_text_is_read(tmp_path: Path, content: bytes, text: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(content)
     assert read_reference(str(path)) == text
@@ -200,7 +200,7 @@ def test_reads(tmp_path: Path, content: bytes, text: str) -> None:
         (b"x" * (LONGEST_BYTES + 1), "longer than 1 MiB"),
     ],
 )
-def test_refuses(tmp_path: Path, content: bytes, words: str) -> None:
+def test_an_invalid_reference_text_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(content)
     with pytest.raises(UnusableSound, match=words) as refused:

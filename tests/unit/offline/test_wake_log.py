@@ -53,11 +53,11 @@ ORIGINAL = (Path(__file__).parents[2] / "data" / "offline" / "original.log").rea
 """As the original tool writes them: raw names, -u, numbers with decimals or none."""
 
 
-def test_the_manuals_console_line() -> None:
+def test_the_summary_matches_the_manuals_console_line() -> None:
     assert summary(MANUAL) == "3298 files, 166.111 hr, 118 FA 0.83/hr, 3.33% FR, 2525 TA, 658.9x RT"
 
 
-def test_the_manuals_word_errors() -> None:
+def test_word_error_summary_matches_the_manual() -> None:
     words = TranscriptLine("STTSB", "a", 0, 1, "x", "y", 9174, 833, 198, 120, 12.546)
     log = WakeLog((("inv-files", "999"), ("inv-hours", "1:16:51.600"), ("real-time-factor", "5.3")), (words,))
     assert summary(log) == (
@@ -65,7 +65,7 @@ def test_the_manuals_word_errors() -> None:
     )
 
 
-def test_over_nothing_there_is_no_rate() -> None:
+def test_rates_without_audio_are_undefined() -> None:
     assert computed(WakeLog()) == {}
     assert computed(read('OOVFA "a" 1 2 "alexa" sv-score 0\n')) == {"FACOUNT": 1}
     assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, no in-vocabulary files, 0 TA, n/ax RT"

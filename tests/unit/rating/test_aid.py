@@ -353,7 +353,7 @@ def test_prefilled_answers_are_shown_once() -> None:
     assert "b: No, a part is missing, or it is not the first (known)" in aid_lines(back)
 
 
-def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
+def test_endings_are_shown_with_their_key_and_notes() -> None:
     state = AidState.begin(HEARD)
     for answer in ("no", "no", "clear", "none", "gap", "much"):
         state = state.answer(answer)

@@ -131,7 +131,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
     assert all(row.effect is None for row in bench.disk.rows)
 
 
-def test_exercises_come_first_are_explained_and_wrong_ones_come_once_more() -> None:
+def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
     bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
     assert desk.view.phase is SittingPhase.TRAINING
     desk.judge(CORRECT)

@@ -163,7 +163,7 @@ def test_rows_of_other_kinds_are_damage_there(folder: Path) -> None:
     assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) does not belong there",)
 
 
-def test_a_folder_that_cannot_be_written_is_said(folder: Path) -> None:
+def test_an_unwritable_folder_is_reported(folder: Path) -> None:
     (folder / "judgments.sqlite").mkdir()
     with pytest.raises(LogError, match=r"judgments\.sqlite"):
         JudgmentLog(folder)
@@ -182,7 +182,7 @@ def test_closed_judgment_log_refuses_rows(folder: Path) -> None:
         log.append(given("a"))
 
 
-def test_a_full_disk_is_told_and_later_rows_work(folder: Path) -> None:
+def test_a_full_disk_is_reported_and_later_rows_are_stored(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.append(given("a"))
     (pages,) = log._connection.execute("PRAGMA page_count").fetchone()

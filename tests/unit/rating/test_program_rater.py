@@ -203,7 +203,7 @@ def test_a_command_that_cannot_rate_is_refused(session: Path, command: str, what
     assert what in str(result.exception)
 
 
-def test_the_command_never_meets_a_shell(session: Path, tmp_path: Path) -> None:
+def test_no_shell_interprets_the_command(session: Path, tmp_path: Path) -> None:
     result = rate(session, f"{program(tmp_path)} ; touch {tmp_path / 'by-shell'}")
     assert result.exit_code == 0
     assert not (tmp_path / "by-shell").exists()
@@ -305,7 +305,7 @@ def test_a_program_with_the_name_of_a_person_is_refused(session: Path, tmp_path:
     assert got(tmp_path) == []
 
 
-def test_the_example_rates(session: Path) -> None:
+def test_the_example_program_rates_responses(session: Path) -> None:
     result = rate(session, f"{sys.executable} {EXAMPLE}")
     assert result.exit_code == 0, result.output
     by_query = {row.trial_id.split("-")[0]: row.category for row in given(session)}

@@ -204,7 +204,7 @@ def test_the_sessions_own_labels_are_refused_under_another_path_too(source: Path
     assert "which this round judges" in refused(proposing_round(source, ProposalShown.AFTER, session)).what
 
 
-def test_an_unknown_classifier_is_told(source: Path, session: Path) -> None:
+def test_an_unknown_classifier_is_reported(source: Path, session: Path) -> None:
     round_ = proposing_round(source, ProposalShown.AFTER, session)
     assert round_.proposals is not None
     with pytest.raises(PluginError, match="none_such"):

@@ -155,7 +155,7 @@ def ids(room: RatingRoom, rater: str) -> set[str]:
     return {item_id for item_id, raters in raters_by_item(room.items, room.round).items() if rater in raters}
 
 
-def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Path) -> None:
+def test_progress_shows_counts_pace_and_known_answers_per_rater(folder: Path) -> None:
     room = opened(folder, stop=StopRule(2, 0.6))
     judge(room, "ann", Category.WRONG, 12)
     judge(room, "ben", Category.CORRECT, 4)
@@ -170,7 +170,7 @@ def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Pat
     room.close()
 
 
-def test_an_open_share_goes_to_others_and_what_was_judged_stays(room: RatingRoom, folder: Path) -> None:
+def test_an_open_share_moves_to_others_and_judged_items_stay(room: RatingRoom, folder: Path) -> None:
     judge(room, "ann", Category.CORRECT, 3)
     before = {rater: ids(room, rater) for rater in RATERS}
     done = {row.item_id for row in room.rows}

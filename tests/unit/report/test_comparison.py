@@ -175,7 +175,7 @@ def test_wrong_usage_is_refused(tmp_path: Path) -> None:
             raise harness("compare", *arguments).exception or AssertionError
 
 
-def test_holm_as_published() -> None:
+def test_holm_correction_matches_published_values() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
     assert holm([0.01, 0.01], [3, 1]) == pytest.approx((0.04 / 3, 0.04 / 3))
     assert holm([]) == ()

@@ -253,7 +253,7 @@ def test_a_suite_says_whether_talkers_are_known_and_voices_enough() -> None:
     assert figures["share_interval_95"] == "too few voices for an interval"
 
 
-def test_every_suite_says_which_session_it_is_of(rows: WakeRows) -> None:
+def test_every_suite_names_its_session(rows: WakeRows) -> None:
     junit_report = report(rows, Limits(max_false_reject_share=1.0))
     names = ["session", "limits"]
     names += [f"{device}.{kind}" for kind in ("wake", "command", "ambient") for device in ("kitchen", "den")]
@@ -426,7 +426,7 @@ def test_a_frame_that_is_wrong_fails_though_the_words_were_right(tmp_path: Path)
     assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "slots_differ")
 
 
-def test_silence_is_told_as_silence() -> None:
+def test_silence_is_reported_as_silence() -> None:
     rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", TIMER))
     rows.trial("timer", Outcome.NO_WAKE, Recognition.UNKNOWN, latency_s=None)
     assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "no_wake")

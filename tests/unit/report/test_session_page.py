@@ -126,7 +126,7 @@ def test_a_run_that_has_not_ended_is_open_and_an_open_test_undecided(tmp_path: P
         (Limits(), LimitVerdict.NO_LIMITS),
     ],
 )
-def test_no_session_passes_of_which_the_host_disturbed_too_much(
+def test_a_session_that_the_host_disturbed_too_much_does_not_pass(
     tmp_path: Path, limits: Limits, verdict: LimitVerdict
 ) -> None:
     rows = wake_rows()
@@ -335,7 +335,7 @@ def test_the_timeline_has_responses_and_faults_where_they_came(tmp_path: Path) -
     assert [words for kind, words in marks if kind == "fault" and "alert" in words]
 
 
-def test_misheard_words_stand_under_those_that_were_said(tmp_path: Path) -> None:
+def test_misheard_words_are_shown_below_the_spoken_ones(tmp_path: Path) -> None:
     rows = Rows.of(planned(1), planned(2), planned(3, "turn the light on"))
     rows.trial("time-1", heard="what time is it")
     rows.trial("time-2", Outcome.MISHEARD, Recognition.NO, heard="what <b>lime</b> is it")

@@ -142,7 +142,7 @@ def test_csv_and_json_hold_every_session(nights: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["trends"][0]["changes"][0]["change"] == "worse"
 
 
-def test_names_of_others_are_harmless(tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(tmp_path: Path) -> None:
     night(tmp_path, 1, 1, scenario=HOSTILE, name="=cmd|'x'\x1b[31m\u202e<b>")
     night(tmp_path, 2, 1, scenario=HOSTILE)
     assert harness("trend", tmp_path, "--html", tmp_path / "t.html").exit_code == 0

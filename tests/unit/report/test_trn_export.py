@@ -76,7 +76,7 @@ def counts(group: dict[str, Any]) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("rows", [two_axes(), commands()], ids=["queries", "commands"])
-def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeRows, tmp_path: Path) -> None:
+def test_counts_by_group_match_the_session(rows: Rows | WakeRows, tmp_path: Path) -> None:
     session = written(tmp_path / "session", rows)
     done = harness("export", session, "--trn", tmp_path / "out")
     assert done.exit_code == 0, (done.output, done.exception)
@@ -116,7 +116,7 @@ def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> N
         assert {value["interval_over"] for value in grouping["values"]} == {over}, grouping["by"]
 
 
-def test_labels_are_those_of_the_session(tmp_path: Path) -> None:
+def test_labels_match_the_session(tmp_path: Path) -> None:
     session = written(tmp_path / "session", two_axes())
     assert harness("export", session, "--trn", tmp_path).exit_code == 0
     groupings = scored(tmp_path, "first")

@@ -195,7 +195,7 @@ def test_export_to_standard_output_is_the_log_alone(folder: Path) -> None:
     assert dict(read(done.stdout).totals)["TACOUNT"] == 1
 
 
-def test_export_as_json(folder: Path) -> None:
+def test_export_writes_json_for_each_device(folder: Path) -> None:
     done = harness("export", folder, "--json")
     assert done.exit_code == 0
     report = json.loads(done.stdout)

@@ -206,7 +206,7 @@ def test_profile_errors_are_reported_with_bench_errors(folder: Path) -> None:
     ]
 
 
-def test_a_file_of_another_kind_is_told_at_once(folder: Path) -> None:
+def test_a_file_of_another_kind_is_refused_at_once(folder: Path) -> None:
     with pytest.raises(InputError, match="this is a bench file, but a scenario file is expected"):
         load_scenario(folder / "bench.yaml")
     with pytest.raises(InputError, match="this is a device file, but a bench file is expected"):
@@ -324,7 +324,7 @@ def test_further_sources_of_a_device(folder: Path) -> None:
         ("led: {driver: test_ears, volume: 3}", "7:32", "there is no key 'volume' here"),
     ],
 )
-def test_wrong_further_sources(folder: Path, wrong: str, place: str, what: str) -> None:
+def test_invalid_further_sources_are_refused(folder: Path, wrong: str, place: str, what: str) -> None:
     path = folder / "also.yaml"
     path.write_text(ALSO.replace("led: {driver: test_ears, profile: ./light.yaml}", wrong))
     with pytest.raises(InputProblems) as raised:

@@ -144,7 +144,7 @@ def test_an_ambient_trial_may_fix_what_the_matrix_varies_for_others(folder: Path
         written(folder, "  - {id: a, kind: wake, level_dbfs: -40}\n", matrix)
 
 
-def test_connections_that_inject_are_told_from_those_that_do_not(bench: Bench) -> None:
+def test_injecting_connections_are_distinguished(bench: Bench) -> None:
     assert [device.connection.injects for device in bench.devices if device.connection] == [False, True]
 
 

@@ -60,7 +60,7 @@ ANGLE_BENCH = BENCH.replace("moves: angle,", "moves: angle_deg,")
 ROOM = "rooms: {box: {size_m: [6, 5, 3], rt60_s: 0.4, device_m: [2, 2, 1]}}\ndefaults: {room: box}\n"
 
 
-def test_an_angle_is_that_of_a_stand_or_of_a_simulated_room(tmp_path: Path) -> None:
+def test_an_angle_belongs_to_a_stand_or_a_simulated_room(tmp_path: Path) -> None:
     bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES)[0])
     real = load_scenario(tmp_path / "s.yaml")
     check_compatibility(real, bench)

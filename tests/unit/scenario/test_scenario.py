@@ -233,7 +233,7 @@ def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
     assert problem.what == "(you) would be an utterance id under 'snor', which only an sro has"
 
 
-def test_a_misspelt_normalisation_is_told_in_words(tmp_path: Path) -> None:
+def test_a_misspelt_normalisation_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(SMALL + "recognised: {normalisation: spokn}\n", encoding="utf-8")
     with pytest.raises(InputProblems) as refused:

@@ -50,7 +50,7 @@ def written(folder: Path, effect: str, device: str = "one") -> Scenario:
         ("{list: no}", StateWanted("list", "no")),
     ],
 )
-def test_values_of_state(tmp_path: Path, state: str, wanted: StateWanted) -> None:
+def test_state_values_are_read(tmp_path: Path, state: str, wanted: StateWanted) -> None:
     (trial,) = written(tmp_path, f"{{wanted: milk, state: {state}}}").trials
     assert trial.effect == EffectCheck("milk", (wanted,))
 
@@ -191,7 +191,7 @@ def test_check_notes_a_level_that_the_noise_follows(
     assert all(note in CliRunner().invoke(validate.command, [str(path)]).output for note in notes)
 
 
-def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
+def test_waits_that_cannot_be_kept_are_reported_before_the_run(tmp_path: Path) -> None:
     assert list(wait_notes(read_memory(tmp_path, MEMORY + WAITS))) == []
     (note,) = wait_notes(read_memory(tmp_path, (MEMORY + WAITS).replace("4.5", "1, 0")))
     assert "cannot keep waits below 1.1 s (0, 1)" in note

@@ -298,7 +298,7 @@ main()
 
 
 @pytest.mark.parametrize("verb", ["pack", "unpack"])
-def test_sigterm_leaves_nothing(verb: str, session: Path, tmp_path: Path) -> None:
+def test_sigterm_leaves_no_partial_archive(verb: str, session: Path, tmp_path: Path) -> None:
     (session / "large.wav").write_bytes(os.urandom(1_000_000))
     pack(session, archive := tmp_path / "a.zip")
     work = tmp_path / "work"

@@ -583,7 +583,7 @@ def test_delayed_rows_are_written_once_when_the_disk_refills() -> None:
     assert_whole(run.log, run.trials)
 
 
-def test_what_a_person_writes_is_kept_as_it_is_or_refused() -> None:
+def test_text_of_a_person_is_stored_unchanged_or_refused() -> None:
     with house(1, speed=10.0).running() as run:
         run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
         for command in (

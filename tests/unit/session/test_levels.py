@@ -22,7 +22,7 @@ def rule(loudspeaker_spl: float, tolerance_db: float | None) -> LevelRule:
 
 
 @pytest.mark.parametrize(("loudspeaker_spl", "tolerance_db"), [(100.0, 1.0), (104.0, None)])
-def test_what_is_heard_as_asked_counts_as_does_anything_without_a_tolerance(
+def test_levels_within_the_tolerance_count_and_any_without_one(
     loudspeaker_spl: float, tolerance_db: float | None
 ) -> None:
     run = house(2, levels=rule(loudspeaker_spl, tolerance_db)).played()

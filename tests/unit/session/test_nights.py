@@ -22,7 +22,7 @@ TREE = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("first", range(0, 300, 50))
-def test_the_first_of_the_nights(first: int) -> None:
+def test_the_first_simulated_nights_count_correctly(first: int) -> None:
     outcomes = [nights.play(seed) for seed in range(first, first + 50)]
     wrong = {outcome.seed: outcome.what[:3] for outcome in outcomes if outcome.what}
     assert not wrong, f"{wrong}: python -m tests.nights --seeds {next(iter(wrong))}"
@@ -42,7 +42,9 @@ def test_the_first_of_the_nights(first: int) -> None:
         (41, (), None),  # a heartbeat in the lead-in
     ],
 )
-def test_a_night_that_was_broken(seed: int, without: tuple[int, ...], templates: tuple[int, ...] | None) -> None:
+def test_nights_that_once_failed_count_correctly(
+    seed: int, without: tuple[int, ...], templates: tuple[int, ...] | None
+) -> None:
     assert nights.play(seed, without, templates).what == []
 
 

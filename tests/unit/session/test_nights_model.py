@@ -267,7 +267,7 @@ def is_wake(entry: Entry) -> bool:
 @pytest.mark.parametrize(
     "first", [*range(0, 300, 100), *(pytest.param(first, marks=pytest.mark.soak) for first in range(300, 1000, 100))]
 )
-def test_drawn_sessions(first: int) -> None:
+def test_the_model_agrees_on_drawn_sessions(first: int) -> None:
     for seed in range(first, first + 100):
         # Sounds may follow each other so fast that the window of one lies in the next.
         assert_agree(Drawn(seed, short_tail=seed % 2 == 1).session())
@@ -287,7 +287,7 @@ STOPPING = Stopping(SequentialTest(100.0, 900.0), SequentialTest(0.2, 0.6), OnUn
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_verdicts_and_decisions(seed: int) -> None:
+def test_the_model_agrees_on_verdicts_and_decisions(seed: int) -> None:
     entries = Drawn(seed).session()
     assert_agree(entries, LIMITS, STOPPING)
     rows = rows_of(entries)

@@ -45,7 +45,7 @@ MATRIX = Matrix(
 )
 
 
-def test_templates_times_cells_less_exclusions_times_repeats() -> None:
+def test_trials_are_templates_times_cells_times_repeats() -> None:
     made = plan(
         scenario(2, trials=(TrialTemplate("a", "q0", repeat=3), TrialTemplate("b", "q1")), matrix=MATRIX), bench()
     )
@@ -144,7 +144,9 @@ def test_limits_on_a_percentile_count_the_trials_that_give_the_time() -> None:
         ({ObservationKind.WAKE}, True, Evidence.OPERATOR),
     ],
 )
-def test_evidence(reports: set[ObservationKind], connected: bool, evidence: Evidence) -> None:
+def test_evidence_is_chosen_from_the_scenario_and_the_bench(
+    reports: set[ObservationKind], connected: bool, evidence: Evidence
+) -> None:
     where = bench(replace(PROFILE, reports=frozenset(reports)), connected)
     assert plan(scenario(1), where)[0].evidence is evidence
     none = scenario(1, trials=(TrialTemplate("a", "q0", evidence=Evidence.NONE),))

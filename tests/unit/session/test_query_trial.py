@@ -108,7 +108,9 @@ CASES: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
 @pytest.mark.parametrize(
     ("after", "attempts", "verdict"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_outcomes(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
+def test_each_course_of_a_query_trial_has_its_outcome(
+    after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str
+) -> None:
     rehearsal = rehearse(*after)
     assert outcomes(rehearsal) == attempts
     assert rehearsal.verdict.outcome.value == verdict
@@ -264,7 +266,7 @@ def test_an_answer_to_an_interrupted_attempt_is_not_the_next_ones(begins_s: floa
     }
 
 
-def test_a_late_answer_with_a_gap_at_its_onset_is_none() -> None:
+def test_a_late_answer_with_a_gap_at_its_onset_is_not_a_response() -> None:
     rehearsal = rehearse([wake(), says(RIGHT), gap("mic", 11.3), *speech(11.4, 12.4)], [], GOOD)
     assert {number: row.outcome for number, row in rehearsal.standing().items()} == {
         1: Outcome.INTERRUPTED,

@@ -116,7 +116,7 @@ def utterance() -> SpokenPrompt:
     return SpokenPrompt(Waveform(np.full(16000, 0.1, dtype=np.float32), RATE_HZ), 0.7, -20.0, -60.0)
 
 
-def test_what_is_kept_is_a_list_that_goes_on(tmp_path: Path) -> None:
+def test_recorded_utterances_continue_an_existing_list(tmp_path: Path) -> None:
     folder = tmp_path / "people"
     first = TalkerFolder(folder, "ann", {"distance": "3 m"})
     assert first.keep("=SUM(A1), said she", utterance()) == "ann_0001.wav"

@@ -115,7 +115,7 @@ MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
 
 
 @pytest.mark.parametrize(("after", "attempts", "verdict"), [row[1:] for row in VOICE], ids=[row[0] for row in VOICE])
-def test_outcomes_of_a_device_with_a_voice(
+def test_each_course_with_a_speaking_device_has_its_outcome(
     after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str
 ) -> None:
     rehearsal = rehearse(*after)
@@ -124,7 +124,7 @@ def test_outcomes_of_a_device_with_a_voice(
 
 
 @pytest.mark.parametrize(("after", "attempts", "verdict"), [row[1:] for row in MUTE], ids=[row[0] for row in MUTE])
-def test_outcomes_of_a_device_without_a_voice(
+def test_each_course_with_a_silent_device_has_its_outcome(
     after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str
 ) -> None:
     rehearsal = rehearse(*after, voice=False)
@@ -249,7 +249,7 @@ def test_a_resumed_trial_goes_on_after_what_was_understood_before() -> None:
     assert (rehearsal.verdict.outcome, rehearsal.verdict.attempts) == (Outcome.UNDERSTOOD, 2)
 
 
-def test_a_dialogue_is_closed_before_it_is_said_again() -> None:
+def test_an_open_dialogue_is_closed_before_the_query_is_repeated() -> None:
     close = {"close_dialogue": CloseDialogue(say="never mind")}
     rehearsal = rehearse([WRONG, *ANSWER], [RIGHT, *ANSWER], changes=close)
     assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]
@@ -371,7 +371,7 @@ def questions(rehearsal: Rehearsal) -> list[OperatorAsked]:
         ([*GOOD, tells_state(2.5, source="another")], True),
     ],
 )
-def test_the_device_has_its_time_to_tell_its_state(after: list[Later], waits: bool) -> None:
+def test_the_device_has_time_to_report_its_state(after: list[Later], waits: bool) -> None:
     rehearsal = look(STATE, after)
     assert rehearsal.verdict.outcome is Outcome.RESPONDED
     if waits:

@@ -136,7 +136,7 @@ def test_an_outcome_has_the_same_words_on_every_surface(outcome: Outcome) -> Non
     assert len(words) <= 12, "columns of tables"
 
 
-def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_path: Path) -> None:
+def test_a_frame_is_worded_with_expectation_and_attempts(tmp_path: Path) -> None:
     writer = RowWriter()
     lines = [writer.line(entry.record) for entry in some_frames(tmp_path).entries]
     frame_lines = [line for line in lines if line and ("TRIAL 4" in line or ("  attempt" in line and ": " in line))]
@@ -211,7 +211,7 @@ def cells(rows: Rows) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(trials_csv(progress_of(rows), WakeFigures()).decode())))
 
 
-def test_a_table_with_signs(tmp_path: Path) -> None:
+def test_parts_of_frames_are_tabulated_with_signs(tmp_path: Path) -> None:
     lines = summary.frame_table(progress_of(some_frames(tmp_path)), 140)
     assert lines[0].startswith("#  ")
     assert lines[2].split() == ["1", "timer", "2", "understood:", "=", "set_timer,", "=", "duration", '"10', 'minutes"']

@@ -78,7 +78,7 @@ def scenario(folder: Path, defaults: str = "", more: str = "") -> Scenario:
 
 @pytest.mark.parametrize("signal", ["pink noise", "1 kHz"])
 @pytest.mark.parametrize("level_dbfs", [-40.0, -26.0, -20.0])
-def test_what_is_played_has_the_level_that_it_says(signal: str, level_dbfs: float) -> None:
+def test_played_sound_has_its_stated_level(signal: str, level_dbfs: float) -> None:
     sound = noise_of(signal, level_dbfs, 5)
     middle = sound.samples[sound.rate_hz : -sound.rate_hz]
     assert rms_dbfs(middle) == pytest.approx(level_dbfs, abs=0.3)

@@ -232,7 +232,7 @@ def test_a_damaged_flac_says_where_and_one_with_a_tag_behind_it_is_read(tmp_path
         recordings.check(str(path))
 
 
-def test_the_memory_is_a_blocks_however_long_it_is(tmp_path: Path) -> None:
+def test_memory_use_does_not_grow_with_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "long.flac"
     soundfile.write(path, np.tile(TONE, 100), RATE_HZ)
     tracemalloc.start()

@@ -117,7 +117,7 @@ def ds64(data_bytes: int, riff_bytes: int = 0) -> bytes:
         ),
     ],
 )
-def test_reads(content: bytes, offset: int) -> None:
+def test_a_valid_head_is_read(content: bytes, offset: int) -> None:
     assert replace(read(content), assumed="") == WaveSound(offset, 100, 16000, 1)
 
 
@@ -201,7 +201,7 @@ def test_header_and_file_are_compared_and_what_was_assumed_is_said(content: byte
         pytest.param(wave(*[chunk(b"junk", b"")] * 2000, FMT, DATA), UNREADABLE, "1000", id="chunks"),
     ],
 )
-def test_refuses(content: bytes, reason: RejectReason, words: str) -> None:
+def test_an_invalid_head_is_refused(content: bytes, reason: RejectReason, words: str) -> None:
     with pytest.raises(UnusableSound) as refused:
         read(content)
     assert refused.value.reason is reason

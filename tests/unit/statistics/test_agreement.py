@@ -43,7 +43,7 @@ def table(*rows: str) -> NDArray[np.int64]:
     return np.array([[MISSING if sign == "." else int(sign) for sign in row] for row in rows])
 
 
-def test_alpha_is_that_of_the_library_on_random_tables() -> None:
+def test_alpha_matches_the_library_on_random_tables() -> None:
     random = np.random.default_rng(5)
     compared = 0
     for _ in range(100):
@@ -67,7 +67,7 @@ def test_alpha_is_that_of_the_library_on_random_tables() -> None:
     assert compared > 75
 
 
-def test_a_small_table_by_hand() -> None:
+def test_a_small_table_matches_hand_calculation() -> None:
     # Ten labels of 0 and 1 on five items, of which one pair differs.
     figures = agreement(table("00110", "00111"), 2)
     assert figures.raw.value == pytest.approx(0.8)
@@ -184,7 +184,7 @@ def test_figures_do_not_depend_on_names_and_order(labels: NDArray[np.int64]) -> 
     )
 
 
-def test_majority_and_ties() -> None:
+def test_the_majority_decides_and_ties_stay_open() -> None:
     labels = np.array([[0, 0, 1, 2, -1], [0, 1, 1, 1, -1], [1, -1, 1, 0, -1]])
     assert majority(labels).tolist() == [0, MISSING, 1, MISSING, MISSING]
     assert majority(np.zeros((0, 4), np.int64)).tolist() == [MISSING] * 4
@@ -283,7 +283,7 @@ def test_model_improves_each_round_and_converges() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 4), (2, 4)])
-def test_nothing_judged(shape: tuple[int, int]) -> None:
+def test_no_judgments_give_no_figures(shape: tuple[int, int]) -> None:
     labels = np.full(shape, MISSING)
     fit = dawid_skene(labels, 5)
     assert (fit.rounds, fit.converged) == (0, True)

@@ -44,7 +44,7 @@ def test_one_or_two_bad_sessions_at_the_end_are_not_a_change() -> None:
     assert scan_series([shares(*[1] * 4, *[30] * 3)])[0].p is None  # too few: cannot tell
 
 
-def test_p_is_that_of_the_permutations() -> None:
+def test_p_matches_the_permutation_distribution() -> None:
     """4 of 4 failed after 4 of 4 right: 2 of the 70 orders are as far apart."""
     (scan,) = scan_series([shares(0, 0, 0, 0, 60, 60, 60, 60)])
     assert scan.p == pytest.approx(2 / 70, abs=0.007)

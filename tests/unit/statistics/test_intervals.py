@@ -26,19 +26,19 @@ from tests.known import known
 
 
 @given(st.integers(1, 2000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
-def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
+def test_wilson_interval_matches_scipy(counts: tuple[int, int]) -> None:
     count, total = counts
     expected = binomtest(count, total).proportion_ci(0.95, method="wilson")
     interval = wilson(count, total)
     assert interval == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
-def test_the_usual_deviate_is_scipys() -> None:
+def test_the_normal_quantile_matches_scipy() -> None:
     assert ndtri(0.5 + CONFIDENCE / 2) == USUAL_DEVIATE
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1))
-def test_the_median_is_numpys(values: list[float]) -> None:
+def test_the_median_matches_numpy(values: list[float]) -> None:
     assert median(values) == np.median(values)
 
 
@@ -60,7 +60,7 @@ def test_quantile_ranks_are_the_tightest_valid_ones(total: int, quantile: float)
 
 
 @given(st.integers(1, 3000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
-def test_clopper_pearson_is_scipys(counts: tuple[int, int]) -> None:
+def test_clopper_pearson_interval_matches_scipy(counts: tuple[int, int]) -> None:
     count, total = counts
     expected = binomtest(count, total).proportion_ci(0.95, method="exact")
     assert clopper_pearson(count, total) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -96,7 +96,7 @@ CLUSTERS = st.lists(
 
 
 @given(CLUSTERS)
-def test_the_share_lies_within_and_the_rest_is_mirrored(clusters: list[tuple[int, int]]) -> None:
+def test_the_clustered_interval_contains_the_share_and_mirrors(clusters: list[tuple[int, int]]) -> None:
     counts, totals = zip(*clusters, strict=True)
     rest = [of - count for count, of in clusters]
     interval, mirrored = known(clustered_interval(counts, totals)), known(clustered_interval(rest, totals))

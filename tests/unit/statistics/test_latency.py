@@ -94,7 +94,7 @@ def test_a_share_is_compared_also_where_p_is_too_small_for_a_float() -> None:
     assert comparison.p < 1e-100
 
 
-def test_rates_and_wers() -> None:
+def test_rates_and_word_error_rates_are_compared() -> None:
     assert known(rates_apart(20, 2.0, 4, 2.0)).interval[0] > 0
     assert known(rates_apart(5, 2.0, 4, 2.0)).interval[0] < 0
     assert rates_apart(1, 0.0, 1, 1.0) is None

@@ -63,7 +63,7 @@ def test_rate_test_passes_at_7_4_hours() -> None:
         (share_verdict(SHARE, 20, 100), SequentialVerdict.FAILED),
     ],
 )
-def test_verdicts(found: SequentialVerdict, verdict: SequentialVerdict) -> None:
+def test_a_sequential_test_gives_the_expected_verdict(found: SequentialVerdict, verdict: SequentialVerdict) -> None:
     assert found is verdict
 
 
@@ -137,7 +137,7 @@ def _mixed_share(count: int, total: int, share: float) -> float:
 
 
 @pytest.mark.parametrize(("count", "hours"), [(0, 1.0), (1, 2.0), (3, 7.5), (12, 40.0)])
-def test_the_rates_ends_are_where_the_mixture_reaches_twenty(count: int, hours: float) -> None:
+def test_rate_interval_ends_where_the_mixture_reaches_twenty(count: int, hours: float) -> None:
     interval = known(rate_sequence(count, hours))
     assert [_mixed_rate(count, hours, end) for end in interval if end > 0] == pytest.approx(
         [20.0] * (2 if count else 1), rel=1e-3
@@ -145,7 +145,7 @@ def test_the_rates_ends_are_where_the_mixture_reaches_twenty(count: int, hours: 
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 10), (1, 20), (7, 30), (30, 30)])
-def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total: int) -> None:
+def test_share_interval_ends_where_the_mixture_reaches_twenty(count: int, total: int) -> None:
     interval = known(share_sequence(count, total))
     inner = [end for end in interval if 0 < end < 1]
     assert [_mixed_share(count, total, end) for end in inner] == pytest.approx(
@@ -154,7 +154,7 @@ def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total:
 
 
 @given(st.integers(0, 100_000), st.floats(1e-4, 1e4))
-def test_the_rate_that_was_counted_lies_within(count: int, hours: float) -> None:
+def test_the_sequential_interval_contains_the_observed_rate(count: int, hours: float) -> None:
     interval = known(rate_sequence(count, hours))
     assert 0 <= interval[0] <= count / hours <= interval[1]
 
@@ -193,7 +193,7 @@ def test_hours_for_less_than_one_in_ten_hours(events: int, hours: float) -> None
     assert hours_for_claim(0.1, events) == pytest.approx(hours, abs=0.05)
 
 
-def test_hours_with_power_are_those_of_the_claim() -> None:
+def test_hours_with_power_match_the_claim() -> None:
     plan = hours_with_power(0.1, 0.02, 0.8)
     assert (round(plan.amount, 1), plan.events) == (63.0, 2)
     assert plan.power == pytest.approx(poisson.cdf(2, 0.02 * plan.amount))
@@ -252,7 +252,7 @@ def test_impossible_claim_is_refused() -> None:
         hours_with_power(0.1, 0.0999)
 
 
-def test_design_effect() -> None:
+def test_design_effect_matches_its_formula() -> None:
     assert design_effect(1, 0.5) == 1
     assert design_effect(20, 0.1) == pytest.approx(2.9)
     assert design_effect(20, 1) == 20

@@ -52,14 +52,14 @@ def test_signed_ranks_are_exact_also_with_ties() -> None:
 
 
 @pytest.mark.parametrize(("size", "method"), [(12, "exact"), (MOST_RANKED, "exact"), (MOST_RANKED + 1, "asymptotic")])
-def test_signed_ranks_are_those_of_scipy(size: int, method: str) -> None:
+def test_signed_ranks_match_scipy(size: int, method: str) -> None:
     drawn = np.random.default_rng(size).normal(0.1, 1, size)
     assert signed_ranks(drawn) == pytest.approx(wilcoxon(drawn, method=method).pvalue, rel=1e-9)
     tied = np.random.default_rng(5).integers(-2, 4, 500)
     assert signed_ranks(tied) == pytest.approx(wilcoxon(tied, method="asymptotic").pvalue, rel=1e-9)
 
 
-def test_matched_pairs_by_hand() -> None:
+def test_matched_pairs_match_hand_calculation() -> None:
     many = [1] * 13 + [-1] * 12 + [5] + [0] * 24
     assert matched_pairs(many) == pytest.approx(2 * norm.sf(6 / math.sqrt(50 * np.var(many, ddof=1))))
     assert matched_pairs([0] * 60) is None
@@ -124,7 +124,7 @@ def test_large_swap_test_is_sampled_close_to_the_exact_p(monkeypatch: pytest.Mon
     assert drawn == swapped(differences)
 
 
-def test_several_figures_at_once_by_hand() -> None:
+def test_joint_swap_test_matches_hand_calculation() -> None:
     # Two clusters: as they are and both swapped, the sums are (2, −2); with one swapped (0, 0). So p = 2/4.
     assert swapped_together(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.SwapTestResult(0.5, True, 2)
     assert swapped_together(np.zeros((4, 11))) is None
@@ -148,7 +148,7 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
         assert drawn.p == pytest.approx(exact.p, abs=0.02)
 
 
-def test_the_papers_example() -> None:
+def test_paired_interval_matches_the_published_example() -> None:
     """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
     comparison = known(Discordance(36, 12, 2, 0).difference)
     assert comparison.difference == pytest.approx(0.2)
@@ -179,7 +179,7 @@ def test_interval_never_contradicts_the_exact_test() -> None:
         ), counts
 
 
-def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
+def test_clustering_over_equal_stretches_is_the_index_of_dispersion() -> None:
     counts = [0, 3, 1, 0, 7, 2, 2, 0]
     dispersion = known(clustering(counts, [0.5] * len(counts)))
     assert dispersion.index == pytest.approx(np.var(counts, ddof=1) / np.mean(counts))

@@ -48,7 +48,7 @@ def test_nothing_is_not_zero() -> None:
     assert text.share(Share()) == text.share_with_interval(Share()) == text.percent_interval(None) == "n/a"
 
 
-def test_durations() -> None:
+def test_durations_are_shown_in_suitable_units() -> None:
     assert [numbers.seconds(value) for value in (None, 0.0, 0.0002, 0.812, 0.9996, 2.414, 13.39)] == [
         "n/a",
         "0 ms",
@@ -101,7 +101,7 @@ def test_a_value_that_rounds_to_nothing_has_no_minus() -> None:
     assert [numbers.fixed(value, 1, "dB") for value in (-0.04, -42.06, None)] == ["0.0 dB", "-42.1 dB", "n/a"]
 
 
-def test_one_is_not_a_plural() -> None:
+def test_a_count_of_one_takes_the_singular() -> None:
     assert [numbers.counted(count, "attempt") for count in (0, 1, 2)] == ["0 attempts", "1 attempt", "2 attempts"]
 
 

@@ -32,7 +32,7 @@ def test_voices_with_one_trial_each_are_as_good_as_trials(missed: int, voices: i
 
 @settings(max_examples=60)
 @given(VOICES)
-def test_the_share_lies_within_and_the_rest_is_mirrored(voices: list[Share]) -> None:
+def test_the_interval_over_voices_contains_the_share_and_mirrors(voices: list[Share]) -> None:
     estimate = known(over_voices(voices))
     mirrored = known(over_voices(Share(voice.total - voice.count, voice.total) for voice in voices))
     share = sum(voices, Share()).value

@@ -24,7 +24,7 @@ COUNTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 10), st.sampled_f
 
 
 @given(COUNTS, st.booleans())
-def test_the_rate_lies_within(counts: list[tuple[int, int, str]], by_speaker: bool) -> None:
+def test_the_interval_contains_the_word_error_rate(counts: list[tuple[int, int, str]], by_speaker: bool) -> None:
     errors, words, speakers = zip(*counts, strict=True)
     interval = wer_interval(errors, words, speakers if by_speaker else None)
     if not sum(words):

@@ -38,7 +38,7 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "word", "a longer word", "
         ("a b", "c", "DS"),
     ],
 )
-def test_paths(reference: str, hypothesis: str, path: str) -> None:
+def test_a_pair_is_aligned_along_the_expected_path(reference: str, hypothesis: str, path: str) -> None:
     assert align(reference.split(), hypothesis.split()) == path
 
 
@@ -155,7 +155,7 @@ def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.M
         Alignments(texts, hypotheses, place_of=lambda row: Place("a.trn", row + 1))
 
 
-def test_one_long_text_among_short_ones() -> None:
+def test_one_long_text_among_short_texts_is_aligned() -> None:
     words = [f"w{index * index % 997}" for index in range(3000)]
     hypothesis_words = [word for index, word in enumerate(words) if index % 31]
     alignments = Alignments(["a", " ".join(words), "b c"], ["b", " ".join(hypothesis_words), "b c"])
@@ -163,7 +163,7 @@ def test_one_long_text_among_short_ones() -> None:
     assert alignments.columns.deletions.tolist() == [0, 97, 0]
 
 
-def test_nothing_to_align() -> None:
+def test_empty_texts_have_an_empty_alignment() -> None:
     assert Alignments([], []).columns.totals() == WordCounts()
     assert Alignments([], []).paths([]) == []
     assert Alignments([""], [""]).columns.totals() == WordCounts(sentences=1)

@@ -31,7 +31,7 @@ def _path(reference: list[int], hypothesis: list[int]) -> str:
 @example([0] * 30, [1])
 @example([1], [0] * 30)
 @example([0] * 20 + [1], [1] + [0] * 20)
-def test_any_texts(reference: list[int], hypothesis: list[int]) -> None:
+def test_any_texts_are_aligned_as_by_the_whole_table(reference: list[int], hypothesis: list[int]) -> None:
     assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 

@@ -70,6 +70,6 @@ def test_several_systems_are_corrected_for_all_pairs() -> None:
     assert [test.adjusted for test in tests] == [4 / 64, None, 4 / 64]  # of the two pairs that differ
 
 
-def test_nothing_to_compare() -> None:
+def test_empty_scorings_have_no_p_values() -> None:
     (pair,) = compare([scored({}, {}), scored({}, {})])
     assert [(test.units, test.p, test.adjusted) for test in pair.tests] == [(0, None, None)] * 5

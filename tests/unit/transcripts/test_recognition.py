@@ -25,7 +25,9 @@ from tests.unit.wake.wake_rows import wake_trial
         ("tell me the time", "tell me the hour", 0.0, (True, 0, 4)),
     ],
 )
-def test_spoken(reference: str, heard: str, wer: float, expected: tuple[bool, int, int]) -> None:
+def test_spoken_normalisation_decides_recognition(
+    reference: str, heard: str, wer: float, expected: tuple[bool, int, int]
+) -> None:
     spoken_trial = trial(reference=reference, alternatives=("tell me the hour",), recognised=RecognitionRule(wer=wer))
     recognition = recognised(spoken_trial, heard)
     assert (recognition.recognised, recognition.counts.errors, recognition.counts.words) == expected
@@ -52,7 +54,7 @@ def test_a_list_of_words_counts_on_top_of_its_base() -> None:
     ("heard", "errors"),
     [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 0), ("what time [uh is it", 1)],
 )
-def test_snor(heard: str, errors: int) -> None:
+def test_snor_normalisation_decides_recognition(heard: str, errors: int) -> None:
     spoken_trial = trial(reference="<what> [um] what . time is it", recognised=RecognitionRule(Normalisation.SNOR))
     recognition = recognised(spoken_trial, f"what {heard}")
     assert (recognition.counts.errors, recognition.counts.words) == (errors + ("Alexa" in heard), 5)

@@ -46,7 +46,7 @@ def corpus(seed: int, utterances: int = 60) -> tuple[dict[str, str], dict[str, s
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("drop", [False, True])
-def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -> None:
+def test_batch_columns_match_pairs_scored_one_by_one(seed: int, drop: bool) -> None:
     references, hypotheses = corpus(seed)
     scoring = scored(references, hypotheses, drop=drop)
     ids = [id_ for id_ in references if id_ in hypotheses or not drop]
@@ -75,7 +75,7 @@ def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -
     assert scoring.empty_references == sum(not references[id_] for id_ in ids)
 
 
-def test_nothing_over_nothing_and_what_was_put_in() -> None:
+def test_insertions_without_reference_words_have_no_rate() -> None:
     scoring = scored({"a_1": ""}, {"a_1": "two words"})
     assert scoring.totals == WordCounts(insertions=2, sentences=1, sentences_with_error=1)
     assert scoring.totals.wer is None
@@ -118,7 +118,7 @@ def test_alternatives_are_read_where_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "wording"), [("<a", WordRules(Normalisation.SNOR)), ("a }", VERBATIM)])
-def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wording: WordRules) -> None:
+def test_unreadable_texts_are_reported_up_to_a_limit(wrong: str, wording: WordRules) -> None:
     texts = {f"a_{number}": "fine" if number == 3 else wrong for number in range(60)}
     with pytest.raises(InputProblems) as caught:
         scored(texts, dict.fromkeys(texts, "fine"), wording)

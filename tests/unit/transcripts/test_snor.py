@@ -283,7 +283,7 @@ def test_an_id_is_one_token_of_two_or_more_characters_at_the_end(line: str, text
         ("(1) a (2 b)", [Marker(1), SroWord("a"), EditStart(2), SroWord("b"), EditEnd()]),
     ],
 )
-def test_tokens(text: str, found: list[Token]) -> None:
+def test_tokens_are_found_in_a_line(text: str, found: list[Token]) -> None:
     assert tokens(text) == found
 
 

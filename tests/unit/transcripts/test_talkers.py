@@ -44,7 +44,7 @@ def counted(pairing: PairedTalkers) -> WordCounts:
         (SpeakerPairing.ORC, 5, "orc"),
     ],
 )
-def test_errors_are_those_of_meeteval(by: SpeakerPairing, collar_s: float, key: str) -> None:
+def test_errors_match_meeteval(by: SpeakerPairing, collar_s: float, key: str) -> None:
     """Made-up talk of one to three speakers, chosen so that the four rates of each differ."""
     for case in CASES:
         counts = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, by, collar_s))

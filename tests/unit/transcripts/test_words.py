@@ -58,7 +58,7 @@ def test_different_things_stay_different(one: str, other: str) -> None:
     assert normalise(one, Normalisation.SPOKEN) != normalise(other, Normalisation.SPOKEN)
 
 
-def test_plain_and_verbatim() -> None:
+def test_plain_and_verbatim_normalisations_differ() -> None:
     assert normalise("  What's up, Doc? 21.5 ", Normalisation.PLAIN) == ("whats", "up", "doc", "21", "5")
     assert normalise("What's up,  Doc?", Normalisation.VERBATIM) == ("What's", "up,", "Doc?")
 
@@ -66,14 +66,14 @@ def test_plain_and_verbatim() -> None:
 @pytest.mark.parametrize(
     ("number", "words"), [(0, "zero"), (21, "twenty one"), (1100, "one thousand one hundred"), (10**9, "one billion")]
 )
-def test_cardinals(number: int, words: str) -> None:
+def test_cardinal_numbers_are_written_as_words(number: int, words: str) -> None:
     assert cardinal(number) == words
 
 
 @pytest.mark.parametrize(
     ("number", "words"), [(1, "first"), (12, "twelfth"), (20, "twentieth"), (101, "one hundred first")]
 )
-def test_ordinals(number: int, words: str) -> None:
+def test_ordinal_numbers_are_written_as_words(number: int, words: str) -> None:
     assert ordinal(number) == words
 
 

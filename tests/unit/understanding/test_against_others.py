@@ -89,7 +89,7 @@ def close(actual: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("zero", [ZERO, ONE])
-def test_every_utterance_by_itself(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
+def test_single_utterances_match_scikit_learn(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
     gold, predicted = matrix(cases_of_intents, 0), matrix(cases_of_intents, 1)
     # A row's figures are those of a label once rows are columns.
     each = precision_recall_fscore_support(gold.T, predicted.T, average=None, zero_division=zero.precision)
@@ -105,7 +105,7 @@ def test_every_utterance_by_itself(cases_of_intents: list[Pair], zero: ZeroDivis
 
 
 @pytest.mark.parametrize("zero", [ZERO, ONE])
-def test_corpora_of_any_size(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
+def test_corpora_of_any_size_match_scikit_learn(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
     source = random.Random(1)
     ends = [0, *sorted(source.sample(range(1, CASES), 60)), CASES]
     for begin, end in pairwise(ends):
@@ -181,7 +181,7 @@ def test_every_utterance_has_the_chunks_of_seqeval(cases_of_slots: list[Pair], s
 
 
 @pytest.mark.parametrize("chunking", list(Chunking))
-def test_figures_of_corpora(cases_of_slots: list[Pair], chunking: Chunking) -> None:
+def test_slot_figures_of_corpora_match_seqeval(cases_of_slots: list[Pair], chunking: Chunking) -> None:
     compared = 0
     for some in corpora(cases_of_slots, 200):
         slot_figures = figures(counted(some, Rule(chunking=chunking))).slots

@@ -108,7 +108,7 @@ def test_equal_systems_seldom_seem_to_differ() -> None:
     assert seldom <= 8
 
 
-def test_shares_have_mcnemars_p() -> None:
+def test_differences_of_shares_have_the_p_of_mcnemars_test() -> None:
     gold = corpus(5, 120)
     first, second = system(gold, 1, 0.6), system(gold, 2, 0.4)
     right = [[frame.counts.slots.frames_placed.count for frame in scoring.frames] for scoring in (first, second)]
@@ -221,7 +221,7 @@ def test_no_transcript_can_count_as_silence() -> None:
     assert figures(scoring.total.transcript).intents.empty == 4
 
 
-def test_an_empty_transcript_is_one() -> None:
+def test_an_empty_transcript_counts_as_a_transcript() -> None:
     scoring = scored(joined(GOLD, heard(b="")))
     assert scoring.utterances[0].change is FrameChange.BROKEN
     assert scoring.utterances[0].words.deletions == 1
@@ -240,7 +240,7 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
     assert bare.total.differences[Metric.VALUED_CER].difference is None
 
 
-def test_groups_part_the_whole() -> None:
+def test_groups_split_the_whole() -> None:
     scoring = small()
     ((column, labels),) = scoring.groups
     assert column == "voice"

@@ -81,7 +81,7 @@ def test_empty_counts_are_neutral_and_addition_is_pure() -> None:
     assert (first, other) == before
 
 
-def test_a_frame_by_hand() -> None:
+def test_counts_of_a_frame_match_hand_calculation() -> None:
     # One slot right, one in place with the wrong concept, one left out, and one put in.
     counts = count_frame(GOLD, said("B-date B-city-from O B-city-from O O", ("book",)), Rule())
     assert counts.intents.overlaps == {MatchCounts(1, 2, 1): 1}
@@ -175,7 +175,7 @@ def test_slots_of_different_words_are_not_compared_by_place() -> None:
     assert counts.edits.deletions == 2
 
 
-def test_a_list_of_slots_without_places() -> None:
+def test_slots_without_positions_are_compared_in_order_or_as_sets() -> None:
     gold = of_slots(Slot("city", "Nice"), Slot("date", "Monday"))
     heard = of_slots(Slot("date", "monday!"), Slot("city", "Nizza"))
     counts = count_frame(gold, heard, Rule(values=ValueRule.PLAIN)).slots
@@ -241,13 +241,15 @@ TAGS = st.lists(st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b", "B-a-b", "I-a-
         ("B-temps-date I-temps-date", [("temps-date", 0, 2)], [("temps-date", 0, 2)]),
     ],
 )
-def test_by_hand(tags: str, conlleval: list[tuple[str, int, int]], iob2: list[tuple[str, int, int]]) -> None:
+def test_chunks_of_tags_match_hand_calculation(
+    tags: str, conlleval: list[tuple[str, int, int]], iob2: list[tuple[str, int, int]]
+) -> None:
     assert list(chunks(tags.split(), Chunking.CONLLEVAL)) == conlleval
     assert list(chunks(tags.split(), Chunking.IOB2)) == iob2
 
 
 @given(TAGS)
-def test_both_readings_are_those_of_an_independent_one(tags: list[str]) -> None:
+def test_both_chunk_readings_match_an_independent_implementation(tags: list[str]) -> None:
     assert list(chunks(tags, Chunking.CONLLEVAL)) == conlleval_chunks(tags)
     assert list(chunks(tags, Chunking.IOB2)) == iob2_chunks(tags)
 
@@ -291,7 +293,7 @@ def per_cent(*shares: float | None) -> tuple[float, ...]:
     return tuple(round(100 * (share or 0), 2) for share in shares)
 
 
-def test_the_macro_figures_are_those_of_the_paper_where_precision_of_nothing_is_one() -> None:
+def test_macro_figures_match_the_paper_with_undefined_precision_as_one() -> None:
     intent_figures = of(SEED)
     assert per_cent(intent_figures.macro.precision, intent_figures.macro.recall, intent_figures.macro.f1) == (
         93.77,
@@ -313,7 +315,7 @@ def test_undefined_precision_counts_as_zero_by_default() -> None:
     assert all(averages.f1 == 0 for name, _, averages in of(SEED).labels if name in intent_figures.never_predicted)
 
 
-def test_the_figures_over_samples_are_those_of_the_paper_with_two_empty_predictions() -> None:
+def test_sample_figures_match_the_paper_with_two_empty_predictions() -> None:
     intent_figures = of(SEED)
     assert per_cent(intent_figures.exact.value) == (92.51,)
     assert per_cent(intent_figures.samples.precision, intent_figures.samples.recall, intent_figures.samples.f1) == (
@@ -338,7 +340,7 @@ def drawn(draw: random.Random, number: int) -> dict[tuple[int, int, int], int]:
     return dict(rows)
 
 
-def test_an_interval_has_the_truth_in_it_as_often_as_it_says() -> None:
+def test_intervals_cover_the_truth_as_often_as_stated() -> None:
     draw = random.Random(1)
     true = 0.5 * (1 - 1.5 / 4) + 0.5 * 0.75
     intervals = [f1(drawn(draw, 120)) for _ in range(300)]
@@ -354,7 +356,7 @@ def test_interval_counts_utterances_where_nothing_varies() -> None:
 
 
 @pytest.mark.parametrize("counts", [{}, {(0, 0, 0): 9}, {(3, 4, 4): 1}, {(3, 4, 4): 1, (0, 0, 0): 9}])
-def test_one_utterance_that_counts_says_nothing_of_others(counts: dict[tuple[int, int, int], int]) -> None:
+def test_an_interval_from_one_counted_utterance_is_undefined(counts: dict[tuple[int, int, int], int]) -> None:
     assert f1(counts) is None
 
 

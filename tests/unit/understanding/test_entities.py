@@ -50,7 +50,7 @@ def f1s(of: FrameCounts) -> list[float | None]:
         ([], [], None, None, None),
     ],
 )  # fmt: skip
-def test_slu_f1_by_hand(
+def test_slu_f1_matches_hand_calculation(
     gold: Slots, predicted: Slots, slu: float | None, words: float | None, characters: float | None
 ) -> None:
     assert f1s(counts(gold, predicted)) == pytest.approx([slu, words, characters], abs=1e-12)
@@ -78,7 +78,7 @@ def wrong_letters(gold: str, prediction: str) -> Fraction:
     return Fraction(edits(tuple(gold), tuple(prediction)), max(len(gold), len(prediction)))
 
 
-def test_slu_f1_is_that_of_the_definition() -> None:
+def test_slu_f1_matches_its_definition() -> None:
     source = random.Random(4)
     values = ["six", "half past six", "past two", "tea", "a tea", "half a cup"]
 
@@ -115,7 +115,7 @@ def test_slu_f1_is_that_of_the_definition() -> None:
         assert low < known(value) < high
 
 
-def test_distances_of_nothing() -> None:
+def test_distances_to_an_empty_text_are_defined() -> None:
     assert word_distance("", "") == character_distance("", "") == 0
     assert word_distance("", "a b") == 2
     assert character_distance("", "a b") == 1

@@ -112,7 +112,7 @@ def test_some_values_come_in_the_test_split_alone() -> None:
         assert any(unseen in text for text in texts_by_split["test"])
 
 
-def test_a_value_that_is_taken_back_is_no_slot(tmp_path: Path) -> None:
+def test_a_withdrawn_value_is_not_a_slot(tmp_path: Path) -> None:
     both = [
         utterance for utterance in numbers(tmp_path, corrected=1, test=60).utterances if "rather" in utterance.words
     ]
@@ -343,7 +343,7 @@ def test_label_set_mistakes_are_reported_with_their_line(tmp_path: Path, more: s
     assert what in problem
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     assert len(load(tmp_path, HEAD + "  - {id: a, description: x}\nnever_together: [[a, x], [b, b]]\n")) == 3
 
 

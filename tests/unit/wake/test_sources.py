@@ -225,7 +225,7 @@ def test_as_many_pairs_as_can_be_with_the_least_distance(windows: list[Window], 
 
 
 @given(windows_of, events_of, st.integers(0, 200))
-def test_one_to_one_and_never_outside(windows: list[Window], events: list[float], refractory: int) -> None:
+def test_matching_is_one_to_one_and_within_windows(windows: list[Window], events: list[float], refractory: int) -> None:
     matching = match_events(windows, events, refractory * TICK)
     used_windows, used_events = [window for window, _ in matching.pairs], [event for _, event in matching.pairs]
     assert len(set(used_windows)) == len(used_windows)
@@ -394,7 +394,7 @@ def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
 
 
 @pytest.mark.parametrize("meaning", list(OnUndecided))
-def test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass(meaning: OnUndecided) -> None:
+def test_an_undecided_sequential_test_fails_unless_allowed(meaning: OnUndecided) -> None:
     wake = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)),))
     verdicts = check_limits(Limits(), Totals(), wake, replace(BOTH, on_undecided=meaning))
     assert [(verdict.name, verdict.found, verdict.fails_run) for verdict in verdicts] == [

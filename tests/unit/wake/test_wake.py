@@ -59,7 +59,7 @@ def test_an_event_counts_by_its_time_wherever_its_report_arrives(
 
 
 @AIR_AND_WIRE
-def test_hits_false_rejects_and_delay(injected: bool) -> None:
+def test_hits_false_rejects_and_delays_are_counted(injected: bool) -> None:
     first, two, three = (wake_trial(number, injected=injected) for number in (1, 2, 3))
     rows = rows_of(first, two, three, at_s=50.0)
     rows.play(first, [("kitchen", 1.8)], error_s=0.01)
@@ -195,7 +195,7 @@ def test_an_event_that_comes_after_a_short_tail_is_still_the_phrases() -> None:
     assert (figures.hits, figures.false_rejects.share, figures.in_vocabulary_events) == (2, Share(0, 2), 0)
 
 
-def test_a_late_event_mends_a_false_reject() -> None:
+def test_a_late_event_turns_a_false_reject_into_a_hit() -> None:
     rows = played(wake_trial(1, injected=False))
     start_s = next(play.start_s for play in rows.figures.plays("kitchen"))
     rows.see(seen_by.Wake("kitchen_link", Stamp(start_s + 1.9)))
@@ -479,7 +479,7 @@ def test_device_status_clock_and_proofs_are_tracked() -> None:
     assert rows.device().link_up
 
 
-def test_rows_that_come_again_change_nothing() -> None:
+def test_repeated_rows_change_nothing() -> None:
     rows = played(wake_trial(1), [("kitchen", 1.8)])
     once, figures = rows.progress, rows.figures
     for entry in rows.entries:

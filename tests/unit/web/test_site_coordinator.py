@@ -38,7 +38,7 @@ def row_of(page: str, rater: str) -> list[str]:
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", "", cell)).strip() for cell in line.split("<td>")]
 
 
-def test_the_page_tells_how_far_raters_are_and_who_was_stopped(premises: Premises, carla: Browser) -> None:
+def test_the_page_shows_progress_and_stopped_raters(premises: Premises, carla: Browser) -> None:
     ann = premises.rater("ann")
     while item_of(page := ann.page()):
         ann.press("label.wrong", page)

@@ -210,7 +210,7 @@ KEYLESS = '{"site_key": "%s", "invitations": []}'
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", KEYLESS % "zz", KEYLESS % "00", "[" * 9999])
-def test_a_damaged_file_is_told_with_its_place(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_is_reported_with_its_place(tmp_path: Path, content: str) -> None:
     path = tmp_path / "i.json"
     path.write_text(content)
     path.chmod(0o600)

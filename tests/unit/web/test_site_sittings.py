@@ -58,7 +58,7 @@ def test_impossible_plays_and_times_are_limited(premises: Premises, ann: Browser
     assert (premises.rows[1].plays, premises.rows[1].heard_ms) == (0, 0)
 
 
-def test_plays_told_twice_count_once(premises: Premises, ann: Browser) -> None:
+def test_plays_reported_twice_count_once(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     premises.now_s += 60.0
     assert ann.press("draft.quiet", page, plays="1", heard_ms="1000").status_code == 204
@@ -318,7 +318,7 @@ def test_writing_is_sent_as_the_round_says(premises: Premises, policy: Transcrip
     assert premises.rows[0].transcript_shown == (policy is not TranscriptPolicy.NEVER)
 
 
-def test_aside_keys(premises: Premises, ann: Browser) -> None:
+def test_skip_hold_and_flag_set_a_response_aside(premises: Premises, ann: Browser) -> None:
     ann.press("skip")
     ann.press("hold")
     while premises.rows[-1].status.value != "held":  # what is known is not held

@@ -104,7 +104,7 @@ def test_json_has_every_figure_and_every_utterance(place: Path, tmp_path: Path) 
     assert [row["label"] for row in report["groups"]["room"]] == ["loud", "quiet"]
 
 
-def test_a_page_shows_what_was_said_and_heard_and_nothing_of_it_is_markup(place: Path, tmp_path: Path) -> None:
+def test_the_page_shows_spoken_and_heard_words_as_plain_text(place: Path, tmp_path: Path) -> None:
     heard = [{"id": "a-1", "text": "<script>alert(1)</script> the sky"}, {"id": "a-2", "text": "close the door"}]
     heard_file = lines_of(tmp_path / "h.jsonl", heard)
     page = tmp_path / "page.html"
@@ -140,7 +140,7 @@ def test_a_column_of_too_many_labels_is_stated_and_shown_on_demand(tmp_path: Pat
     assert any(line.startswith("60 ") for line in output.splitlines())
 
 
-def test_a_limit_on_what_it_may_cost(place: Path) -> None:
+def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None:
     assert asked_of(place, "--max-sfa-loss", "100%").exit_code == 0
     done = asked_of(place, "--missing-is-silence", "--max-sfa-loss", "20%")
     assert done.exit_code == 1
@@ -200,7 +200,7 @@ def test_a_session_has_transcripts_and_gold_of_its_own_or_from_a_file(place: Pat
     assert {utterance["said"] for utterance in by_query["frames"]} == {"open the door"}
 
 
-def test_a_wake_phrase_is_no_part_of_what_was_asked() -> None:
+def test_the_wake_phrase_does_not_belong_to_the_request() -> None:
     words = ("Hey,", "Computer!", "open", "computer")
     assert without_wake_phrase(words, ["hey computer", "hey"]) == ("open", "computer")
     assert without_wake_phrase(words, ["hey"]) == ("Computer!", "open", "computer")

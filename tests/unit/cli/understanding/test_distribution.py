@@ -95,7 +95,7 @@ def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr) == (1, "harness: 1 × p#q: p stands alone\n")
 
 
-def test_ids_that_two_splits_share_are_told(tmp_path: Path) -> None:
+def test_ids_shared_by_two_splits_are_reported(tmp_path: Path) -> None:
     for name, ids in (("a", ("x", "y")), ("b", ("y", "z"))):
         (tmp_path / f"{name}.csv").write_text("id,intent\n" + "".join(f"{id_},p\n" for id_ in ids), encoding="utf-8")
     done = harness(tmp_path / "a.csv", tmp_path / "b.csv")

@@ -206,7 +206,7 @@ def test_shards_with_different_scoring_options_are_not_merged(files: list[str]) 
         assert message in str(done.exception)
 
 
-def test_json_on_standard_output_has_nothing_beside_it(files: list[str]) -> None:
+def test_json_is_the_only_standard_output(files: list[str]) -> None:
     done = harness("--gold", "-", "--gold-format", "jsonl", "--pred", "p.jsonl", "--json", "-", stdin=GOLD)
     report = json.loads(done.stdout)
     assert (report["kind"], report["format"]) == ("understanding", 1)
@@ -242,7 +242,7 @@ def test_wrong_usage_is_refused_before_anything_is_written(files: list[str], arg
     assert Path("g.jsonl").read_text(encoding="utf-8") == GOLD
 
 
-def test_a_session_that_is_none_is_said(files: list[str]) -> None:
+def test_a_folder_without_a_session_is_refused(files: list[str]) -> None:
     done = harness("nowhere")
     assert isinstance(done.exception, HarnessError)
     assert "nowhere is not a session" in str(done.exception)
@@ -257,7 +257,7 @@ def session(tmp_path: Path) -> Path:
     return store(tmp_path / "s", {"ann1": [GOOD], "ann2": [OTHER, GOOD], "bob1": [SILENT], "bob2": [OPEN]})
 
 
-def test_what_devices_understood_is_scored_by_voice(session: Path) -> None:
+def test_reported_frames_are_scored_by_voice(session: Path) -> None:
     done = harness(session, "--by", "voice")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -269,7 +269,7 @@ def test_what_devices_understood_is_scored_by_voice(session: Path) -> None:
     assert lines[-1] == "unknown       1 (bob2): no report of what was understood; not counted"
 
 
-def test_the_first_attempt_is_scored_where_it_is_asked_for(session: Path) -> None:
+def test_the_first_attempt_is_scored_on_request(session: Path) -> None:
     done = harness(session, "--attempt", "first", "--min-emr", "50%")
     assert done.exit_code == 1
     assert "EMR (exact match) of devices in" in done.stderr
@@ -291,7 +291,7 @@ def test_session_without_understanding_evidence_is_refused(tmp_path: Path) -> No
     assert "no trial has an intent to score: no report says what was understood in 1 (ann1)" in str(done.exception)
 
 
-def test_what_is_out_of_scope_is_told_apart_and_merges(files: list[str]) -> None:
+def test_out_of_scope_utterances_are_reported_separately_and_merge(files: list[str]) -> None:
     done = harness(*files, "--out-of-scope", "bye")
     assert row(done, "out of scope found")[1::2] == ["0.00 %", "0 of 1 utterances"]
     assert row(done, "in scope refused")[1::2] == ["0.00 %", "0 of 2 utterances"]

@@ -98,7 +98,7 @@ def test_invalid_understander_commands_are_refused_before_anything_is_written(
     assert not Path("out").exists()
 
 
-def test_a_model_says_how_it_was_made(place: Path) -> None:
+def test_a_model_states_how_it_was_trained(place: Path) -> None:
     facts = load_model(place / "model").facts
     assert (facts.seed, facts.settings) == (7, (("iterations", "30"),))
     assert (facts.utterances, facts.held_out_utterances) == (80, 20)

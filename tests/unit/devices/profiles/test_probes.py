@@ -159,7 +159,7 @@ def test_there_are_at_least_sixteen_real_sources() -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_a_profile_is_right_and_gives_what_its_samples_say(name: str) -> None:
+def test_each_profile_is_valid_and_passes_its_samples(name: str) -> None:
     profile = load_profile(f"{name}.yaml", beside=DEVICES)
     assert profile.id == name
     assert [result.wrong for result in check_samples(profile) if result.wrong] == []

@@ -112,7 +112,7 @@ def test_every_encoding_is_cut_so_that_it_arrives_whole(encoding: Encoding) -> N
     assert len(board.samples) == 2 * len(samples)
 
 
-def test_a_clean_line_sends_nothing_twice() -> None:
+def test_nothing_is_sent_twice_on_a_clean_line() -> None:
     link, board = linked()
     link.give(sound(RATE_HZ * 10)[1])
     took_s = board.run()
@@ -255,7 +255,7 @@ def snr_db(samples: np.ndarray, decoded: np.ndarray) -> float:
     return float(10 * np.log10(np.mean(samples.astype(float) ** 2) / np.mean(rest**2)))
 
 
-def test_ulaw_is_that_of_g711() -> None:
+def test_ulaw_matches_g711() -> None:
     # Decoder output values of G.711, table 2a, times 4 (14 bits there, 16 here).
     assert decode_ulaw(bytes([0x80, 0x00, 0xFF, 0x7F, 0xF0, 0x8F])).tolist() == [32124, -32124, 0, 0, 120, 16764]
     codes = bytes(range(256))
@@ -269,7 +269,7 @@ def test_ulaw_is_off_by_half_a_step_at_most(sample: int) -> None:
     assert abs(back - sample) <= max(4, (abs(sample) + 132) / 32, abs(sample) - 32124 if abs(sample) > 32124 else 0)
 
 
-def test_adpcm_steps_are_those_of_the_recommendation() -> None:
+def test_adpcm_steps_match_the_recommendation() -> None:
     # Worked by hand from the rule: step 7, nibble 4 adds 7 + 7>>3 = 7; the index goes to 2 (step 9); nibble 0xC takes
     # 9 + 9>>3 = 10 away; the index goes to 4 (step 11).
     assert decode_adpcm(bytes.fromhex("64000000") + b"\xc4").tolist() == [107, 97]

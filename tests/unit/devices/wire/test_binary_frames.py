@@ -28,7 +28,7 @@ def frame(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("kind", "value"), [(Checksum.NONE, 0), (Checksum.SUM8, 0x2C), (Checksum.SUM16, 0x12C), (Checksum.XOR8, 0xD2)]
 )
-def test_checksums(kind: Checksum, value: int) -> None:
+def test_checksums_match_published_values(kind: Checksum, value: int) -> None:
     assert checksum(kind, bytes([0xFF, 0x2D])) == value
 
 

@@ -54,7 +54,7 @@ def test_inferred_wake_event_names_its_source() -> None:
 
 
 @given(st.lists(st.integers(1, 60), max_size=12))
-def test_it_does_not_matter_in_which_pieces_the_bytes_come(cuts: list[int]) -> None:
+def test_splitting_the_bytes_does_not_change_the_result(cuts: list[int]) -> None:
     data = b"wake one\r\nnoise\x00\xfe\n\n\rwake two\nwake three\n" + "wake vier ü\nhalf".encode()
     console, at = Console(profile(WAKE), "dev"), Stamp(1.0)
     observations: list[Observation] = []
@@ -142,7 +142,7 @@ def test_lines_behind_one_that_came_in_pieces_may_have_waited_for_it(baud: int |
 
 
 @given(st.lists(st.binary(max_size=300), max_size=8))
-def test_no_bytes_raise(pieces: list[bytes]) -> None:
+def test_no_input_bytes_raise_an_error(pieces: list[bytes]) -> None:
     console = Console(profile(WAKE, frames=FRAMES), "dev")
     for number, piece in enumerate(pieces):
         console.feed(piece, Stamp(number * 0.3))
@@ -175,7 +175,7 @@ def test_a_message_is_a_heartbeat_whatever_is_in_it() -> None:
 
 
 @given(st.lists(st.floats(0.01, 20.0), max_size=60))
-def test_heartbeats_are_told_about_every_five_seconds_and_never_held_back_longer(gaps: list[float]) -> None:
+def test_heartbeats_are_reported_about_every_five_seconds(gaps: list[float]) -> None:
     pace, at_s, passes_s = HeartbeatThrottle(), 0.0, [0.0]
     assert pace.passes(ListeningProved("lamp", Stamp(0.0), Proof.HEARTBEAT))
     for gap in gaps:
@@ -213,7 +213,7 @@ def test_first_heartbeat_after_start_or_loss_passes_the_throttle() -> None:
         ("\u3164", "\\u3164"),
     ],
 )
-def test_shows_what_a_terminal_would_obey(text: str, shown: str) -> None:
+def test_terminal_control_codes_are_shown_as_escapes(text: str, shown: str) -> None:
     assert plain_text(text) == shown
 
 

@@ -38,7 +38,7 @@ def coded(frame: WireFrame) -> bytes:
 @given(FRAMES)
 @example(WireFrame(FrameKind.LOG, 1, b"\x01" * 249))
 @example(WireFrame(FrameKind.LOG, 0x01010101, b"\x01" * 249))
-def test_what_is_encoded_is_decoded(frame: WireFrame) -> None:
+def test_frames_survive_encoding_and_decoding(frame: WireFrame) -> None:
     sent = coded(frame)
     assert sent.count(0) == 2
     assert sent[0] == sent[-1] == 0
@@ -138,7 +138,7 @@ def test_a_payload_that_is_too_long_is_refused() -> None:
         encode(FrameKind.LOG, bytes(1025))
 
 
-def test_it_keeps_up_with_a_fast_port() -> None:
+def test_decoding_keeps_up_with_a_fast_port() -> None:
     stream = b"".join(encode(FrameKind.LOG, random.Random(n).randbytes(600)) for n in range(2000))
     best_s = 1e9
     for _ in range(5):

@@ -67,7 +67,7 @@ def test_a_topic_matches_itself_and_the_rest_sign(levels: list[str]) -> None:
     assert topic_matches("/".join("+" * len(levels)), topic)
 
 
-def test_pointers_are_those_of_the_standard() -> None:
+def test_json_pointers_follow_the_standard() -> None:
     document: Any = {"a": [{"b/c": 1, "d~e": 2}], "": 3}
     assert pointed(document, "/a/0/b~1c") == 1
     assert pointed(document, "/a/0/d~0e") == 2
@@ -101,7 +101,7 @@ STATE_OF_TEXT = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<val
         (STATE_OF_TEXT, b"timer=5 minutes", StateTold("dev", AT, "timer", "5 minutes")),
     ],
 )
-def test_each_kind(mapping: MessageMapping, payload: object, made: object) -> None:
+def test_each_kind_of_observation_can_be_mapped(mapping: MessageMapping, payload: object, made: object) -> None:
     assert seen(mapping, payload) == made
 
 
@@ -140,7 +140,7 @@ def test_unmappable_message_becomes_a_log_line_with_the_reason(payload: bytes, r
 
 
 @given(st.binary(max_size=300))
-def test_no_payload_raises(payload: bytes) -> None:
+def test_no_payload_raises_an_error(payload: bytes) -> None:
     rules = [MessageMapping("t", kind, (("text", "/text"),)) for kind in (KIND.TRANSCRIPT, KIND.LOG)]
     assert observations(rules, "t", payload, AT, "dev")
 
@@ -169,7 +169,7 @@ def test_slots_of_another_shape_are_a_log_line(slots: object) -> None:
     assert "slot" in line.text
 
 
-def test_topics_are_those_of_the_device_on_the_bench() -> None:
+def test_topics_use_the_device_name_from_the_bench() -> None:
     (rule,) = for_device([MessageMapping("a/{device}/b", KIND.INTENT, (("name", "/n"),), score_scale=7)], "one")
     assert (rule.topic, rule.score_scale) == ("a/one/b", 7)
 

@@ -400,7 +400,7 @@ def test_a_phrase_that_is_in_the_recording_counts_on_neither_side() -> None:
     assert compared(rows, {"p1": heard(10.4, 30.1)}).ambient.counts == Discordance(1, 0, 0)
 
 
-def test_one_offline_event_is_no_two_live_ones() -> None:
+def test_one_offline_event_matches_only_one_live_event() -> None:
     rows = played(wake_trial(1, TrialKind.AMBIENT), [(DEVICE, 10.0), (DEVICE, 12.1)])
     assert compared(rows, {"p1": heard(11.0)}).ambient.counts == Discordance(1, 1, 0)
 

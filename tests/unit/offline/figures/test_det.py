@@ -122,7 +122,7 @@ def test_least_cost_weighs_misses_by_use() -> None:
     assert least_cost(curve, 0, 1, 1) == 0
 
 
-def test_term_weighted_value() -> None:
+def test_term_weighted_value_matches_hand_calculation() -> None:
     assert best_twv(term_weighted_value(det(*STUCK))) == 0
     curve = det((0.9, 100, 0), (0.5, 50, 1), (0.3, 40, 36), files=1000, hours=1.0)
     values = term_weighted_value(curve)
@@ -160,7 +160,7 @@ def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
     return sweep
 
 
-def test_the_table_tells_counts_and_every_named_point_however_many_thresholds_there_are() -> None:
+def test_the_table_has_counts_and_named_points_for_any_number_of_thresholds() -> None:
     sweep_result = sweep(1)
     det = sweep_result.at()
     assert len(det) > MOST_ROWS
@@ -238,7 +238,7 @@ def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     assert by_bound.chosen.threshold > both.chosen.threshold
 
 
-def test_nothing_over_nothing() -> None:
+def test_undefined_rates_are_shown_as_na() -> None:
     assert figures_text(PointFigures(0.5, None, 0, 0, 0, 0.0)) == "FA n/a; FR n/a"
 
 

@@ -70,7 +70,7 @@ def test_talkers_are_clusters() -> None:
     assert known(us.rejects_interval)[1] > known(clopper_pearson(10, 40))[1]
 
 
-def test_the_table_says_what_it_rests_on() -> None:
+def test_the_table_shows_counts_intervals_and_differences() -> None:
     text = "\n".join(group_lines(by({"us": (1, 4), "gb": (0, 4)}, {"us": (2, 4)}), 120))
     assert " ".join(text.splitlines()[3].split()) == "us 4 25.0 % 0.63–80.6 % 1.000 4.00 0.50 0.061–1.81 n/a"
     assert "us minus gb: +25.00 points (-39.98 to +80.59)" in text
@@ -119,7 +119,7 @@ def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None
     assert list(eightfold.false_accepts) == [8 * count for count in once.false_accepts]
 
 
-def test_the_whole_takes_each_talker_as_one() -> None:
+def test_the_total_interval_counts_each_talker_as_one_cluster() -> None:
     """12 files of 3 talkers, 2 more of unknown ones, which are one talker together."""
     names = ["ann"] * 4 + ["ben"] * 4 + ["cat"] * 4 + [""] * 2
     tally = Tally(COUNTING, talker_of=lambda kind, number, label: names[number])

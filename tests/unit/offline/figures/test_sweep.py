@@ -30,7 +30,7 @@ LEVELS = np.array([0, 0.1, 0.25, 0.5, 0.75, 0.9, 1], np.float32)
     st.integers(1, 4),
     st.sampled_from([-0.5, 0.0, 0.1, 0.2, 0.25, 0.7, 0.9, 0.95, 1.0]),
 )
-def test_spans_tell_the_spots_of_every_threshold(
+def test_score_spans_give_the_spots_of_every_threshold(
     levels: list[int], refractory_samples: int, step: int, threshold: float
 ) -> None:
     track = ScoreTrack("hey", LEVELS[levels] if levels else np.zeros(0, np.float32), 7, step)

@@ -125,7 +125,7 @@ def test_each_key_has_its_form(of: FileOutcome, counting: CountingRules, wanted:
     assert differences(read(stream.getvalue())) == ()
 
 
-def test_info_lines() -> None:
+def test_info_lines_state_files_and_hours() -> None:
     text, _ = written(
         [
             outcome(INV, spot(1.0, 1.5), seconds=4),
@@ -144,7 +144,7 @@ def test_info_lines() -> None:
     assert "INFO x-frratio-interval-wilson 9.4531 to 90.5469 %, Wilson, 95 %" in text
 
 
-def test_word_totals() -> None:
+def test_word_totals_are_logged() -> None:
     text, figures = written(
         [outcome(REF, said=said("a c"), reference="a b"), outcome(REF, reference="c d e")],
         CountingRules(words=True, lead_in_ms=0),
@@ -185,7 +185,7 @@ def test_console_lines_have_the_manuals_forms() -> None:
     assert list(point_lines(None, ())) == []
 
 
-def test_a_partial_log_says_so_and_a_shard_which() -> None:
+def test_partial_logs_and_shards_are_marked() -> None:
     stream = io.StringIO()
     part = EvaluationRun(header(CountingRules(), 9, Shard(2, 3)), 1, 0.0, 1.0)
     figures = write_log(stream, part, [JournalledOutcome(outcome(INV, spot(1.2, 1.9)), "a.wav")])
@@ -295,7 +295,7 @@ countings = st.one_of(
 
 
 @given(outcomes, countings)
-def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], counting: CountingRules) -> None:
+def test_a_written_log_reads_back_with_its_totals(of: list[FileOutcome], counting: CountingRules) -> None:
     text, figures = written(of, counting)
     back = read(text)
     assert differences(back) == ()

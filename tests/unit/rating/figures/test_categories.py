@@ -218,7 +218,7 @@ def pairs(*given: tuple[Category, Category]) -> tuple[RatedTrial, ...]:
     )
 
 
-def test_single_pairs_are_mcnemars() -> None:
+def test_single_pairs_are_compared_by_mcnemars_test() -> None:
     comparison = compare_categories(pairs(*[(C, W)] * 7, *[(W, C)] * 2, *[(C, C)] * 5, *[(W, A)] * 3), "a", "b", C)
     assert comparison.difference is not None
     assert comparison.difference.discordance == Discordance(both=5, only_first=7, only_second=2, neither=3)
@@ -317,7 +317,7 @@ def test_sessions_are_compared_where_no_device_has_the_name() -> None:
         ),
     ],
 )
-def test_nothing_to_pair_says_why(trials: tuple[RatedTrial, ...], why: str) -> None:
+def test_a_comparison_without_pairs_states_its_reason(trials: tuple[RatedTrial, ...], why: str) -> None:
     comparison = compare_categories(trials, "a", "b", C)
     assert (comparison.why_not, comparison.difference, comparison.all_swap, comparison.strata) == (why, None, None, 0)
 
@@ -375,7 +375,7 @@ def waiting(trial: RatedTrial, *waited_s: float | None) -> RatedTrial:
     return replace(trial, progress=replace(trial.progress, takes=(replace(take, attempts=attempts),)))
 
 
-def test_waits_are_those_before_later_attempts() -> None:
+def test_waits_are_measured_before_later_attempts() -> None:
     once, twice, often = rated(Case("a"), Case("b", attempts=2), Case("c", attempts=4))
     waits = reprompts_of([once, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
     assert waits == Waits(3, 4.0, 5.0, 6.0, shorter=1, unknown=1)

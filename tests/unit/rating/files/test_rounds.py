@@ -391,7 +391,7 @@ def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, what: s
         ("span_start_s", "1.5", "only one of span_start_s and span_end_s"),
     ],
 )
-def test_a_wrong_cell(tmp_path: Path, column: str, value: str, what: str) -> None:
+def test_a_wrong_cell_is_reported(tmp_path: Path, column: str, value: str, what: str) -> None:
     assert what in problem(tmp_path, f"{HEAD},{column}\nt1,ann,wrong,{value}\n").what
 
 
@@ -478,7 +478,7 @@ def test_json_lines(tmp_path: Path) -> None:
         ('{"trial": "t1", "rater": "ann", "category": "wrong", "plays": 1' + "0" * 30 + "}", "is not a whole number"),
     ],
 )
-def test_wrong_json(tmp_path: Path, line: str, what: str) -> None:
+def test_a_wrong_json_line_is_reported_with_its_line(tmp_path: Path, line: str, what: str) -> None:
     right = '{"trial": "t0", "rater": "ann", "category": "wrong"}'
     judgments = read(tmp_path, f"{right}\n{line}\n", Format.JSONL)
     assert (len(judgments.rows), judgments.bad) == (1, 1)
@@ -487,7 +487,7 @@ def test_wrong_json(tmp_path: Path, line: str, what: str) -> None:
     assert judgments.problems[0].place.line == 2
 
 
-def test_parquet_of_others(tmp_path: Path) -> None:
+def test_a_parquet_file_of_another_program_is_read(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     table = pyarrow.table({
         "trial": ["t1", "t2"], "rater": ["ann", None], "category": ["wrong", "wrong"], "plays": [2.0, float("nan")]
@@ -502,7 +502,7 @@ def test_parquet_of_others(tmp_path: Path) -> None:
             read_judgments(path, Format.PARQUET, WORDS)
 
 
-def test_formats_by_suffix() -> None:
+def test_the_suffix_decides_the_format() -> None:
     suffixes = ("a.CSV", "a.jsonl", "a.ndjson", "a.parquet")
     assert [format_of(Path(name)) for name in suffixes] == [Format.CSV, Format.JSONL, Format.JSONL, Format.PARQUET]
     with pytest.raises(InputError, match="suffix"):

@@ -43,7 +43,7 @@ def test_the_funnel_adds_up_on_screen() -> None:
     assert {outcome for _, outcomes, _ in FUNNEL for outcome in outcomes} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
 
 
-def test_both_readings_stand_beside_each_other() -> None:
+def test_both_readings_are_shown_side_by_side() -> None:
     text = lines(
         reported([Case("a", {"ann": A}, core=True), Case("b", {"ann": A}), Case("c", {"ann": W})], Selection())
     )
@@ -166,7 +166,7 @@ def test_hostile_text_is_harmless() -> None:
     assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e", "\u200b"}
 
 
-def test_bars_say_what_they_show() -> None:
+def test_bars_have_text_alternatives() -> None:
     document = Page(page(reported(two_devices())))
     labels = [span["aria-label"] or "" for span in document.of("span") if span.get("role") == "img"]
     assert len(labels) == 3  # the readings differ for one of the two devices

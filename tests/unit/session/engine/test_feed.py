@@ -94,7 +94,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
     made.log.close()
 
 
-def test_welcome_first_then_all_rows_in_order_then_live(session: Session) -> None:
+def test_a_client_gets_a_welcome_then_all_rows_then_live_rows(session: Session) -> None:
     for number in range(3):
         session.note(str(number))
     heard = Heard(session)
@@ -212,7 +212,7 @@ def raw(session: Session) -> socket.socket:
         b"",
     ],
 )
-def test_hostile_bytes_harm_nobody(session: Session, bytes_: bytes) -> None:
+def test_hostile_bytes_do_not_affect_other_clients(session: Session, bytes_: bytes) -> None:
     good = Heard(session)
     bad = raw(session)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be let go before it is done

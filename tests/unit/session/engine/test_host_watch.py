@@ -45,7 +45,7 @@ def test_a_thread_that_looks_on_time_shows_no_stall() -> None:
         assert tuple(watch.stalls()) == (), "what was before the watch is none either"
 
 
-def test_the_share_of_steal(tmp_path: Path) -> None:
+def test_the_share_of_stolen_processor_time_is_measured(tmp_path: Path) -> None:
     ticks = tmp_path / "stat"
     ticks.write_text("cpu  100 0 50 800 10 0 5 35 7 0\ncpu0 1 1 1 1\n")
     assert processor_times(ticks) == (35, 1000)

@@ -137,7 +137,7 @@ class Run:
         self.notifier.committed(Entry(self._seq, 1, wall_s, wall_s, record))
 
 
-def test_a_pause_is_told_once_with_its_reason_and_the_counts(hook: Hook) -> None:
+def test_a_pause_is_sent_once_with_its_reason_and_the_counts(hook: Hook) -> None:
     run = Run(Notify(webhook=hook.address, on=(NotifyOn.PAUSED, NotifyOn.RESUMED)))
     run.row(Paused("speaker is lost", "on_fault"), 1_800_000_000.0)
     run.notifier.state_changed(StateChanged(StateWord.PAUSED, 1.0, reason="speaker is lost"))
@@ -161,7 +161,7 @@ def test_a_pause_is_told_once_with_its_reason_and_the_counts(hook: Hook) -> None
     assert run.notes == []
 
 
-def test_a_full_disk_is_told_before_its_rows_can_be_written(hook: Hook) -> None:
+def test_a_full_disk_is_sent_before_its_rows_can_be_written(hook: Hook) -> None:
     run = Run(Notify(webhook=hook.address))
     run.notifier.state_changed(StateChanged(StateWord.PAUSED, 1.0, reason="disk full: no space"))
     until(lambda: hook.posted)
@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_before_its_rows_can_be_written(hook: Hook) -> None:
     assert hook.posted[1]["to_do"] == "harness run resume /s/night"
 
 
-def test_a_source_that_fails_all_the_time_is_told_once_in_ten_minutes(hook: Hook) -> None:
+def test_a_source_that_keeps_failing_is_sent_every_ten_minutes(hook: Hook) -> None:
     run = Run(Notify(webhook=hook.address, on=(NotifyOn.FAULT,)))
     for second in range(0, 900, 10):
         run.row(FaultMet("speaker", f"the port is gone ({second})"), float(second))
@@ -184,7 +184,7 @@ def test_a_source_that_fails_all_the_time_is_told_once_in_ten_minutes(hook: Hook
     ]
 
 
-def test_a_loss_that_the_run_causes_by_a_power_cycle_is_not_told(hook: Hook) -> None:
+def test_a_loss_caused_by_a_power_cycle_is_not_sent(hook: Hook) -> None:
     run = Run(Notify(webhook=hook.address, on=(NotifyOn.FAULT,)))
     run.row(PowerSwitched("lamp", False, "before call.r1"))
     run.row(Observed(LinkLost("lamp.led", Stamp(1.0), "no power")))
@@ -194,7 +194,7 @@ def test_a_loss_that_the_run_causes_by_a_power_cycle_is_not_told(hook: Hook) -> 
     assert [post["why"] for post in hook.posted] == ["the plug is pulled"]
 
 
-def test_the_end_is_told_once_to_those_who_want_it_or_the_limits(hook: Hook) -> None:
+def test_the_end_of_a_run_is_sent_once_to_its_subscribers(hook: Hook) -> None:
     ways = [Notify(webhook=hook.address, on=on) for on in ((NotifyOn.LIMIT_BROKEN,), (NotifyOn.PAUSED,), ())]
     run = Run(*ways, Notify(webhook=hook.address))
     run.notifier.close(Goodbye(1, "failed: max_latency_p95_ms"))

@@ -92,7 +92,7 @@ def test_invalid_session_is_refused_and_leaves_nothing(
     assert not (tmp_path / "sessions").exists()
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_an_unwritable_place_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LogError, match="cannot be made"):
         prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path / "file" / "sessions")

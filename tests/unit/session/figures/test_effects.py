@@ -66,7 +66,7 @@ def test_unchanged_state_counts_when_reported_again() -> None:
     assert session.told(5.0).ends(12.0).found().word is EffectOutcome.RIGHT
 
 
-def test_another_value_and_no_word_are_wrong_and_say_so() -> None:
+def test_another_value_and_silence_are_wrong_with_a_reason() -> None:
     other = Session(trial(TIMER)).asked().told(4.0, "5 minutes").answered().ends(12.0).found()
     assert (other.word, other.source) == (EffectOutcome.WRONG, EffectSource.DEVICE)
     assert other.said == "reported timer: “5 minutes” instead of “10 minutes”, within 8 s"
@@ -115,7 +115,7 @@ def test_state_reported_before_the_cut_counts() -> None:
     assert session.add(7.0, SessionFinished(EndReason.ABORTED)).found().word is EffectOutcome.RIGHT
 
 
-def test_a_device_that_tells_no_state_is_not_wrong() -> None:
+def test_a_device_that_reports_no_state_is_not_wrong() -> None:
     session = Session(trial(replace(TIMER, question="does it?"), reports=())).asked().answered().ends(20.0)
     evidence = session.found()
     assert (evidence.word, evidence.source) == (EffectOutcome.UNKNOWN, EffectSource.NONE)
@@ -149,7 +149,7 @@ def test_unsure_observer_releases_the_hold_without_overruling_the_device() -> No
     assert (looked.word, looked.source, looked.is_open) == (EffectOutcome.UNKNOWN, EffectSource.OPERATOR, False)
 
 
-def test_the_latest_answer_stands_wherever_it_was_written() -> None:
+def test_the_latest_answer_counts_wherever_it_was_written() -> None:
     session = Session(trial(ASKED)).asked().answered()
     session.add(50.0, EffectAnswered("t1", 1, 1, EffectOutcome.WRONG, "bob")).ends(60.0)
     assert session.found().word is EffectOutcome.WRONG

@@ -67,7 +67,7 @@ def session(*trials: Attempts) -> Progress:
     return progress_of(rows)
 
 
-def test_first_and_final() -> None:
+def test_words_of_first_and_final_attempts_are_counted() -> None:
     totals = session(
         [(RESPONDED, "What time is it?")],
         [(MISHEARD, "what time was it"), (MISHEARD, "time is it now"), (RESPONDED, "Okay Nabu, what time is it")],
@@ -80,7 +80,7 @@ def test_first_and_final() -> None:
     assert totals.attempts_needed == ((1, Share(1, 3)), (3, Share(1, 3)), (None, Share(1, 3)))
 
 
-def test_the_interval_is_that_of_attempts_and_none_over_nothing() -> None:
+def test_the_interval_is_over_attempts_and_undefined_without_any() -> None:
     assert GroupTranscripts().interval is None
     assert GroupTranscripts.of([("time", None)]).interval is None
     words = GroupTranscripts.of([("time", RIGHT), ("time", WRONG), ("time", None), ("date", RIGHT)])
@@ -121,7 +121,7 @@ def test_a_wake_phrase_at_the_front_is_taken_off() -> None:
     assert progress_of(rows).totals.first_words.counts == RIGHT
 
 
-def test_attempts_without_a_transcript_stand_beside() -> None:
+def test_attempts_without_a_transcript_are_counted_separately() -> None:
     totals = session(
         [(NO_WAKE, None), (RESPONDED, ASKED)],
         [(RESPONDED, ASKED)],
@@ -160,7 +160,7 @@ def sounding(number: int, **conditions: str) -> Trial:
     return replace(planned(number), conditions=tuple(conditions.items()))
 
 
-def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
+def test_groups_come_from_the_matrix_or_the_sound() -> None:
     quiet, loud = sounding(1, level_dbfs="-40", voice="ann"), sounding(2, level_dbfs="-20", voice="ann")
     bare = replace(planned(3), query_class="clock")
     pink = replace(bare.recipe, noise=NoiseSpec(NoiseKind.PINK, 5.0), query=Recording("/a/b.wav"))
@@ -366,13 +366,13 @@ def test_understanding_is_in_no_figure_about_words_or_answers() -> None:
     assert rated_in("s", progress.trials, ()) == ()
 
 
-def test_words_that_a_device_tells_too_are_scored_beside() -> None:
+def test_words_reported_beside_frames_are_scored_too() -> None:
     reports = (ObservationKind.TRANSCRIPT, ObservationKind.INTENT)
     (trial,) = heard_in(understood_session({"a": [GOOD]}, reports=reports).trials)
     assert group_of(trial, Grouping.KIND) == "understand"
 
 
-def test_limits_on_understanding() -> None:
+def test_limits_on_understanding_are_checked() -> None:
     totals = understood_session(ALL).totals
     verdicts = check_limits(Limits(min_understood_share=0.5, min_intent_share=0.9), totals)
     assert [(verdict.name, verdict.holds) for verdict in verdicts] == [

@@ -253,7 +253,7 @@ def greatest(shown: tuple[int, ...], total: int, gap: int | None) -> float:
 
 
 @pytest.mark.parametrize("shown", [(4, 3, 1), (4, 1, 2), (2, 2, 2), (3, 4, 0), (0, 1, 4), (4, 4, 3)])
-def test_the_interval_is_that_of_all_shares_that_may_be(shown: tuple[int, ...]) -> None:
+def test_the_interval_covers_all_possible_shares(shown: tuple[int, ...]) -> None:
     seen = [Pair(2.0**n, at < k) for n, k in enumerate(shown) for at in range(4)]
     ends = [0.0, 1.0, 2.0, 4.0, None]
     best = greatest(shown, 4, None)
@@ -290,7 +290,7 @@ def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() 
     assert forgotten(seen, MemoryLength((4.0, 8.0), (2.0, None))) is None
 
 
-def test_a_rare_memory_after_a_long_wait_is_told_and_many_are_refused() -> None:
+def test_rare_memories_after_long_waits_are_noted_and_frequent_ones_refused() -> None:
     rare = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 10 + "y")
     length = known(memory_length(rare))
     rest = known(forgotten(rare, length))

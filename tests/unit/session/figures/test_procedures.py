@@ -81,7 +81,7 @@ def test_the_pause_and_the_shares_of_requests() -> None:
     assert late["WWDD: shortest pause before a request"] == ("10 of 10 after none", "not met")
 
 
-def test_the_pause_of_commands() -> None:
+def test_the_pause_clause_is_checked_for_commands() -> None:
     gaps_ms = [0, 500, 1000] * 10
     trials = [wake_trial(number, TrialKind.COMMAND) for number, _ in enumerate(gaps_ms, 1)]
     trials = [
@@ -163,7 +163,7 @@ def test_life_is_proved_before_and_after(before: bool, after: bool, found: tuple
     assert clauses(soaked(0, 1.0, before, after), SELF_TEST)["proof of life before and after the 24 h"] == found
 
 
-def test_four_places_and_thirty_utterances() -> None:
+def test_four_places_and_thirty_utterances_are_required() -> None:
     assert verdicts(called(0, 29), SELF_TEST)["utterances in each condition"] == "not met"
     assert verdicts(called(0, 30), SELF_TEST)["utterances in each condition"] == "met"
     trials = [wake_trial(n, conditions=(("position", f"place {n}"),)) for n in range(1, 5)]

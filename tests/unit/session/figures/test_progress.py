@@ -91,7 +91,7 @@ def test_a_trial_goes_from_planned_to_running_to_finished() -> None:
     assert (done.totals.planned, done.totals.finished) == (2, 1)
 
 
-def test_shares_over_decided_trials_only() -> None:
+def test_shares_are_over_decided_trials_only() -> None:
     rows = Rows.of(*(planned(n) for n in range(1, 10)))
     rows.trial("time-1")
     rows.trial("time-2", attempts=2)
@@ -168,7 +168,7 @@ def test_an_unanswered_trial_has_nothing_to_judge() -> None:
     assert trial.latest_response is not None
 
 
-def test_judgments_by_their_chain() -> None:
+def test_replaced_and_withdrawn_judgments_are_not_in_force() -> None:
     rows = Rows.of(planned(1))
     clip = clip_of("r1.flac")
     rows.trial("time-1", clip=clip)
@@ -201,7 +201,7 @@ def test_a_judgment_on_an_earlier_take_is_not_one_on_the_rerun() -> None:
     assert response.judgment is None
 
 
-def test_rows_that_come_again_change_nothing() -> None:
+def test_repeated_rows_change_nothing() -> None:
     rows = Rows.of(planned(1))
     rows.trial("time-1")
     rows.add(FaultMet("sound", "gone"))
@@ -303,7 +303,7 @@ def test_ten_thousand_trials_stay_cheap() -> None:
     assert time.process_time() - began < 2.0
 
 
-def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
+def test_board_identities_and_their_changes_are_kept() -> None:
     rows = Rows.of(planned(1))
     at = Stamp(1.0)
     rows.add(Observed(DeviceDescribed("radio", at, serial="A1")))
@@ -405,7 +405,7 @@ def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
         ("max_final_wer", 0.25, 0.24),
     ],
 )
-def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
+def test_each_limit_is_checked_at_its_edge(name: str, holds: float, fails: float) -> None:
     totals = Totals(
         by_outcome=((Outcome.INTERRUPTED, 1), (Outcome.INCONCLUSIVE, 2)),
         recognised=Share(9, 10),

@@ -62,11 +62,11 @@ UNASKED = {"outcome": Outcome.RESPONDED, "recognition": Recognition.NOT_ASSESSED
         ({"understood": UnderstandingResult(("time",), (), True, True)}, GapRequests(250, Share(1, 1), 1)),
     ],
 )
-def test_each_outcome_of_a_query(told: dict[str, object], expected: GapRequests) -> None:
+def test_each_outcome_of_a_query_is_counted_by_its_pause(told: dict[str, object], expected: GapRequests) -> None:
     assert requests_after(asked(1), told) == (expected,)
 
 
-def test_an_answer_that_nobody_judges_says_nothing_nor_does_silence() -> None:
+def test_unjudged_answers_and_silence_are_unknown_requests() -> None:
     trial = asked(1, evidence=Evidence.NONE, transcripts=False)
     for answer in (UNASKED, SILENT, NO_WAKE):
         (requests,) = requests_after(trial, answer)

@@ -202,7 +202,7 @@ print("rows", before, len(entries))
 """
 
 
-def test_no_room_is_said_and_writing_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_writing_resumes_with_room(tmp_path: Path) -> None:
     process = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path), "limit"], capture_output=True, text=True, timeout=60, check=False
     )
@@ -288,7 +288,7 @@ def test_a_moved_folder_keeps_its_rows(tmp_path: Path) -> None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(drawn=st.data())
-def test_row_to_text_and_back(kind: type, drawn: st.DataObject) -> None:
+def test_any_row_survives_encoding_and_decoding(kind: type, drawn: st.DataObject) -> None:
     record = drawn.draw(rows_of(kind))
     text = encode(RECORDS, record)
     assert b"\n" not in text

@@ -39,7 +39,7 @@ def test_a_first_row_that_is_no_header_is_a_row(tmp_path: Path) -> None:
     assert read_csv(written(tmp_path, "b.csv", "a.wav,hello\naudio,reference\n")).ids == ("a.wav", "audio")
 
 
-def test_a_text_may_stand_in_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_csv_row_may_name_a_text_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "refs").mkdir()
     (tmp_path / "here").mkdir()
     written(tmp_path, "refs/1.TXT", "turn it\non\n")
@@ -286,11 +286,11 @@ def example(folder: Path, format: str) -> Path:
         ("csv", ("kitchen/001.wav", "kitchen/002.wav")),
     ],
 )
-def test_transcripts(tmp_path: Path, format: str, ids: tuple[str, ...]) -> None:
+def test_transcript_examples_of_the_page_are_read(tmp_path: Path, format: str, ids: tuple[str, ...]) -> None:
     assert read_transcripts(example(tmp_path, format)).ids == ids
 
 
-def test_words_and_segments(tmp_path: Path) -> None:
+def test_ctm_and_stm_examples_of_the_page_are_read(tmp_path: Path) -> None:
     words, segments = example(tmp_path, "ctm"), example(tmp_path, "stm")
     assert [word.text for word in read_ctm(words)] == ["turn", "it", "{ on / up }"]
     assert [id_ for id_, _ in read_stm(segments).labels] == ["o"]
@@ -299,12 +299,12 @@ def test_words_and_segments(tmp_path: Path) -> None:
     assert hypotheses.texts == ("turn it { on / up }", "")
 
 
-def test_a_named_normalisation(tmp_path: Path) -> None:
+def test_the_normalisation_example_of_the_page_is_read(tmp_path: Path) -> None:
     assert len(load_normalisation(example(tmp_path, "yaml")).same) == 3
     assert all(f"`{key}`" in PAGE for key in NormalisationKeys.model_fields)
 
 
-def test_bytes_that_are_not_utf_8_are_told_line_by_line_with_the_remedy(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_reported_line_by_line_with_a_remedy(tmp_path: Path) -> None:
     path = written(tmp_path, "a.trn", b"\xef\xbb\xbfa (x_1)\r\ncaf\xe9 (x_2)\r\n\xc3\xa9t\xe9 (x_3)\n")
     problems = problems_of(read_text, path)
     assert_told(told(read_text, path), [(2, 4, "byte 0xe9 is not UTF-8"), (3, 3, "byte 0xe9 is not UTF-8")])
@@ -318,7 +318,7 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-9000", "rot13", "base64", "undefined", "", "a\0b"])
-def test_an_encoding_that_is_none_is_told(tmp_path: Path, encoding: str) -> None:
+def test_an_unknown_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
     path = written(tmp_path, "a.trn", "é (x)")
     if encoding:
         assert_told(told(lambda source: read_text(source, encoding), path), [(0, 0, "no encoding is called")])
@@ -351,7 +351,7 @@ def test_half_of_a_pair_is_no_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["a (x)\n".encode("utf-16"), "é".encode("utf-16-be")])
-def test_a_file_in_utf_16_is_recognised_or_told(tmp_path: Path, content: bytes) -> None:
+def test_a_utf_16_file_is_recognised_or_refused(tmp_path: Path, content: bytes) -> None:
     (problem,) = problems_of(read_text, written(tmp_path, "a.trn", content))
     assert "encoding" in problem.remedy or "NUL" in problem.what or "utf-16" in problem.remedy
 

@@ -166,7 +166,7 @@ def test_a_section_applies_to_the_inputs_that_it_names(tmp_path: Path) -> None:
         read_mapping(written(tmp_path, "b.glm", 'A => B\n;; INPUT_DEPENDENT_APPLICATION = "("\n'))
 
 
-def test_the_first_line_says_what_begins_a_comment(tmp_path: Path) -> None:
+def test_the_first_line_sets_the_comment_character(tmp_path: Path) -> None:
     mapping = read_mapping(written(tmp_path, "a.glm", "# words\nA => B # why\n#C => D\n"))
     assert mapping.mapped("a c") == "B C"
 

@@ -261,7 +261,7 @@ def test_scored_text_equals_converted_text(content: bytes) -> None:
 LONGEST = 9000
 
 
-def test_an_id_that_comes_again_is_told_with_its_first_place() -> None:
+def test_a_repeated_id_is_reported_with_its_first_place() -> None:
     seen = SeenIds()
     assert seen.repeated(["A", "B"], "a.sro", [1, 4]) == {}
     assert seen.repeated(["C", "B", "C"], "b.sro", [1, 2, 3]) == {1: "a.sro:4", 2: "b.sro:1"}

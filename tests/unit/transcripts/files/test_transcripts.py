@@ -77,7 +77,7 @@ def test_transcript_mistakes_are_reported_with_their_place(tmp_path: Path, conte
     assert_told(told(read_trn, written(tmp_path, "a.trn", content)), wanted)
 
 
-def test_at_most_fifty_problems_are_told_and_the_rest_is_counted(tmp_path: Path) -> None:
+def test_at_most_fifty_problems_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
     problems = problems_of(read_trn, written(tmp_path, "a.trn", "no id\n" * 173))
     assert len(problems) == 51
     assert problems[-1].what == "and 123 more problems"
@@ -122,7 +122,7 @@ def test_the_suffix_says_the_format(name: str, format: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "trn", "a."])
-def test_a_suffix_that_says_nothing_is_answered_with_the_formats_and_the_option(name: str) -> None:
+def test_an_unknown_suffix_is_refused_with_formats_and_option(name: str) -> None:
     with pytest.raises(InputError, match=r"--reference-format or --hypothesis-format trn\|ctm\|stm\|sro\|csv"):
         format_of(Path(name))
     with pytest.raises(InputError, match=r"Name the format: --hypothesis-format trn\|ctm.* with its id: what"):
@@ -282,7 +282,7 @@ def test_invalid_speaker_scheme_is_refused(written: str, what: str) -> None:
         speaker_scheme(written)
 
 
-def test_an_expression_that_does_not_come_to_an_end_is_told() -> None:
+def test_an_endless_expression_is_reported() -> None:
     with pytest.raises(InputError, match="does not come to an end"):
         speaker_scheme("/((?:a|a|aa)+$)b/")(["a" * 40])
 

@@ -172,7 +172,7 @@ def test_right_to_left_words_are_isolated_and_their_line_runs_their_way() -> Non
     assert "שלום" in report.text
 
 
-def test_errors_are_told_by_letter_and_element() -> None:
+def test_errors_are_marked_by_letter_and_element() -> None:
     markup = alignment([utterance("CSDI", ["turn", "lamp", "on"], ["turn", "lamb", "now"])])
     text = " ".join(Page(markup).words).split()
     assert text == ["REF", "HYP", "turn", "turn", "lamp", "lamb", "S", "on", "D", "now", "I"]

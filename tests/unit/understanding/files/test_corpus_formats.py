@@ -47,7 +47,7 @@ def test_marks_of_windows_are_no_words_and_other_spaces_are_within_them(
     assert [utterance.intents for utterance in utterances] == [("go",), ("stay",)][: len(read)]
 
 
-def test_without_tags_or_labels_nothing_is_said_of_them(tmp_path: Path) -> None:
+def test_missing_tags_or_labels_stay_unknown(tmp_path: Path) -> None:
     write_folder(tmp_path, "go\n\n", None, None)
     utterances = read_corpus(tmp_path).utterances
     assert [(utterance.words, utterance.tags, utterance.intents) for utterance in utterances] == [
@@ -345,7 +345,7 @@ def test_corpus_unfit_for_bio_is_refused_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "seq.in").write_text("mine\n")
     with pytest.raises(InputError, match="the folder is not empty"):
         write_bio(Corpus("", (Utterance("1", ("x",), ("a",), ("O",)),)), tmp_path)

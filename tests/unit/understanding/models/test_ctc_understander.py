@@ -268,7 +268,7 @@ def test_any_labels_can_be_read(labels: list[int]) -> None:
 
 
 @pytest.mark.speech
-def test_it_learns_on_the_encoder_of_the_recogniser(tmp_path: Path) -> None:
+def test_the_head_learns_on_the_encoder_of_the_recogniser(tmp_path: Path) -> None:
     texts = ("go to nice", "go to lyon", "stop it now")
     utterances = [
         Utterance(text, tuple(text.split()), (text.split()[0],), ("O", "O", "O" if "stop" in text else "B-city"))

@@ -30,7 +30,7 @@ def _fitted(rule: LinearRule = DEFAULT) -> LinearModel:
 
 
 @pytest.mark.parametrize("rule", [LinearRule(), LinearRule(words=1, pieces=3, balanced=True)])
-def test_it_learns_and_is_the_same_after_reading(tmp_path: Path, rule: LinearRule) -> None:
+def test_a_trained_classifier_is_the_same_after_reloading(tmp_path: Path, rule: LinearRule) -> None:
     model = _fitted(rule)
     texts = ["open the window", "close it", "never heard of", ""]
     probabilities = model.probabilities(texts)

@@ -23,7 +23,7 @@ LABELS = ("ask", "brew", "sing", "stop")
 QUICK = [("learning-rate", "0.005"), ("epochs", "12"), ("dropout", "0")]
 
 
-def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(checkpoint: Path, data: Learned) -> None:
+def test_training_is_reproducible_and_can_continue(checkpoint: Path, data: Learned) -> None:
     train, test = data
     make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK])
     texts, intents = [utterance.text for utterance in train], [utterance.intents or () for utterance in train]

@@ -32,7 +32,7 @@ def learned(checkpoint: Path, few: Learned) -> TransformerUnderstander:
     return learn(checkpoint, few, epochs="70", batch="8")
 
 
-def test_it_learns_a_small_set_by_heart(learned: TransformerUnderstander, few: Learned) -> None:
+def test_the_model_memorises_a_small_set(learned: TransformerUnderstander, few: Learned) -> None:
     predictions = learned.predict([utterance.words for utterance in few[0]])
     right = sum(
         (utterance.intents, utterance.tags) == (it.intents, it.tags)
@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_model(checkpoint: Path, few: Learned) -> N
     assert learn(checkpoint, few, batch="5").predict(words) != first
 
 
-def test_words_beyond_the_longest_are_outside_and_told(checkpoint: Path, few: Learned) -> None:
+def test_words_beyond_the_maximum_length_are_ignored_and_reported(checkpoint: Path, few: Learned) -> None:
     made = learn(checkpoint, few, max_length="6", epochs="1")
     assert "were cut off" in made.notes[0]
     (prediction,) = made.predict([("green",) * 30])
@@ -83,7 +83,7 @@ def test_an_answer_does_not_depend_on_its_neighbours(learned: TransformerUnderst
     assert plain(learned.predict(words)) == plain([learned.predict([text])[0] for text in words])
 
 
-def test_it_ends_when_the_held_out_figure_stays(checkpoint: Path, few: Learned) -> None:
+def test_training_stops_when_the_held_out_score_stops_improving(checkpoint: Path, few: Learned) -> None:
     lines: list[str] = []
     given = {"checkpoint": str(checkpoint), "epochs": "50", "patience": "2", "learning-rate": "1e-8"}
     made = TransformerUnderstander(given, seed=3)
@@ -91,7 +91,7 @@ def test_it_ends_when_the_held_out_figure_stays(checkpoint: Path, few: Learned) 
     assert len([line for line in lines if line.startswith("epoch")]) < 10
 
 
-def test_without_intents_or_slots_it_learns_the_other(checkpoint: Path, tmp_path: Path) -> None:
+def test_the_model_learns_from_intents_or_slots_alone(checkpoint: Path, tmp_path: Path) -> None:
     made = TransformerUnderstander({"checkpoint": str(checkpoint), "epochs": "1"}, seed=1)
     made.fit([Utterance("1", ("green", "tea"), (), ("O", "O"))], (), silent)
     made.save(tmp_path)

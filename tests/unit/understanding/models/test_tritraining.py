@@ -131,7 +131,7 @@ def test_undone_decisions_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("may_be_empty", [True, False])
-def test_votes_against_a_slow_reading(may_be_empty: bool) -> None:
+def test_votes_match_a_slow_reference_implementation(may_be_empty: bool) -> None:
     draw = np.random.default_rng(4)
     three = [draw.random((300, 2)) for _ in range(3)]
     excluded = "a and b exclude each other"

@@ -63,7 +63,7 @@ def test_slots_without_place_stand_behind_the_words_with_their_values() -> None:
     assert frames.kinds == "MV"
 
 
-def test_what_is_not_annotated_or_not_predicted_is_not_wrong() -> None:
+def test_missing_annotations_and_predictions_are_not_marked_wrong() -> None:
     tagged = Utterance("1", ("go",), ("p",), ("B-x",))
     assert shown(tagged, Utterance("1", ("go",), ("p",))).kinds == "0"
     assert shown(replace(tagged, tags=None), tagged).kinds == "0"
@@ -184,7 +184,7 @@ def test_shards_put_together_in_any_order_are_the_whole_byte_for_byte(seed: int,
     assert written(added(shards)) == whole
 
 
-def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+def test_a_written_shard_is_read_back(tmp_path: Path) -> None:
     counts = counts_of(*made(1, 80))
     path = tmp_path / "a.json"
     path.write_text(score_json([SystemReport(counts, SEED, INTENTS)]), encoding="ascii")

@@ -129,7 +129,7 @@ def test_late_watcher_gets_the_same_summary() -> None:
     assert lines[lines.index("device kitchen") :] == printed(rows)[printed(rows).index("device kitchen") :]
 
 
-def test_nothing_over_nothing_is_a_number() -> None:
+def test_undefined_rates_are_shown_as_na() -> None:
     rows = rows_of(wake_trial(1), wake_trial(2, TrialKind.AMBIENT))
     text = "\n".join(wake_summary(rows.figures))
     assert text.count("n/a") == 4

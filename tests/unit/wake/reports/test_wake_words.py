@@ -92,7 +92,7 @@ def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
     assert "WER" not in dict(log.totals)
 
 
-def test_a_device_that_tells_no_words_has_none() -> None:
+def test_a_device_without_transcripts_has_no_word_lines() -> None:
     trial = command(1, tells=False)
     rows = rows_of(trial)
     rows.play(trial)
@@ -126,7 +126,7 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
     assert totals.get("WER_INSERTIONS", 0) == counts.insertions
 
 
-def test_export_with_words(rows: WakeRows, tmp_path: Path) -> None:
+def test_export_with_words_adds_their_totals(rows: WakeRows, tmp_path: Path) -> None:
     folder = tmp_path / "s1"
     written(folder, rows)
     done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--words"])

@@ -408,7 +408,7 @@ def test_labels_of_another_do_not_show(premises: Premises) -> None:
         assert not re.search(r"\bann\b", text)
 
 
-def test_who_settles_finds_what_anybody_labelled_and_it_is_final(premises: Premises) -> None:
+def test_an_adjudicator_finds_all_labels_and_settles_them_finally(premises: Premises) -> None:
     ann, zoe = premises.annotator("ann"), premises.annotator("zoe")
     label_by_hand(ann, "u5", "filler")
     assert listed(look_for(zoe, "e", "/adjudicate")) == {"u5": "not settled"}, "nobody labelled the others"
@@ -478,7 +478,7 @@ def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pyt
     assert len(premises.rows) == 1
 
 
-def test_foreign_words_stay_words_and_too_many_are_told(premises: Premises) -> None:
+def test_hostile_search_words_are_escaped_and_long_results_counted(premises: Premises) -> None:
     project = annotation_project(premises.project.parent / "many", [(f"well {n}", None) for n in range(60)])
     made = Premises(project.parent, project)
     try:
