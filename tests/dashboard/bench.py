@@ -90,7 +90,8 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: fl
         await pilot.pause()
         await asyncio.sleep(min(0.3, max(0.02, 4 * (time.monotonic() - asked_s))))  # the app needs the processor, too
         asked_s = time.monotonic()
-    while isinstance(pilot.app, GuardedApp) and pilot.app.guard.drawn_s is None:
+    app = pilot.app
+    while isinstance(app, GuardedApp) and app.return_value is None and app.guard.drawn_s is None:
         assert time.monotonic() < limit, f"it was not drawn in time; the screen:\n{screen_text(pilot)}"
         await pilot.pause(0.01)
 

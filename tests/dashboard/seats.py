@@ -70,7 +70,9 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
         again = bool(heard) and heard[-1][0] == key
         await pilot.pause(APART_S if again else 0)
         await pilot.press(key)
-        await pilot.pause(2 * APART_S if again else 0)  # the guard looks again after REPEAT_S
+        if again:
+            await pilot.pause(2 * APART_S)  # the guard looks again after REPEAT_S
+        await pilot.pause(0)  # what came by then is handled
         await until(pilot, lambda: True)
 
 
