@@ -9,7 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.app import Dashboard
-from harness.model.feed import Judge, Replay
+from harness.dashboard.screens.rating import RatingScreen
+from harness.model.feed import Answered, Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven
 from harness.rating.guide import KEYS
@@ -66,6 +67,22 @@ async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) ->
         assert undone.replaces == given.id
         await press(pilot, "u")
         await until(pilot, shows(pilot, "nothing to undo in this sitting"))
+
+
+async def test_undo_before_the_answer_takes_the_judgment_back_after_it(tmp_path: Path) -> None:
+    async with judging(double(tmp_path)) as (engine, app, pilot):
+        screen = app.screen
+        assert isinstance(screen, RatingScreen)
+        engine.silent = True
+        await press(pilot, "9", "u")
+        await until(pilot, lambda: screen._undo_next and judgments(engine))
+        engine.silent = False
+        engine.log(JudgmentGiven(judgments(engine)[0]))
+        engine.send(Answered(engine.commands(Judge)[0].id, True))
+        await until(pilot, lambda: len(judgments(engine)) == 2)
+        given, undone = judgments(engine)
+        assert (undone.status, undone.replaces) == (JudgmentStatus.WITHDRAWN, given.id)
+        await until(pilot, shows(pilot, "milk is on the list"))
 
 
 async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: Path) -> None:

@@ -43,7 +43,6 @@ from harness.session.engine.launch import EnginePlace, find, start_engine
 from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import Runs, rows, wait_for
 from tests.dashboard.bench import LARGE, SMALL, press_until, shows, until
-from tests.dashboard.seats import press
 from tests.known import known
 from tests.written_sessions import records, wake_of
 
@@ -135,8 +134,8 @@ async def test_a_response_is_judged_while_the_run_goes_on_and_undone(runs: Runs)
         await until(pilot, lambda: found(folder, TrialFinished))
         await press_until(pilot, lambda: isinstance(app.screen, RatingScreen), "j")
         await until(pilot, shows(pilot, "asked  “what"))
-        await press(pilot, "9", "u")
-        await until(pilot, lambda: len(found(folder, JudgmentGiven)) == 2)
+        await press_until(pilot, shows(pilot, "saved as “Wrong”: done"), "9")
+        await press_until(pilot, lambda: len(found(folder, JudgmentGiven)) == 2, "u")
         await until(pilot, shows(pilot, "undone: done"))
         await press_until(pilot, lambda: len(found(folder, JudgmentGiven)) == 3, "1")
         wrong, undone, right = (row.judgment for row in found(folder, JudgmentGiven))
@@ -238,11 +237,9 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
     folder, place = begin(runs, "wake.yaml", "wake_bench.yaml")
     first = dashboard(place)
     async with first.run_test(size=LARGE) as pilot:
-        await until(
-            pilot, lambda: isinstance(first.screen, WakeScreen) and bool(first.screen.query(UnmatchedList)), within_s=40
-        )
+        await until(pilot, lambda: isinstance(first.screen, WakeScreen) and bool(first.screen.query(UnmatchedList)))
         events = first.screen.query_one(UnmatchedList)
-        await until(pilot, lambda: events.selected is not None, within_s=60)
+        await until(pilot, lambda: events.selected is not None)
         event = known(events.selected)
         await press_until(pilot, lambda: found(folder, EventReviewed), "h")
         assert found(folder, EventReviewed) == [EventReviewed(event.seq, ReviewVerdict.REAL_PERSON, "ann")]
@@ -251,11 +248,11 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
         assert found(folder, EventReviewed)[-1] == EventReviewed(event.seq, None, "ann")
         await until(pilot, shows(pilot, f"event {event.seq}: taken back: done"))
         await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 3, "h")
-        await until(pilot, lambda: first.watch_.view().wake.counted >= 3, within_s=120)
+        await until(pilot, lambda: first.watch_.view().wake.counted >= 3)
         await leave(pilot, first)
     app = dashboard(place)
     async with app.run_test(size=SMALL) as pilot:
-        await until(pilot, shows(pilot, "all played"), within_s=60)
+        await until(pilot, shows(pilot, "all played"))
         await until(pilot, shows(pilot, "same 20: only 1st"))
         progress = app.watch_.view().wake
         assert progress == figures(folder).snapshot(), "the screen and the log say the same"
