@@ -478,7 +478,8 @@ class RatingRoom:
         """Returns when the row is on the disk; LogError, LogFull."""
         self._log(self._session(item).folder).append(JudgmentGiven(judgment))
         with self._lock:
-            self._kept[judgment.id] = judgment
+            if all(row.id != judgment.id for row in self._all_rows()):  # else another thread has read it meanwhile
+                self._kept[judgment.id] = judgment
 
     def answer_effect(self, item: Item, answer: EffectAnswered) -> None:
         """Saves an answer on an effect; returns when it is on the disk."""

@@ -20,7 +20,7 @@ from harness.dashboard.widgets.response import ClipShape
 from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, LogError, SoundGone
 from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
-from harness.model.record import EffectAnswered, JudgmentGiven, SoundsRemoved
+from harness.model.record import EffectAnswered, JudgmentGiven, RatingRecord, SoundsRemoved
 from harness.model.stimulus import Waveform
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
@@ -252,6 +252,20 @@ def test_a_row_that_is_kept_elsewhere_is_read_once(folders: list[Path], room: Ra
     log.close()
     room.refresh()
     assert [judgment.id for judgment in room.rows] == [row.id]
+
+
+def test_a_row_that_another_thread_reads_as_soon_as_it_is_on_the_disk_is_there_once(
+    room: RatingRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = JudgmentLog.append
+
+    def append_and_read(log: JudgmentLog, record: RatingRecord) -> None:
+        append(log, record)
+        room.refresh()
+
+    monkeypatch.setattr(JudgmentLog, "append", append_and_read)
+    room.desk("ann").judge(Category.CORRECT)
+    assert [judgment.category for judgment in room.rows] == [Category.CORRECT]
 
 
 DEVICES = ("kitchen", "kitchen-2", "Echo. Dot")
