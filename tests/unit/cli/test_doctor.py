@@ -17,6 +17,7 @@ from harness.base.host_check import Level
 from harness.cli import group
 from harness.cli.doctor import checks
 from harness.devices.serial import port as host_checks
+from tests.known import known
 from tests.ports import free_port
 
 
@@ -86,23 +87,18 @@ def test_notification_targets_are_checked_and_tried_on_request(tmp_path: Path) -
 def test_a_port_that_another_program_has_open_is_named(tmp_path: Path) -> None:
     board, port = os.openpty()
     name = os.ttyname(port)
-    reader = subprocess.Popen(
-        [sys.executable, "-c", f"open({name!r}).read()"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        file = bench(tmp_path, f"  one: {{profile: vh_board, connection: {{driver: serial, port: {name}}}}}\n")
-        checks: list[dict[str, Any]] = []
-        for _ in range(5):
-            checks = [check for check in named(doctor("--bench", file)[1], "port") if name in check["says"]]
-            if str(reader.pid) in checks[0]["says"]:
-                break
-        assert checks[0]["level"] == "fail"
-        assert str(reader.pid) in checks[0]["says"]
-    finally:
-        reader.kill()
-        reader.wait()
-        os.close(port)
-        os.close(board)
+    holder = f"port = open({name!r}); print('open', flush=True); port.read()"
+    with subprocess.Popen([sys.executable, "-c", holder], stdout=subprocess.PIPE, text=True) as reader:
+        try:
+            assert known(reader.stdout).readline() == "open\n"
+            file = bench(tmp_path, f"  one: {{profile: vh_board, connection: {{driver: serial, port: {name}}}}}\n")
+            (check,) = (check for check in named(doctor("--bench", file)[1], "port") if name in check["says"])
+        finally:
+            reader.kill()
+    os.close(port)
+    os.close(board)
+    assert check["level"] == "fail"
+    assert str(reader.pid) in check["says"]
 
 
 def test_a_broker_that_is_not_there_fails(tmp_path: Path) -> None:
