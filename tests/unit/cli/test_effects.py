@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -138,15 +139,21 @@ def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> N
     assert answers(folder) == answers(other) == []
 
 
-def test_watch_announces_the_next_effect_and_when_to_look(tmp_path: Path) -> None:
-    soon = replace(ASKED, after_s=1.0)
-    begun_s = time.time() - 4.0  # it is due 7 s after that
-    folder = written(tmp_path / "s", asked_session(soon), wall_s=begun_s)
+def test_watch_announces_the_next_effect_and_when_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun_s = 1_800_000_000.0
+    folder = written(tmp_path / "s", asked_session(replace(ASKED, after_s=1.0)), wall_s=begun_s)
+    now_s = [begun_s + 4.0]  # it is due 7 s after the beginning
+
+    def sleep(for_s: float) -> None:
+        now_s[0] += for_s
+
+    clock = SimpleNamespace(**vars(time) | {"time": lambda: now_s[0], "sleep": sleep})
+    monkeypatch.setattr("harness.cli.effects.time", clock)
     result = harness("effects", "--watch", folder)
     assert result.exit_code == 1
     assert result.stdout.startswith("next: t1 at ")
     assert "t1  due now" in result.stdout
-    assert time.time() >= begun_s + 7.0
+    assert now_s[0] >= begun_s + 7.0
 
 
 def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:
@@ -161,7 +168,7 @@ def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:
 
     def until(text: bytes) -> None:
         nonlocal shown
-        give_up_s = time.monotonic() + 30
+        give_up_s = time.monotonic() + 120
         while text not in shown:
             assert time.monotonic() < give_up_s, shown
             if select.select([terminal], [], [], 0.1)[0]:
