@@ -142,9 +142,9 @@ def test_decoding_keeps_up_with_a_fast_port() -> None:
     stream = b"".join(encode(FrameKind.LOG, random.Random(n).randbytes(600)) for n in range(2000))
     best_s = 1e9
     for _ in range(5):
-        decoder, began_s = Decoder(), time.perf_counter()
+        decoder, began_s = Decoder(), time.thread_time()
         count = sum(len(decoder.feed(stream[start : start + 4096])) for start in range(0, len(stream), 4096))
-        best_s = min(best_s, time.perf_counter() - began_s)
+        best_s = min(best_s, time.thread_time() - began_s)
         assert count == 2000
     # Measured 60 MB/s on a quiet machine; the limit leaves room for a busy one.
     assert len(stream) / best_s > 5e6
