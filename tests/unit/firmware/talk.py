@@ -24,7 +24,7 @@ class Talk:
         while waiting:
             waiting = waiting[os.write(self.line, waiting) :]
 
-    def hear(self, kind: type, count: int = 1, limit_s: float = 5.0) -> list[tuple[int, messages.Message]]:
+    def hear(self, kind: type, count: int = 1, limit_s: float = 60.0) -> list[tuple[int, messages.Message]]:
         """The next `count` messages of a kind, with their numbers; events are acknowledged."""
         matches: list[tuple[int, messages.Message]] = []
         deadline = time.monotonic() + PATIENCE * limit_s
