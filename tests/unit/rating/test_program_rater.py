@@ -60,7 +60,7 @@ FAULTS = {
     "long": ('    print("x" * 2_000_000, flush=True)\n', "a line of more than 1048576 bytes", ""),
     "silent": (
         '    print("thinking", file=sys.stderr, flush=True)\n    time.sleep(3600)\n',
-        "has not sent its answer within 0.5 s",
+        "has not sent its answer within 2 s",
         "thinking",
     ),
 }
@@ -137,7 +137,7 @@ def test_a_round_that_hides_transcripts_hides_them_from_programs(session: Path, 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_reported_retried_and_leaves_the_item_open(session: Path, tmp_path: Path, fault: str) -> None:
     answer, problem, detail = FAULTS[fault]
-    timeout = ("--timeout", "0.5") if fault == "silent" else ()
+    timeout = ("--timeout", "2") if fault == "silent" else ()
     result = rate(session, program(tmp_path, answer), "--limit", "1", *timeout)
     assert result.exit_code == 3
     assert problem in result.output
@@ -216,11 +216,13 @@ def test_the_rate_limit_spaces_items(tmp_path: Path) -> None:
     clip.write_bytes(b"RIFF")
     rater = ProgramRater(tuple(command), timeout_s=60, per_minute=300)
     try:
+        begun_s = time.monotonic()
         at_s = [float(rater.ask(json.dumps({"clip": str(clip)}).encode() + b"\n").reason) for _ in range(3)]
     finally:
         rater.close()
     # A busy host delays an answer, never the moment before which the next item may not be sent.
-    assert at_s[2] - at_s[0] > 0.25
+    assert at_s[1] - begun_s >= 0.2
+    assert at_s[2] - begun_s >= 0.4
 
 
 def test_an_interrupt_ends_the_program_and_keeps_what_is_judged(session: Path, tmp_path: Path) -> None:
