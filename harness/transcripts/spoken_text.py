@@ -363,22 +363,21 @@ class _English:
         """Letters one by one, as t v, T.V. or A/C, are a word too."""
         if len(token.text) != 1 or (self.numeric and self._peek().text == "/"):
             return False
-        letters, ahead = [token.text], 0
-        while True:
+        letters, ahead, words_only = [token.text], 0, token.text in _WORD_LETTERS
+        is_word = words_only and self._peek().spaced  # before any letters but those of a m
+        while not (is_word and len(letters) > 2):
             step = self._peek(ahead)
             if step.kind == "sign" and step.text in "./" and not step.spaced:
                 follows = self._peek(ahead + 1)
-                initial = step.text == "." and not _WORD_LETTERS.issuperset((*letters, follows.text))
-                if follows.kind == "word" and len(follows.text) == 1 and (initial or not follows.spaced):
-                    letters.append(follows.text)
-                    ahead += 2
-                    continue
-            elif step.kind == "word" and len(step.text) == 1 and step.text.isalpha():
-                letters.append(step.text)
-                ahead += 1
-                continue
-            break
-        if len(letters) < 2 or (letters[0] in "ai" and letters != ["a", "m"] and self._peek().spaced):
+                initial = step.text == "." and not (words_only and follows.text in _WORD_LETTERS)
+                if follows.kind != "word" or len(follows.text) != 1 or (follows.spaced and not initial):
+                    break
+                step, ahead = follows, ahead + 1
+            elif step.kind != "word" or len(step.text) != 1 or not step.text.isalpha():
+                break
+            letters.append(step.text)
+            ahead, words_only = ahead + 1, words_only and step.text in _WORD_LETTERS
+        if len(letters) < 2 or (is_word and letters != ["a", "m"]):
             return False
         self.at += ahead
         self._say(["".join(letters), " ".join(letters)])
