@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import REPEAT_S, GuardedApp
 from harness.dashboard.sitting_app import SittingApp
+from harness.dashboard.widgets.verbatim_input import VerbatimInput
 from harness.model.judgment import Category, Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rater_player import RaterPlayer
@@ -73,7 +74,7 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
         if again:
             await pilot.pause(2 * APART_S)  # the guard looks again after REPEAT_S
         await pilot.pause(0)  # what came by then is handled
-        await until(pilot, lambda: True)
+        await until(pilot, lambda: not any(line._enters for line in pilot.app.screen.query(VerbatimInput)))
 
 
 def adjudication(session: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from textual.events import Key, Paste
 
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.sitting_app import run_rating_app
-from harness.dashboard.widgets.verbatim_input import VerbatimInput
+from harness.dashboard.widgets.verbatim_input import TOGETHER_S, VerbatimInput
 from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError
 from harness.model.judgment import (
@@ -282,6 +283,17 @@ async def test_a_comment_is_kept_as_it_was_written(session: Path) -> None:
         await until(pilot, lambda: line.value == "one\n\ntwo")
         await press(pilot, "escape", "1")
         assert [row.comment for row in rows(session)] == ["long " * 300]
+
+
+async def test_lines_that_are_pasted_while_the_app_is_busy_stay_one_comment(session: Path) -> None:
+    async with sitting(seated(session)) as (app, pilot):
+        await press(pilot, "c")
+        line = app.screen.query_one(VerbatimInput)
+        enter, sign = Key("enter", "\r"), Key("t", "t")
+        app.post_message(enter)
+        app.call_later(asyncio.sleep, 5 * TOGETHER_S)
+        app.post_message(sign)
+        await until(pilot, lambda: line.value == "\nt")
 
 
 async def test_keys_of_keyboards_whose_digits_need_shift(session: Path) -> None:

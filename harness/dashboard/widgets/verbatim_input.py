@@ -74,7 +74,8 @@ class VerbatimInput(Input):
             event.stop()
             event.prevent_default()
             self._enters.append(event)
-            self.set_timer(TOGETHER_S, partial(self._send, event))
+            # Keys that a busy app has read by then, and not passed on yet, come first.
+            self.set_timer(TOGETHER_S, partial(self.app.call_later, self.call_later, self._send, event))
             return
         enters, self._enters = self._enters, []
         if enters and _is_text(event.character) and event.time - enters[-1].time < TOGETHER_S:
