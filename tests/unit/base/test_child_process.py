@@ -121,8 +121,8 @@ def test_a_guarded_program_ends_with_its_parent_however_that_dies() -> None:
     parent = ChildProcess(
         program(
             "from harness.base.child_process import ChildProcess\n"
-            "child = ChildProcess([sys.executable,'-c', 'import os, time; print(os.getpid(), flush=1); time.sleep(9)'],"
-            " guarded=True)\n"
+            "below = 'import os, time; print(os.getpid(), flush=True); time.sleep(3600)'\n"
+            "child = ChildProcess([sys.executable, '-c', below], guarded=True)\n"
             "print(child.stdout.readline().decode(), flush=True); time.sleep(60)"
         )
     )
