@@ -6,7 +6,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,7 @@ from harness.session.engine.feed import (
     Reply,
 )
 from harness.session.log.database import SqliteLog
-
-
-def wait_for(predicate: Callable[[], bool], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not predicate():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.005)
+from tests.seen import until
 
 
 class Session:
@@ -98,11 +92,11 @@ def test_a_client_gets_a_welcome_then_all_rows_then_live_rows(session: Session) 
     for number in range(3):
         session.note(str(number))
     heard = Heard(session)
-    wait_for(lambda: heard.seqs() == [1, 2, 3])
+    until(lambda: heard.seqs() == [1, 2, 3])
     assert isinstance(heard.messages[0], Welcome)
     for number in range(50):
         session.note(str(number))
-    wait_for(lambda: heard.seqs() == list(range(1, 54)))
+    until(lambda: heard.seqs() == list(range(1, 54)))
     heard.client.close()
     assert heard.closed == [""]
 
@@ -117,10 +111,10 @@ def test_rows_from_before_the_server_are_read_from_the_disk(tmp_path: Path) -> N
     heard = Heard(session, since_seq=5)
     session.note("live")
     last = session.log.last_seq
-    wait_for(lambda: heard.seqs() == list(range(6, last + 1)))
+    until(lambda: heard.seqs() == list(range(6, last + 1)))
     session.server.close(Goodbye(0, ""))
     session.log.close()
-    wait_for(lambda: heard.closed == [""])
+    until(lambda: heard.closed == [""])
 
 
 def test_a_client_that_cannot_be_accepted_at_once_is_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +128,7 @@ def test_a_client_that_cannot_be_accepted_at_once_is_later(tmp_path: Path, monke
     monkeypatch.setattr(socket.socket, "accept", accept_later)
     session = Session(tmp_path)
     heard = Heard(session)
-    wait_for(lambda: bool(heard.messages))
+    until(lambda: bool(heard.messages))
     heard.client.close()
     session.server.close(Goodbye(0, "done"))
     session.log.close()
@@ -143,20 +137,20 @@ def test_a_client_that_cannot_be_accepted_at_once_is_later(tmp_path: Path, monke
 def test_a_client_comes_back_where_it_left(session: Session) -> None:
     first = Heard(session)
     session.note("a")
-    wait_for(lambda: first.seqs() == [1])
+    until(lambda: first.seqs() == [1])
     first.client.close()
     session.note("b")
     session.note("c")
     second = Heard(session, since_seq=1)
-    wait_for(lambda: second.seqs() == [2, 3])
+    until(lambda: second.seqs() == [2, 3])
 
 
 def test_an_answer_comes_after_the_rows_before_it(session: Session) -> None:
     heard = Heard(session)
-    wait_for(lambda: len(heard.messages) == 1)
+    until(lambda: len(heard.messages) == 1)
     session.note("what was asked for")
     heard.client.send(Pause("7", "me"))
-    wait_for(lambda: Answered("7", True) in heard.messages)
+    until(lambda: Answered("7", True) in heard.messages)
     assert [type(message) for message in heard.messages] == [Welcome, Logged, Answered]
     assert session.commands == [Pause("7", "me")]
 
@@ -166,7 +160,7 @@ def test_goodbye_is_the_last_word_and_comes_after_every_row(session: Session) ->
     for number in range(500):
         session.note(str(number))
     session.server.close(Goodbye(1, "a limit failed"))
-    wait_for(lambda: heard.closed == [""])
+    until(lambda: heard.closed == [""])
     assert heard.seqs() == list(range(1, 501))
     assert heard.messages[-1] == Goodbye(1, "a limit failed")
     assert not session.socket.exists()
@@ -178,13 +172,13 @@ def test_server_knows_whether_an_operator_is_connected(session: Session) -> None
     assert not session.server.attended
     watcher = Heard(session)
     operator = Heard(session, attended=True, meters=True)
-    wait_for(lambda: session.server.clients == 2)
+    until(lambda: session.server.clients == 2)
     assert session.server.attended
     assert session.server.wants_meters
     session.server.publish(Meters(-20.0, -30.0, -60.0))
-    wait_for(lambda: Meters(-20.0, -30.0, -60.0) in operator.messages)
+    until(lambda: Meters(-20.0, -30.0, -60.0) in operator.messages)
     operator.client.close()
-    wait_for(lambda: not session.server.attended)
+    until(lambda: not session.server.attended)
     assert not any(isinstance(message, Meters) for message in watcher.messages)
 
 
@@ -218,7 +212,7 @@ def test_hostile_bytes_do_not_affect_other_clients(session: Session, bytes_: byt
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be let go before it is done
         bad.sendall(bytes_)
     session.note("still here")
-    wait_for(lambda: good.seqs() == [1])
+    until(lambda: good.seqs() == [1])
     assert session.commands == []
     bad.close()
 
@@ -241,16 +235,16 @@ def test_a_frozen_client_holds_up_nobody_and_is_dropped(session: Session) -> Non
     frozen = raw(session)
     frozen.sendall(encode(COMMANDS, Hello("frozen", 0, False)) + b"\n")
     good = Heard(session)
-    wait_for(lambda: session.server.clients == 2)
+    until(lambda: session.server.clients == 2)
     began = time.monotonic()
     state = StateChanged(StateWord.PLAYING, 0.0, reason="x" * 5000)
     for number in range(5):
         session.note("x" * 20_000)
         for _ in range(MOST_WAITING // 2):
             session.server.publish(state)
-        wait_for(lambda number=number: len(good.messages) >= (number + 1) * (1 + MOST_WAITING // 2))
+        until(lambda number=number: len(good.messages) >= (number + 1) * (1 + MOST_WAITING // 2))
     assert time.monotonic() - began < 30
-    wait_for(lambda: session.server.clients == 1)
+    until(lambda: session.server.clients == 1)
     frozen.close()
 
 
@@ -269,8 +263,8 @@ def test_clients_that_come_and_go_all_the_time(session: Session) -> None:
     steady = Heard(session)
     for number in range(200):
         session.note(str(number))
-    wait_for(lambda: steady.seqs() == list(range(1, 201)))
+    until(lambda: steady.seqs() == list(range(1, 201)))
     ending.set()
     for visitor in visitors:
         visitor.join()
-    wait_for(lambda: not session.server.attended)
+    until(lambda: not session.server.attended)
