@@ -10,13 +10,7 @@ from harness.dashboard.rater_threads import RefreshThread
 from harness.model.judgment import Category
 from harness.rating.rating_room import open_room
 from tests.rating_sessions import rating_session
-
-
-def told_within(messages: list[Message], count: int, limit_s: float = 20.0) -> None:
-    limit = time.monotonic() + limit_s
-    while len(messages) < count:
-        assert time.monotonic() < limit
-        time.sleep(0.005)
+from tests.seen import until
 
 
 def test_rows_from_elsewhere_appear_and_faults_are_reported(tmp_path: Path) -> None:
@@ -25,10 +19,11 @@ def test_rows_from_elsewhere_appear_and_faults_are_reported(tmp_path: Path) -> N
     assert open_room([session]).desk("bob").judge(Category.WRONG)
     refreshing = RefreshThread(room, messages.append, every_s=0.02)
     try:
-        told_within(messages, 1)
+        until(lambda: messages)
         assert [row.category for row in room.rows] == [Category.WRONG]
         (tmp_path / "s1").rename(tmp_path / "gone")
-        told_within(messages, len(messages) + 2)
+        count = len(messages)
+        until(lambda: len(messages) >= count + 2)
         last = messages[-1]
         assert isinstance(last, RoomRead)
         assert last.fault
