@@ -73,6 +73,7 @@ class RatingSource:
         self._effects_said: list[Entry] = []
         self._said: dict[AttemptKey, list[str]] = {}
         self._seq = self._judgments_seq = 0
+        self._found_of = (0, 0)
         self._at_bench: list[Entry] = []
         self._later: list[Entry] = []
         self._moves: list[SharesMoved] = []
@@ -82,7 +83,6 @@ class RatingSource:
 
     def read(self) -> SessionItems:
         """All responses that can be judged, unfiltered and in order; LogError. Works while the session runs."""
-        before = self._seq, self._judgments_seq
         with LogReader(self._folder) as reader:
             for entry in reader.entries(self._seq):
                 self._seq = entry.seq
@@ -92,8 +92,9 @@ class RatingSource:
             for entry in read_entries(judgments, self._judgments_seq, may_be_blank=True):
                 self._judgments_seq = entry.seq
                 self._take_rating(entry)
-        if self._found is None or before != (self._seq, self._judgments_seq):
-            self._found = self._items()
+        last = self._seq, self._judgments_seq
+        if self._found is None or self._found_of != last:  # rows may also be those of a reading that failed
+            self._found, self._found_of = self._items(), last
         return self._found
 
     def _take(self, entry: Entry) -> None:

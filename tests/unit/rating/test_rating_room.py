@@ -34,6 +34,7 @@ from harness.session.log.clips import named_clips
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, rating_rows, read_clip
 from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclipped
+from tests.judged_sessions import clips_of, judged
 from tests.rating_sessions import TALKS, Talk, rating_session, rating_sessions
 from tests.unit.rating.sittings import item
 
@@ -250,6 +251,20 @@ def test_a_row_that_is_kept_elsewhere_is_read_once(folders: list[Path], room: Ra
     log = JudgmentLog(folders[0] if row.session_id == "s1" else folders[1])
     log.append(JudgmentGiven(row))
     log.close()
+    room.refresh()
+    assert [judgment.id for judgment in room.rows] == [row.id]
+
+
+def test_rows_that_were_read_before_an_error_come_with_the_next_reading(folders: list[Path], room: RatingRoom) -> None:
+    trial_id, (attempt, clip) = next(iter(clips_of(folders[0]).items()))
+    row = judged(trial_id, clip, "zoe", Category.WRONG, attempt=attempt, session_id="s1")
+    with SqliteLog(folders[0]) as log:
+        log.append(JudgmentGiven(row))
+    beside = folders[0] / "judgments.sqlite"
+    beside.write_bytes(b"hello" * 999)
+    with pytest.raises(LogError):
+        room.refresh()
+    beside.unlink()
     room.refresh()
     assert [judgment.id for judgment in room.rows] == [row.id]
 
