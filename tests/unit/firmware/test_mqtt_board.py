@@ -242,7 +242,7 @@ class Wire:
         self.said += script.feed(came)
         self._socket.sendall(bytes(script.raw))
 
-    def until(self, reached: Callable[[], bool], patience_s: float = 30) -> None:
+    def until(self, reached: Callable[[], bool], patience_s: float = 120) -> None:
         end = time.monotonic() + patience_s
         while not reached():
             assert time.monotonic() < end, self.said
