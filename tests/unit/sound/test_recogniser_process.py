@@ -37,7 +37,7 @@ def wait_for_child(process: RecogniserProcess) -> int:
     return process.pid
 
 
-def test_words_then_a_crash_then_words() -> None:
+def test_a_recogniser_works_again_after_a_crash() -> None:
     process = started()
     answers: Answers = queue.SimpleQueue()
     sound = Waveform(spoken("what time is it"), 16000)
