@@ -338,7 +338,7 @@ def signs_of(rows: Rows, device: str) -> Iterator[Row]:
     seen_s = -math.inf
     for row in rows.all:
         if row["kind"] == "engine_started":
-            yield {"seq": row["seq"], "what": "run", "at_s": max(seen_s, row["at_s"])}
+            yield {"seq": row["seq"], "what": "run", "at_s": seen_s, "began_s": max(seen_s, row["at_s"])}
         elif row["kind"] == "observed":
             seen = row["body"]["observation"]
             seen_s = max(seen_s, seen["at"]["at_s"])
@@ -377,7 +377,8 @@ def _unproved(signs: list[Row], ended: int, said_s: float, *, sure: bool = False
             if sign["what"] != "run" and sign["at_s"] >= said_s:
                 return ""
         # The device may have restarted unseen while no engine ran.
-        last_s = None if sign["what"] == "run" and not sure else max(sign["at_s"], last_s or sign["at_s"])
+        now_s = sign.get("began_s", sign["at_s"])
+        last_s = None if sign["what"] == "run" and not sure else max(now_s, last_s or now_s)
     return "it gave no sign afterwards"
 
 
