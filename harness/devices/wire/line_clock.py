@@ -34,6 +34,8 @@ UNSURE = 0.01
 """A drift that is known less exactly, in s per s, is not used."""
 BY_A_JUMP = 1.5
 """A step of 1 in points that span 1 changes their slope by no more."""
+BY_AN_END = 1.5
+"""A late point far from the others gives nearly all of a slope, and the others may have some of their own."""
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 """Least bins, and least device time between the first and the last, for a drift to be fitted."""
 STEP_BACK_S = 0.05
@@ -284,7 +286,7 @@ class LineClock:
             3 * sigma,
             (max(lines) - min(lines)) / max(xs),
             BY_A_JUMP * (_usually_most(lines) - min(lines)) / max(xs),
-            *(abs(slope - without) for without in ends),
+            *(BY_AN_END * abs(slope - without) for without in ends),
         )
         if error > UNSURE:
             return 0.0, TICKS
