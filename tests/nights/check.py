@@ -14,7 +14,7 @@ from typing import Any
 from tests.nights.evidence import EVIDENCE, signs_of
 from tests.nights.rows import Row, Rows
 from tests.nights.verdicts import differences, figures
-from tests.nights.wire_checks import WIRES
+from tests.nights.wire_checks import VAGUE, WIRES
 
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
@@ -309,7 +309,7 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
                     and play["start_s"] - 0.2 - event["error_s"] <= event["at_s"]]  # fmt: skip
         if delay is not None:
             end_s = play.get("wake_end_s", math.inf)
-            vague = [event["stated_s"] for event in any_near if event.get("vague") and event["wire"] == "messages"]
+            vague = [event["stated_s"] for event in any_near if event.get("vague") and event["wire"] in VAGUE]
             if not any(
                 abs(delay["value_s"] - (at_s - end_s)) <= delay["error_s"] + 0.005
                 for at_s in [*vague, *(event["at_s"] for event in any_near)]

@@ -12,12 +12,16 @@ NEAREST_S = 1e-6
 LOSS_NOTICED_S = 15.0
 
 
+VAGUE = ("lines", "messages")
+"""Wires whose events may be later than stated: without a time of the device, or while its clock is not known."""
+
+
 def stated_times_hold(rows: Rows, night: Any) -> Iterator[str]:
     """The stated time of a wake event, with its error, contains the moment at which the device heard it."""
     for event in _events(night):
         for stated_s, error_s in event["told"]:
             off_s = stated_s - event["at_s"]
-            if abs(off_s) > error_s + NEAREST_S and not (event["vague"] and event["wire"] == "messages"):
+            if abs(off_s) > error_s + NEAREST_S and not (event["vague"] and event["wire"] in VAGUE):
                 subject = f"{event['device']} ({event['wire']}) woke at {event['at_s']:.4f}"
                 yield f"{subject}, stated {off_s:+.4f} ± {error_s:.4f} s"
 

@@ -59,7 +59,7 @@ FLOWS_S = 0.5
 SETTLED_S = 40.0
 """In so long without trouble a clock is known by its lines."""
 EVERY_S = 40.0
-UNNOTICED_S, JUST_THAWED_S = 1.1, 0.1
+UNNOTICED_S, CLOSE_S = 1.1, 0.5
 """A broker that stands still for less may do so between two pulses. What it held arrives at once."""
 
 
@@ -344,7 +344,7 @@ class Reached(Board):
                 self._broker.freeze()
                 self._trouble(lasts_s + 8.0, link=True)
                 if lasts_s < UNNOTICED_S:
-                    self._slow_until_s = max(self._slow_until_s, self.room.now_s() + lasts_s + JUST_THAWED_S)
+                    self._slow_until_s = max(self._slow_until_s, self.room.now_s() + lasts_s + CLOSE_S)
                 self.room.later(lasts_s, self._broker.thaw)
             case "cut connection":
                 self._trouble(CALM_S + 2.0, link=True)
@@ -396,7 +396,10 @@ class Reached(Board):
                 case "cut line":
                     return [(line[:place], 0.0)]
                 case _:
-                    return [(line[:place], 0.0), (line[place:], chance.uniform(0.01, 0.4))]
+                    late_s = chance.uniform(0.01, 0.4)
+                    if not self._knows_its_clock():  # nothing shows how late it is
+                        self._slow_until_s = max(self._slow_until_s, self.room.now_s() + late_s + CLOSE_S)
+                    return [(line[:place], 0.0), (line[place:], late_s)]
 
         return damage
 

@@ -34,7 +34,7 @@ from harness.model.time import Stamp
 
 _PERIOD_S = 1.0
 _LOOK_S = 0.25
-_FIRST_GUESS_S = 0.05
+_FIRST_GUESS_S = 0.1
 """Least error of an arrival until _KEPT round trips are known."""
 _KEPT = 16
 _SPREAD = 2.0
