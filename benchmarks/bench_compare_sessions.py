@@ -26,7 +26,7 @@ def main(pairs: int) -> None:
             for seed in range(pairs):
                 first = wake_session(Path(folder) / f"{how}-{seed}-a", 0.2, 2 * seed, 40)
                 second = wake_session(Path(folder) / f"{how}-{seed}-b", 0.2, 2 * seed + 1, 40, prefix)
-                shown += bool(compare_sessions([first, second]).of(DifferenceVerdict.WORSE))
+                shown += bool(compare_sessions([first, second]).rows_with(DifferenceVerdict.WORSE))
             print(f"{how}: a regression in {shown} of {pairs} pairs of equal sessions")
 
 

@@ -23,7 +23,7 @@ from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import CountingRules, FileOutcome, ListKind, ScoreTrack
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep
-from harness.offline.one_file import crossings, scores_of, spots
+from harness.offline.one_file import crossings, scores_of, spots_of_track
 from harness.offline.score_cache import ScoreCache
 
 TASK = "microwakeword:okay_nabu"
@@ -77,7 +77,7 @@ def main() -> None:
     def counted() -> None:
         tally = Tally(counting)
         for one in fine:
-            tally.add(replace(hour, spots=spots(one, rule)))
+            tally.add(replace(hour, spots=spots_of_track(one, rule)))
         assert tally.counts.oov_files == HOURS
 
     def swept(tracks: list[ScoreTrack], outcome: FileOutcome, refractory_ms: float = 1000) -> Sweep:
@@ -93,14 +93,16 @@ def main() -> None:
          timed(lambda: [crossings(one.scores, rule.threshold, steps) for one in fine]))  # fmt: skip
     tell("... counted as the log counts them", oov_s, timed(counted))
     tell("... at another refractory time (250 ms), every threshold at once", oov_s,
-         timed(lambda: swept(fine, hour, 250).at()))  # fmt: skip
+         timed(lambda: swept(fine, hour, 250).det_at()))  # fmt: skip
     tell(
-        "every threshold at once, hours (over a million distinct scores)", oov_s, timed(lambda: swept(fine, hour).at())
+        "every threshold at once, hours (over a million distinct scores)",
+        oov_s,
+        timed(lambda: swept(fine, hour).det_at()),
     )
     quantised = [an_hour] * HOURS
     tell("every threshold at once, hours (scores as this engine gives them)", oov_s,
-         timed(lambda: swept(quantised, hour).at()))  # fmt: skip
-    tell("every threshold at once, files of 3 s", inv_s, timed(lambda: swept(short, utterance).at()))
+         timed(lambda: swept(quantised, hour).det_at()))  # fmt: skip
+    tell("every threshold at once, files of 3 s", inv_s, timed(lambda: swept(short, utterance).det_at()))
     with tempfile.TemporaryDirectory() as folder:
         cache = ScoreCache(folder, print)
         names = [hashlib.sha256(bytes([n])).hexdigest() for n in range(HOURS)]

@@ -25,7 +25,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import Rule
-from harness.understanding.figures import figures
+from harness.understanding.figures import frame_figures
 from harness.understanding.reports.score_text import SystemReport
 from harness.understanding.scoring import FrameScoring, counted, score
 
@@ -56,7 +56,7 @@ def main(utterances: int) -> None:
 
 def scored(gold: Corpus, predicted: Corpus) -> tuple[FrameScoring, tuple[float, ...]]:
     scoring = score(gold, predicted, Rule())
-    found = figures(scoring.totals, labels=INTENTS)
+    found = frame_figures(scoring.totals, labels=INTENTS)
     intents_ = found.intents
     return scoring, tuple(
         one or 0.0 for one in (intents_.accuracy, intents_.exact.value, intents_.macro.f1, found.slots.micro.f1)

@@ -345,16 +345,16 @@ def pairs_of_annotators(
             continue
         left = [frozenset(given[id_][first].intents) for id_ in shared]
         right = [frozenset(given[id_][second].intents) for id_ in shared]
-        marked = {
-            id_: (first_slots, other)
-            for id_ in shared
-            if (first_slots := ledger.slots(id_, given[id_][first])) is not None
-            and (other := ledger.slots(id_, given[id_][second])) is not None
-        }
+        marked = {}
+        for id_ in shared:
+            first_slots, second_slots = ledger.slots(id_, given[id_][first]), ledger.slots(id_, given[id_][second])
+            if first_slots is not None and second_slots is not None:
+                marked[id_] = first_slots, second_slots
         slots = None
         if marked:
             concepts = [concept.id for concept in label_set.concepts]
-            slots = slot_agreement([side for side, _ in marked.values()], [it for _, it in marked.values()], concepts)
+            of_first, of_second = [slots for slots, _ in marked.values()], [slots for _, slots in marked.values()]
+            slots = slot_agreement(of_first, of_second, concepts)
         differing = tuple(
             id_
             for id_, labels, other in zip(shared, left, right, strict=True)
@@ -479,10 +479,10 @@ def _figure(figure: Figure) -> tuple[str, str]:
     return coefficient(figure.value), coefficient_interval(figure.interval) + why_not
 
 
-def _share(of: Share) -> tuple[str, str]:
-    if of.interval is None:
+def _share(share: Share) -> tuple[str, str]:
+    if share.interval is None:
         return NOTHING, NOTHING
-    return percent(of.value), f"{percent_interval(of.interval)} ({of.count} of {of.total})"
+    return percent(share.value), f"{percent_interval(share.interval)} ({share.count} of {share.total})"
 
 
 def _name(name: str) -> str:

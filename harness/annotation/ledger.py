@@ -219,8 +219,8 @@ class Ledger:
             for row in self.acts_on(utterance)
         )
 
-    def standing(self, utterance: str, wanted: int) -> LabelStatus:
-        """Where it stands. wanted: how many annotators are to label it."""
+    def standing(self, utterance: str, needed: int) -> LabelStatus:
+        """Where it stands. needed: how many annotators are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
             return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
@@ -232,7 +232,7 @@ class Ledger:
         if len(set(chosen)) > 1 or len(set(marked)) > 1:
             return LabelStatus(UtteranceState.DISPUTED)
         final = UtteranceState.AGREED if len(chosen) > 1 else UtteranceState.SINGLE
-        state = UtteranceState.WAITING if len(chosen) < wanted else final
+        state = UtteranceState.WAITING if len(chosen) < needed else final
         return LabelStatus(state, chosen[0], marked[0] if marked else None)
 
     def _allowed(self, proposal: LabelProposal) -> LabelProposal:
@@ -287,7 +287,7 @@ class ProjectOutcome:
 
 def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
     """Of a project as it stands."""
-    standing = {example.id: ledger.standing(example.id, shares.wanted(example.id)) for example in utterances}
+    standing = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
     counted = Counter(status.state for status in standing.values())
     accepted: Counter[str] = Counter()
     by_hand: Counter[str] = Counter()
@@ -300,7 +300,7 @@ def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger
         {state: counted[state] for state in UtteranceState},
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
         len(ledger.batches),
-        sum(shares.wanted(example.id) > 1 for example in utterances),
+        sum(shares.annotators_needed(example.id) > 1 for example in utterances),
         tuple(id_ for id_ in standing if ledger.is_changed_since_adjudication(id_)),
     )
 
@@ -373,7 +373,7 @@ class UtteranceAssignment:
             id_: at for at, id_ in enumerate(sorted(ids, key=lambda id_: seeded_number(project.seed, "annotator", id_)))
         }
 
-    def wanted(self, utterance: str) -> int:
+    def annotators_needed(self, utterance: str) -> int:
         """How many annotators are to label it."""
         return 2 if utterance in self._double else 1
 
@@ -384,12 +384,16 @@ class UtteranceAssignment:
         wanted number of others has chosen labels. Imported labels count as those of one annotator.
         """
         if not self._project.annotators:
-            return len(chosen) - (annotator in chosen) < self.wanted(utterance)
-        return annotator in self._named(utterance)[: self.wanted(utterance) - (IMPORTED in chosen)]
+            others = len(chosen) - 1 if annotator in chosen else len(chosen)
+            return others < self.annotators_needed(utterance)
+        needed = self.annotators_needed(utterance)
+        if IMPORTED in chosen:
+            needed -= 1
+        return annotator in self._named(utterance)[:needed]
 
     def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
         """Whether the annotator is the second of two: by turn if the project names annotators, else by time."""
-        if self.wanted(utterance) < 2:
+        if self.annotators_needed(utterance) < 2:
             return False
         if not self._project.annotators:
             return len(chosen) > (annotator in chosen)

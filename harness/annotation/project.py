@@ -99,14 +99,14 @@ def project_text(project: AnnotationProject) -> bytes:
 
 
 ANNOTATION: RowFormat[AnnotationRow] = RowFormat(
-    0x5648414E,  # "VHAN"
-    1,
-    "an annotation project",
-    "an annotation log",
-    "Use the version of the harness that project.json names",
-    "Keep the folder, and continue with a copy from a backup",
-    TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")]),
-    lambda row: row.id,
+    application_id=0x5648414E,  # "VHAN"
+    version=1,
+    whole="an annotation project",
+    name="an annotation log",
+    other_version="Use the version of the harness that project.json names",
+    unreadable="Keep the folder, and continue with a copy from a backup",
+    adapter=TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")]),
+    id_of=lambda row: row.id,
 )
 
 
@@ -182,7 +182,7 @@ class AnnotationRoom:
 
         again: at just these utterances, whatever was said of them (`may_label_again`).
         """
-        annotator = self._known(annotator)
+        annotator = self._annotator_name(annotator)
         if self.project.annotators and annotator not in self.project.annotators:
             raise InputError(
                 f"{annotator!r} is not an annotator of this project",
@@ -192,7 +192,7 @@ class AnnotationRoom:
 
     def adjudication(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
         """A sitting at what annotators disagree on, with their labels as inputs; again: as of `desk`."""
-        return self._sitting(self._known(annotator), again, adjudicating=True)
+        return self._sitting(self._annotator_name(annotator), again, adjudicating=True)
 
     def keep(self, rows: Sequence[AnnotationRow]) -> None:
         """Returns when the rows are on the disk, all or none; those that are there already change nothing."""
@@ -209,7 +209,7 @@ class AnnotationRoom:
                 self._log.close()
                 self._log = None
 
-    def _known(self, annotator: str) -> str:
+    def _annotator_name(self, annotator: str) -> str:
         """The name as the project has it already."""
         given = (row.annotator for row in self.rows if not isinstance(row, Proposed))
         return known_name(annotator, dict.fromkeys((*self.project.annotators, *given)))

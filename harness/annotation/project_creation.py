@@ -40,7 +40,7 @@ class LabelImport:
 
 def import_rows(
     utterances: Sequence[Utterance],
-    given: Sequence[Utterance],
+    annotated: Sequence[Utterance],
     label_set: LabelSet,
     before: Mapping[str, tuple[Intents, Slots | None]],
     mapping: Mapping[str, str],
@@ -57,7 +57,7 @@ def import_rows(
     labelled: set[str] = set()
     same = 0
     now_s = time.time()
-    for utterance in given:
+    for utterance in annotated:
         if utterance.intents is None or utterance.id not in known:
             continue
         intents = tuple(sorted({mapping.get(label, label) for label in utterance.intents}))
@@ -86,7 +86,7 @@ def import_rows(
     if problems:
         raise InputProblems(_first_of_each(problems))
     if not labelled:
-        first = next((utterance.id for utterance in given), "")
+        first = next((utterance.id for utterance in annotated), "")
         raise InputError(
             f"no id of this file occurs in the data: the first is {first!r}",
             place=Place(source),
@@ -95,7 +95,7 @@ def import_rows(
     return LabelImport(
         tuple(rows),
         same,
-        tuple(utterance.id for utterance in given if utterance.id not in known),
+        tuple(utterance.id for utterance in annotated if utterance.id not in known),
         tuple(utterance.id for utterance in utterances if utterance.id not in labelled),
     )
 
@@ -178,10 +178,10 @@ def make_project(
         before = {row.utterance: (row.intents, row.slots) for import_result in imported for row in import_result.rows}
         imported.append(import_rows(utterances, given, label_set, before, mapping, str(intents)))
     # Labels stand in rows and nowhere else: the copy of the data has none.
-    frozen = tuple(replace(utterance, intents=None) for utterance in utterances)
+    unlabelled = tuple(replace(utterance, intents=None) for utterance in utterances)
     if label_set.concepts:
-        frozen = tuple(replace(utterance, tags=None, slots=None) for utterance in frozen)
-    text = jsonl(Corpus("", frozen)).encode("utf-8")
+        unlabelled = tuple(replace(utterance, tags=None, slots=None) for utterance in unlabelled)
+    text = jsonl(Corpus("", unlabelled)).encode("utf-8")
     with disk_errors(f"{labels} cannot be read"):
         label_text = labels.read_bytes()
     project = AnnotationProject(

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from harness.annotation.ledger import LabelStatus, seeded_number
-from harness.annotation.uncertainty import CLASSIFIER, ProjectGuesses
+from harness.annotation.uncertainty import ProjectGuesses
 from harness.base.text_table import shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
-from harness.model.choices import EpisodesEnding, ProposalMethod
+from harness.model.choices import DEFAULT_CLASSIFIER, EpisodesEnding, ProposalMethod
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, fixed, percent, seconds
@@ -130,24 +130,26 @@ def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: s
     )
 
 
-def guess_batch(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float) -> Proposed:
+def guess_batch(
+    project_guesses: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float
+) -> Proposed:
     """The guesses of one classifier as rows, the least certain first."""
-    ordered = sorted(of.guesses.items(), key=lambda entry: (entry[1].certainty, entry[0]))
+    ordered = sorted(project_guesses.guesses.items(), key=lambda entry: (entry[1].certainty, entry[0]))
     facts = {
-        "classifier": CLASSIFIER,
+        "classifier": DEFAULT_CLASSIFIER,
         "seed": str(seed),
-        "trained on": str(of.learned),
-        "estimated error": percent(of.error, 2),
+        "trained on": str(project_guesses.learned),
+        "estimated error": percent(project_guesses.error, 2),
     }
     proposals = tuple(
         LabelProposal(utterance, None if label_set.refusal(guess.intents) else guess.intents, (guess.intents,))
         for utterance, guess in ordered
     )
-    return Proposed(id_, f"{ProposalMethod.CLASSIFIER}:{CLASSIFIER}", proposals, wall_s, tuple(facts.items()))
+    return Proposed(id_, f"{ProposalMethod.CLASSIFIER}:{DEFAULT_CLASSIFIER}", proposals, wall_s, tuple(facts.items()))
 
 
 def with_slots(
-    of: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStatus]
+    proposed: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStatus]
 ) -> tuple[Proposed, int]:
     """The batch with slots for its utterances, and the number of utterances that the slot model has learnt from.
 
@@ -161,17 +163,17 @@ def with_slots(
             tags = tags_of(replace(utterance, tags=None, slots=now.slots))
             learnt.append(replace(utterance, intents=now.intents, tags=tags))
     if not concept_tags(learnt):
-        return of, 0
+        return proposed, 0
     field = SlotField.fit(learnt)
     known = {utterance.id: utterance for utterance in utterances}
     proposals = []
-    for each in of.proposals:
+    for each in proposed.proposals:
         utterance = known[each.utterance]
         slots = slots_of(replace(utterance, tags=field.tags(utterance.words, each.intents or ())))
         proposals.append(replace(each, slots=tuple(replace(slot, value=None) for slot in slots)))
-    return replace(of, proposals=tuple(proposals), facts=(*of.facts, ("slots learnt from", str(len(learnt))))), len(
-        learnt
-    )
+    return replace(
+        proposed, proposals=tuple(proposals), facts=(*proposed.facts, ("slots learnt from", str(len(learnt))))
+    ), len(learnt)
 
 
 ENDINGS = {

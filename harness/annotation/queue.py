@@ -87,7 +87,7 @@ class Queues:
         self._known: dict[str, _KnownQueue] = {}
         self.shares = UtteranceAssignment(project, utterances)
 
-    def of(self, annotator: str, ledger: Ledger) -> Queue:
+    def queue_of(self, annotator: str, ledger: Ledger) -> Queue:
         """The annotator's own queue; nothing in it depends on which labels others have given."""
         opened: dict[Intents, list[str]] = defaultdict(list)
         totals: dict[Intents, int] = defaultdict(int)
@@ -152,7 +152,7 @@ class Queues:
         skipped: dict[str, int] = {}
         done = 0
         for utterance in self._text:
-            state = ledger.standing(utterance, self.shares.wanted(utterance)).state
+            state = ledger.standing(utterance, self.shares.annotators_needed(utterance)).state
             if state is UtteranceState.ADJUDICATED:
                 settled = ledger.adjudication(utterance)
                 done += settled is not None and settled.annotator == annotator

@@ -209,7 +209,7 @@ WIDTH = 120
 def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     """For people. labels: in the order of their set."""
     counts = [Column(""), Column("utterances"), Column("share", left=True)]
-    yield from text_table(counts, [(name, f"{count:,}", share) for name, count, share in rows(report)], WIDTH)
+    yield from text_table(counts, [(name, f"{count:,}", share) for name, count, share in report_rows(report)], WIDTH)
     yield ""
     if report.facts:
         yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
@@ -221,24 +221,24 @@ def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     yield from distribution.lines(Distribution(splits, tuple(labels)), WIDTH, 0)
 
 
-def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
+def report_rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
     """(what, utterances, their share in words or "")."""
     return [
         ("utterances", report.utterances, ""),
         ("labelled before any proposal", report.labelled_before, ""),
         ("proposed for", report.proposed, ""),
-        ("  labelled by consensus", report.consensus, _of(report.consensus, report.proposed, "of these")),
-        ("    all three agree", report.unanimous, _of(report.unanimous, report.consensus, "of consensus")),
-        ("      of these struck", report.unanimous_struck, _of(report.unanimous_struck, report.unanimous, "")),
+        ("  labelled by consensus", report.consensus, _share_of(report.consensus, report.proposed, "of these")),
+        ("    all three agree", report.unanimous, _share_of(report.unanimous, report.consensus, "of consensus")),
+        ("      of these struck", report.unanimous_struck, _share_of(report.unanimous_struck, report.unanimous, "")),
         ("    accepted", report.accepted, ""),
         ("    struck", report.struck, ""),
         ("    labelled otherwise without striking", report.overridden, ""),
         ("      both, of those reviewed", report.struck + report.overridden, _share(report.struck_share)),
         ("    not reviewed yet", report.unreviewed, ""),
-        ("  without consensus", report.without_consensus, _of(report.without_consensus, report.proposed, "")),
+        ("  without consensus", report.without_consensus, _share_of(report.without_consensus, report.proposed, "")),
         ("    agreed, but forbidden by the label set", report.refused, ""),
         ("  left for a person", report.for_person.count, _share(report.for_person)),
-        ("final", report.final, _of(report.final, report.utterances, "of all")),
+        ("final", report.final, _share_of(report.final, report.utterances, "of all")),
         ("  by accepting proposals", report.by_review, ""),
         ("  from files", report.by_import, ""),
         ("  labelled by a person, one by one", report.by_hand, _share(report.hand_share)),
@@ -270,7 +270,7 @@ def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
 def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]:
     """Rows of (section, split, what, count), a header first."""
     table = [["section", "split", "what", "count"]]
-    table += [["utterances", "", name.strip(), str(count)] for name, count, _ in rows(report)]
+    table += [["utterances", "", name.strip(), str(count)] for name, count, _ in report_rows(report)]
     for name in ("review_time_s", "hand_time_s", "cpu_s"):
         table.append(["seconds", "", name, fixed(getattr(report, name), 1)])
     for split, counts in report.splits.items():
@@ -279,7 +279,7 @@ def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]
     return table
 
 
-def _of(count: int, total: int, basis: str) -> str:
+def _share_of(count: int, total: int, basis: str) -> str:
     return f"{per_cent(count / total if total else None)} {basis}".strip()
 
 
@@ -331,9 +331,11 @@ def outcome_lines(
 
 
 def _changed(ids: tuple[str, ...]) -> str:
-    shown = ", ".join(plain_text(id_, 60) for id_ in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
+    names = ", ".join(plain_text(id_, 60) for id_ in ids[:MOST_IDS])
+    if len(ids) > MOST_IDS:
+        names += ", …"
     was, them = ("was", "it") if len(ids) == 1 else ("were", "them")
-    sentence = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
+    sentence = f"{len(ids)} of them {was} labelled differently since: {names}; the settled labels stay"
     again = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
     return f"{'':10}{sentence}. To settle {them} again: {again}"
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from harness.annotation.ledger import Ledger, UtteranceAssignment, UtteranceState, outcome
 from harness.model.annotation import IMPORTED, AnnotationProject, Intents, LabelSet
+from harness.model.choices import DEFAULT_CLASSIFIER
 from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
 from harness.understanding.models.votes import selected_labels, sets_of
 
-CLASSIFIER = "tfidf"
 LEAST_SETS = 2
 UNLABELLED = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
 
@@ -44,7 +44,7 @@ def guesses(
     ]
     if len({intents for _, intents in known}) < LEAST_SETS or not unlabelled:
         return {}
-    classifier = classifier_maker(CLASSIFIER, [])(seed)
+    classifier = classifier_maker(DEFAULT_CLASSIFIER, [])(seed)
     classifier.fit([utterance.text for utterance, _ in known], [intents for _, intents in known], label_set.ids)
     probabilities = classifier.probabilities([utterance.text for utterance in unlabelled])
     given = selected_labels(probabilities, may_be_empty=label_set.may_be_empty)
@@ -56,12 +56,12 @@ def guesses(
     }
 
 
-def estimated_error(of: Mapping[str, Guess]) -> float | None:
+def estimated_error(guesses: Mapping[str, Guess]) -> float | None:
     """The share of guesses that is expected to be wrong, by the classifier's own probabilities; None of none.
 
     On generated corpora the true share was smaller, by a third to a half: docs/explanation/tri-training.md.
     """
-    return float(np.mean([1 - guess.certainty for guess in of.values()])) if of else None
+    return float(np.mean([1 - guess.certainty for guess in guesses.values()])) if guesses else None
 
 
 @frozen

@@ -38,14 +38,14 @@ def may_label_again(
     return annotator in chosen or shares.is_for(annotator, utterance, chosen)
 
 
-def current_labels(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
+def current_labels(ledger: Ledger, annotator: str, utterance: str, needed: int, *, adjudicating: bool) -> Stood | None:
     """The annotator's own labels, or the final ones for an adjudicator; None for none."""
     own = ledger.choices(utterance).get(annotator)
     choice = ledger.adjudication(utterance) if adjudicating else own
     if choice is not None:
         comment = "" if isinstance(choice, Accepted) else choice.comment
         return tuple(sorted(choice.intents)), ledger.slots(utterance, choice), comment
-    standing = ledger.standing(utterance, wanted)
+    standing = ledger.standing(utterance, needed)
     if not (adjudicating and standing.state.is_final and standing.intents is not None):
         return None
     return tuple(sorted(standing.intents)), standing.slots, ""
@@ -84,7 +84,7 @@ def find(
             continue
         if may_label_again(ledger, shares, annotator, utterance.id, adjudicating=adjudicating):
             stands = current_labels(
-                ledger, annotator, utterance.id, shares.wanted(utterance.id), adjudicating=adjudicating
+                ledger, annotator, utterance.id, shares.annotators_needed(utterance.id), adjudicating=adjudicating
             )
             matches.append(FoundUtterance(utterance.id, utterance.text, None if stands is None else stands[0]))
     return tuple(matches)
@@ -199,7 +199,7 @@ class Worklist:
             or ledger.is_taken_back(utterance, self.annotator)
         )
         hand = HandDraft(utterance, seen=seen and not self.adjudicating)
-        wanted = self._queues.shares.wanted(utterance)
+        wanted = self._queues.shares.annotators_needed(utterance)
         stood = current_labels(ledger, self.annotator, utterance, wanted, adjudicating=self.adjudicating)
         if self._again and stood is not None:
             # It counts as saved: a change is written. What was settled before annotators changed their labels is
@@ -230,7 +230,7 @@ class Worklist:
             left = tuple(utterance for utterance in self._again if utterance not in self._done_again)
             total = len(self._again)
             return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
-        read = self._queues.of_disputed if self.adjudicating else self._queues.of
+        read = self._queues.of_disputed if self.adjudicating else self._queues.queue_of
         return read(self.annotator, self.ledger)
 
 

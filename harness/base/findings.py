@@ -174,17 +174,17 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     return f"{shown} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 
-def _shown(given: object) -> str:
-    match given:
+def _shown(value: object) -> str:
+    match value:
         case bool():
-            return str(given).lower()
+            return str(value).lower()
         case dict():
             return "a mapping"
         case list():
             return "a list"
         case str():
-            return repr(given if len(given) <= 60 else given[:57] + "…")
-    return str(given)
+            return repr(value if len(value) <= 60 else value[:57] + "…")
+    return str(value)
 
 
 def _order(problem: InputError) -> tuple[str, int, int]:

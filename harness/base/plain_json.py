@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+Json = dict[str, Any]
+"""An object of a JSON document."""
 
 
 def to_plain(value: Any, *, sparse: bool = False) -> Any:
@@ -75,3 +77,8 @@ def _from_plain(kind: Any, plain_value: Any) -> Any:
     if not isinstance(plain_value, kind):
         raise ValueError(f"{plain_value!r} is not of {kind}")
     return plain_value
+
+
+def refuse_constant(name: str) -> float:
+    """`parse_constant` of a strict reader: ValueError, since NaN and Infinity are not JSON."""
+    raise ValueError(f"{name} is not JSON")

@@ -131,11 +131,13 @@ def _libraries(extra: str) -> set[str]:
     return libraries
 
 
-def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]], plugin: str) -> dict[str, str]:
+def checked_settings(
+    declared: Sequence[Setting], assignments: Iterable[tuple[str, str]], plugin: str
+) -> dict[str, str]:
     """The given settings, the last value of each name; InputError for an unknown name or a wrong value."""
-    by_name = {setting.name: setting for setting in known}
+    by_name = {setting.name: setting for setting in declared}
     settings: dict[str, str] = {}
-    for name, value in given:
+    for name, value in assignments:
         setting = by_name.get(name)
         if setting is None:
             meant = did_you_mean(name, by_name)

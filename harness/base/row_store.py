@@ -92,14 +92,14 @@ def is_time(at_s: float, wall_s: float) -> bool:
 
 
 SESSION: RowFormat[Record] = RowFormat(
-    APPLICATION_ID,
-    1,
-    "a session",
-    "a session log",
-    "Use the version of the tool that session.json names",
-    "See all damage with: harness report show SESSION --check",
-    RECORDS,
-    lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
+    application_id=APPLICATION_ID,
+    version=1,
+    whole="a session",
+    name="a session log",
+    other_version="Use the version of the tool that session.json names",
+    unreadable="See all damage with: harness report show SESSION --check",
+    adapter=RECORDS,
+    id_of=lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
 )
 _GUARDS = (
     "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",

@@ -259,7 +259,9 @@ class _Lock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         me = self._world._running
-        limit_s = 0.0 if not blocking else None if timeout < 0 else timeout
+        limit_s = None if timeout < 0 else timeout
+        if not blocking:
+            limit_s = 0.0
         if self._owner not in (None, me) and not self._world.wait(lambda: self._owner is None, limit_s):
             return False
         self._owner, self._depth = me, self._depth + 1

@@ -15,6 +15,8 @@ from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING
 
 Row = TypeVar("Row")
+NO_LABEL = "(none)"
+"""The group of what has no label."""
 
 
 @frozen

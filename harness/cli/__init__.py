@@ -82,7 +82,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "harness.cli.understanding.corpora:generate",
             "Generate an annotated corpus from a grammar and a seed.",
         ),
-        "split": ("harness.cli.understanding.corpora:split", "Split a corpus into parts for training, dev and test."),
+        "split": (
+            "harness.cli.understanding.corpora:split_corpus",
+            "Split a corpus into parts for training, dev and test.",
+        ),
         "speak": ("harness.cli.understanding.corpora:speak", "Speak the texts of a corpus with synthetic voices."),
         "train": (
             "harness.cli.understanding.models:train",

@@ -106,7 +106,9 @@ def command(
         raise InputError("both --meter and --meter-reading give the level", remedy="Leave one of the two out")
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
     if reading is None or records:
-        playing = None if calibrator else (_speaker(bench, None) if records else part)
+        playing = None
+        if not calibrator:
+            playing = _speaker(bench, None) if records else part
         with _CalibrationSound(bench, playing, part if records else None, signal, level) as sound:
             if playing is not None:
                 source = f"Playing {signal} of {exact(level)} dBFS through {playing.id} for {exact(PLAY_S)} s."

@@ -99,5 +99,5 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
         print_lines([json.dumps(comparison_page.as_json(comparison, facts))])
     else:
         print_lines(comparison_page.lines(comparison, facts, width()))
-    if comparison.of(DifferenceVerdict.WORSE):
+    if comparison.rows_with(DifferenceVerdict.WORSE):
         sys.exit(WORSE)

@@ -127,7 +127,7 @@ class DeviceReach:
     password_env: str = option("Environment variable with the password.", metavar="NAME", default="")
 
     @property
-    def given(self) -> dict[str, object]:
+    def connection_keys(self) -> dict[str, object]:
         """Keys of a connection; {} without one that locates a device. InputError for a --set without a value."""
         named = {name: getattr(self, name) for name in ("port", "baud", "address", "username", "password_env")}
         given: dict[str, object] = {name: value for name, value in named.items() if value}
@@ -145,7 +145,7 @@ class DeviceReach:
         """The source, not open yet; None when no device is named. InputError for a wrong key or value."""
         from harness.devices.declared import driver_taking, options_of, source_of
 
-        given = self.given
+        given = self.connection_keys
         if not self.driver and not given:
             return None
         driver = self.driver or driver_taking(given, profile)
@@ -181,7 +181,7 @@ def test(
         raise InputError(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )
-    if every and (reach.given or reach.driver):
+    if every and (reach.connection_keys or reach.driver):
         raise InputError("--all takes no device to watch", remedy="Name the profile of the device instead of --all")
     if every:
         with drawn_progress():
@@ -195,11 +195,11 @@ def test(
         click.echo(f"{counted(len(loaded), 'profile')}, {counted(samples, 'sample')}, {len(wrong)} failed")
     silent = False
     if (source := reach.source(loaded[0])) is not None:
-        monitor = reach.watching(loaded[0].path, source)
-        silent = not _watch_source(monitor, source, seconds)
+        watched = reach.watching(loaded[0].path, source)
+        silent = not _watch_source(watched, source, seconds)
         if isinstance(source, HasRate):
-            _tell_held_back(monitor)
-            if monitor.noise and not monitor.has_frames:
+            _tell_held_back(watched)
+            if watched.noise and not watched.has_frames:
                 _try_rates(source)
     if wrong or silent:
         sys.exit(1)
@@ -226,7 +226,7 @@ def _samples(profile: DeviceProfile) -> bool:
     return right == len(results)
 
 
-def _watch_source(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
+def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
     """Watches, then prints what was mapped and what was not. Returns True if any current event was mapped."""
     from harness.devices.device_monitor import shape_of
     from harness.devices.device_sources import CHUNK_BYTES, HasRate, heard_from
@@ -244,7 +244,7 @@ def _watch_source(monitor: DeviceMonitor, source: DeviceSource, seconds: float) 
             # Asked before the last reading, which takes what arrived until then.
             over = source.ended or time.monotonic() >= limit_s
             for heard in heard_from(source, 64 * CHUNK_BYTES):
-                for row in monitor.take(heard):
+                for row in watched.take(heard):
                     if row.retained:
                         retained[row.made or shape_of(row.said)] += 1
                     elif row.mapped:
@@ -253,7 +253,7 @@ def _watch_source(monitor: DeviceMonitor, source: DeviceSource, seconds: float) 
                         unmapped[shape_of(row.said)] += 1
     finally:
         source.close()
-    click.echo(f"  {monitor.counts}")
+    click.echo(f"  {watched.counts}")
     if source.trouble:
         click.echo(f"  {plain_text(source.trouble, LONGEST)}")
     for heading, counts in (
@@ -265,22 +265,22 @@ def _watch_source(monitor: DeviceMonitor, source: DeviceSource, seconds: float) 
             click.echo(f"  {heading}:")
         for text, count in counts.most_common(SHOWN_UNMAPPED):
             click.echo(f"    {count:6} × {plain_text(text, LONGEST)}")
-    if monitor.noise:
-        click.echo(f"  {monitor.noise}")
-    elif not monitor.lines and not source.trouble:
+    if watched.noise:
+        click.echo(f"  {watched.noise}")
+    elif not watched.lines and not source.trouble:
         if isinstance(source, HasRate):
             click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
         else:
             click.echo("  the device sent nothing. Check that it is on, and that it sends to this place.")
-    return monitor.mapped > 0
+    return watched.mapped > 0
 
 
-def _tell_held_back(monitor: DeviceMonitor) -> None:
+def _tell_held_back(watched: DeviceMonitor) -> None:
     """Prints how long the adapter holds lines back, measured on lines with a device time."""
-    if monitor.held_back_s is None:
+    if watched.held_back_s is None:
         click.echo("  times: too few lines with a device time to measure `hold_back_ms`")
         return
-    most_ms = math.ceil(monitor.held_back_s * 1000)
+    most_ms = math.ceil(watched.held_back_s * 1000)
     click.echo(
         f"  times: lines arrived up to {most_ms} ms later than the promptest one."
         f" On the bench, write hold_back_ms: {most_ms}"
@@ -390,7 +390,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
                 else:
                     show(update)
                 stream.flush()
-        show(watched.rest())
+        show(watched.remaining_rows())
         note(watched.counts)
         stream.flush()
 

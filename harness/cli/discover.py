@@ -77,10 +77,10 @@ def _print(devices: list[FoundDevice]) -> None:
 
 def init_command(device: FoundDevice) -> str:
     """The command that writes a bench for a device, safe in a shell; "" when there is none for this kind."""
-    option = next((by.option for kind, by in DEVICES.items() if kind.value == device.kind), "")
-    if not option or not device.address or not device.address.isprintable():
+    flag = next((by.option for kind, by in DEVICES.items() if kind.value == device.kind), "")
+    if not flag or not device.address or not device.address.isprintable():
         return ""
-    words = ["harness", "init", f"--{option.replace('_', '-')}", device.address]
+    words = ["harness", "init", f"--{flag.replace('_', '-')}", device.address]
     if device.encrypted and device.kind == BenchKind.ESPHOME:
         words += ["--key-env", KEY_ENV]
     name = re.sub(r"[^a-z0-9]+", "_", device.name.lower()).strip("_")[:WIDEST].rstrip("_")

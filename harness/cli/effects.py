@@ -112,7 +112,7 @@ def command(
     Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read.
     """
 
-    if as_json + watch + (answer is not None) > 1:
+    if [as_json, watch, answer is not None].count(True) > 1:
         raise InputError("--json, --watch and --answer cannot be combined", remedy="Choose one")
     if detail and answer is None:
         raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")

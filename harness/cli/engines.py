@@ -14,7 +14,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import to_plain
 from harness.base.progress import tracked
 from harness.cli.options import argument, json_option, repeatable, verb
-from harness.cli.streams import drawn_progress
+from harness.cli.streams import NO_TERMINAL, drawn_progress
 from harness.model.errors import InputError, PluginError
 from harness.model.numbers import exact
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from harness.engines.offline_loading import CataloguedEngine, LoadedEngine
 
-_NO_TERMINAL = (120, 24)
 _LONGEST = 400
 _NARROW = 130  # columns; narrower tables leave out versions and operating points
 
@@ -91,7 +90,8 @@ def _overview(entries: Iterable[CataloguedEngine]) -> Table:
     table = _table("engine", "kind", *middle, "models and phrases", "licence")
     for entry in entries:
         if entry.missing:
-            _row(table, entry.name, _kind(entry), *["not here", "–"][: len(middle)], entry.missing, "–")
+            not_here = [] if narrow else ["not here", "–"]
+            _row(table, entry.name, _kind(entry), *not_here, entry.missing, "–")
             continue
         named = [model.name if _says(model.name, model.phrases) else f"{model.name} ({', '.join(model.phrases)})"
                  for model in entry.models]  # fmt: skip
@@ -239,7 +239,7 @@ def _plain(text: str) -> str:
 
 
 def _columns() -> int:
-    return shutil.get_terminal_size(_NO_TERMINAL).columns
+    return shutil.get_terminal_size(NO_TERMINAL).columns
 
 
 def _print(table: Table) -> None:

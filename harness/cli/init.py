@@ -142,7 +142,7 @@ class Setup:
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
-    def asked(self) -> Setup:
+    def with_reported(self) -> Setup:
         """The same setup with what the device reports; HarnessError when it does not answer."""
         from harness.devices.declared import options_of, setup_advice
 
@@ -290,7 +290,7 @@ def _ask_device(setup: Setup) -> Setup:
     """The setup with what the device reports: the usual phrase of its kind if it is among those, else the first."""
     usual = replace(setup, phrase=(DEVICES[setup.kind].phrase if setup.kind in DEVICES else "") or PHRASE)
     try:
-        device_setup = usual.asked()
+        device_setup = usual.with_reported()
     except HarnessError as error:
         click.echo(plain_text(f"note: {error.what}; check the wake phrase in bench.yaml", LONGEST_LINE), err=True)
         return usual
@@ -338,12 +338,12 @@ def _checked(board: str) -> str:
     return board
 
 
-def _implied(given: list[str]) -> BenchKind:
+def _implied(flags: list[str]) -> BenchKind:
     """The kind of bench that options imply."""
-    option_name = next((name for name in given if name not in ("board", "phrase")), None)
+    option_name = next((name for name in flags if name not in ("board", "phrase")), None)
     if option_name is not None:
         return NEEDS[option_name][0]
-    return BenchKind.SERIAL if given else BenchKind.VIRTUAL_LAB
+    return BenchKind.SERIAL if flags else BenchKind.VIRTUAL_LAB
 
 
 def _quoted(value: object) -> str:

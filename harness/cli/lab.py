@@ -83,7 +83,7 @@ def log(
         click.echo(plain_text(line, limit=1000))
 
 
-def _uptime(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+def _uptime(uptime_s: float) -> str:
+    minutes, rest = divmod(round(uptime_s), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}"

@@ -58,7 +58,9 @@ def command(
     from harness.offline.file_sources import collect_files
     from harness.offline.mixing import Mixer, MixRequest
 
-    request = MixRequest(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
+    request = MixRequest(
+        rate_hz=rate, hours=hours, gap_s=gap, snr_db=snr, file_s=file_minutes * 60, phrase=phrase, seed=seed
+    )
     places = [[collect_files(place, encoding) for place in named] for named in (phrases, background)]
     if output.is_dir() and any(output.iterdir()):
         raise InputError("the folder is not empty", place=Place(str(output)), remedy="Choose another -o, or empty it")

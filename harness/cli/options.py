@@ -209,7 +209,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
     if isinstance(attributes.get("default"), StrEnum):
         attributes["default"] = attributes["default"].value  # click would show its name
     if (ends := attributes.pop("within", None)) is not None:
-        attributes["type"] = (click.IntRange if _inner(kind) is int else click.FloatRange)(*ends)
+        attributes["type"] = click.IntRange(*ends) if _inner(kind) is int else click.FloatRange(*ends)
     if not attributes.keys() & {"type", "callback", "is_flag", "flag_value", "count", "nargs"}:
         attributes["type"] = _type_of(kind)
     if made is click.Argument:
@@ -235,7 +235,9 @@ def _type_of(kind: Any) -> Any:
         return click.Choice(list(get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return EnumChoice(kind)
-    return click.Path(path_type=Path) if kind is Path else kind if kind in (int, float) else None
+    if kind is Path:
+        return click.Path(path_type=Path)
+    return kind if kind in (int, float) else None
 
 
 def json_option(help: str) -> Any:
@@ -412,15 +414,15 @@ class Site:
     invitations: Path | None = option("Invitations file.", heading=_SITE, show_default="invitations.json")
 
     @property
-    def given(self) -> dict[str, Any]:
+    def web_options(self) -> dict[str, Any]:
         """Fields of `harness.web.server.WebOptions` that differ from its defaults."""
         values = {each.name: getattr(self, each.name) for each in fields(Site) if each.name != "web"}
         return {name: value for name, value in values.items() if not (value is None or value is False or value == "")}
 
     def demand_web(self, owner: str) -> None:
         """InputError for an option of the site without --web. owner: `raters'`."""
-        if self.given and not self.web:
-            first = next(each for each in fields(Site) if each.name in self.given)
+        if self.web_options and not self.web:
+            first = next(each for each in fields(Site) if each.name in self.web_options)
             _, names, _ = first.metadata[_DECLARED]
             name = names[0] if names else f"--{first.name.replace('_', '-')}"
             raise InputError(f"{name} applies only to the {owner} site", remedy="Add --web")

@@ -197,7 +197,7 @@ def _sequential(test: SequentialTest) -> PlanOutput:
     passed, failed = rate_boundaries(test)
     up, down = math.log(test.bad / test.good), test.bad - test.good
     rows = []
-    good_fails, bad_passes = (exact(100 * share) for share in (test.alpha, test.beta))
+    good_fails, bad_passes = (exact(100 * error_rate) for error_rate in (test.alpha, test.beta))
     lines = [
         f"Sequential test of {exact(test.good)} against {exact(test.bad)} false accepts per hour:",
         f"  (a good device fails {good_fails} % of the time at most, a bad one passes {bad_passes} %)",

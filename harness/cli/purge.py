@@ -50,8 +50,9 @@ def command(
 
     FOLDER: a folder of sessions, or one session.
     """
+    from harness.model.time import DAY_S
     from harness.rating.files.rounds import read_round
-    from harness.rating.purging import DAY_S, PurgeRule, purge, purge_plan
+    from harness.rating.purging import PurgeRule, purge, purge_plan
 
     choose_one(older_than=older_than is not None, larger_than=larger_than is not None)
     if older_than is None and larger_than is None:

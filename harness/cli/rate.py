@@ -157,7 +157,7 @@ def command(
         if site.web:
             from harness.web.server import WebOptions, serve
 
-            sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.given)))
+            sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.web_options)))
         for line in _notes(room):
             click.echo(line, err=True)
         if listing and everyone:
@@ -216,13 +216,13 @@ def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound
             "this round requires that each response is heard to its end, which a program cannot show",
             remedy="Name the sessions instead of the round file, and give the round another name with --round",
         )
-    command = program_command("--program", written, "--program './their-rater --model x'", "--program 'python3 …'")
+    arguments = program_command("--program", written, "--program './their-rater --model x'", "--program 'python3 …'")
     # Training, shares and proposals of the round are for people.
     round_ = replace(round_, exercises=(), raters=(), raters_per_item=None, proposals=None)
     room = RatingRoom(round_)
     with (
         closing(room),
-        closing(ProgramRater(command, timeout_s=request.timeout_s, per_minute=request.per_minute)) as program,
+        closing(ProgramRater(arguments, timeout_s=request.timeout_s, per_minute=request.per_minute)) as program,
     ):
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):

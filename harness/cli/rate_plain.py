@@ -226,7 +226,7 @@ class _PlainSitting:
             case RateWord.OPEN:
                 return self._opens(lambda: desk.open(command.rest))
             case RateWord.FIND:
-                self.say(found_lines(desk.given(command.rest)))
+                self.say(found_lines(desk.reopenable_items(command.rest)))
             case RateWord.SKIP:
                 return self._opens(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
             case RateWord.HOLD:

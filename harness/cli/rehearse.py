@@ -103,13 +103,13 @@ def command(
         attended = bench.operator is not OperatorPresence.ABSENT
         plan = Rehearsal(trials, read.limits, read.stopping, attended=attended)
         done = RehearsalResult(
-            options,
-            trials,
-            plan.left_out,
-            plan.runs(device, options.runs, options.seed),
-            plan.limits(device, options.runs, options.seed),
-            nights_of(read, bench, options),
-            (*evidence_notes(trials, read.limits, bench.operator), *percentile_notes(trials, read.limits)),
+            options=options,
+            trials=trials,
+            left_out=plan.left_out,
+            runs=plan.runs(device, options.runs, options.seed),
+            limits=plan.limits(device, options.runs, options.seed),
+            nights=nights_of(read, bench, options),
+            notes=(*evidence_notes(trials, read.limits, bench.operator), *percentile_notes(trials, read.limits)),
         )
     if as_json:
         click.echo(json.dumps(_rehearsal_json(done)))

@@ -333,7 +333,7 @@ def _demand_alone(site: Site, request: WatchOptions) -> None:
 def _serve(begin: Callable[[], Path | None], site: Site) -> int:
     from harness.web.server import WebOptions, serve_live
 
-    return serve_live(begin, WebOptions(**site.given))
+    return serve_live(begin, WebOptions(**site.web_options))
 
 
 @verb("run", sections={"Output": "as_json no_watch"})

@@ -295,8 +295,8 @@ def _scored(
 
             path, codec = Path(rules.glm), rules.glm_encoding or rules.encoding
             mapping = read_mapping(path, codec, form, MappedSide.REFERENCE)
-            of, name = mapping.of(of), f"{name}, mapped by {mapping.name}"
-            hypotheses = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).of(hypotheses)
+            of, name = mapping.mapped_transcripts(of), f"{name}, mapped by {mapping.name}"
+            hypotheses = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).mapped_transcripts(hypotheses)
         scoring = score(
             replace(of, file=reference.name),
             replace(hypotheses, file=hypothesis.name),
@@ -321,17 +321,23 @@ def _scored(
     sources = _groupings(reference, of, labelled, listed, rules.encoding)
     scoring = with_queries(scoring, sources)
     source = ScoringSource(
-        _source_file(reference, form, of.encoding, hashed),
-        _source_file(hypothesis, heard_form, hypotheses.encoding, hashed),
-        rules.like_sclite,
-        rules.optional_words,
-        rules.fragments,
-        _source_file(listed, TranscriptFormat.CSV, encoding_name(rules.encoding), hashed) if listed else None,
+        reference=_source_file(reference, form, of.encoding, hashed),
+        hypothesis=_source_file(hypothesis, heard_form, hypotheses.encoding, hashed),
+        like_sclite=rules.like_sclite,
+        optional_words=rules.optional_words,
+        fragments=rules.fragments,
+        groups=_source_file(listed, TranscriptFormat.CSV, encoding_name(rules.encoding), hashed) if listed else None,
     )
     groups = group_figures(scoring, sources, crossed) if sources or crossed else None
     entities = entity_errors(scoring, of) if wording.reads_marks[0] and rules.speakers is None else None
     return SourcedScoring(
-        scoring, source, interval_of(scoring), groups, word_confidences(scoring, hypotheses), entities, talkers
+        scoring=scoring,
+        source=source,
+        interval=interval_of(scoring),
+        groups=groups,
+        confidence=word_confidences(scoring, hypotheses),
+        entities=entities,
+        talkers=talkers,
     )
 
 

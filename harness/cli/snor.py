@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.text_file import checked_encoding, is_comment, refuse_endless
 from harness.base.whole_file import WholeFile
 from harness.cli.options import argument, flag, option, output_option, verb
-from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
+from harness.cli.streams import STDIN_NAME, demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.transcripts.snor import SnorForm, homophone
@@ -26,7 +26,6 @@ READER_GONE = 141  # the status that shells report when the reader of a pipe has
 STREAM = "-"
 MOST_LISTED = 50
 LONGEST_TOLD = 2000
-STDIN_NAME = "<stdin>"
 
 
 @verb("snor")
@@ -88,7 +87,9 @@ def command(
             if STREAM in (files or (STREAM,)):
                 demand_reader()
             for name in files or (STREAM,):
-                file_problems = _convert(name, to, codec, place_edits, seen, write, pairs)
+                file_problems = _convert(
+                    name, form=to, encoding=codec, place_edits=place_edits, seen=seen, write=write, pairs=pairs
+                )
                 faulty += bool(file_problems)
                 problems += file_problems
             if problems:
@@ -99,7 +100,8 @@ def command(
             if pairs is not None:
                 by_sound = sorted((homophone(word), word) for word in pairs)
                 listed = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
-                (_to_stdout() if pair_file is None else pair_file.write)(listed)
+                write_pairs = _to_stdout() if pair_file is None else pair_file.write
+                write_pairs(listed)
             for whole_file in (file, pair_file):
                 if whole_file is not None:
                     whole_file.keep()
@@ -125,7 +127,9 @@ def _convert(
     def blocks() -> Iterator[ConvertedBlock]:
         try:
             with _reader(name) as read:
-                yield from converted_blocks(read, shown, form, encoding=encoding, place_edits=place_edits, seen=seen)
+                yield from converted_blocks(
+                    read, shown, form, encoding=encoding, place_edits=place_edits, seen_ids=seen
+                )
         except InputError as error:
             yield ConvertedBlock([], [error])
 

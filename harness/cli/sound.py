@@ -218,7 +218,7 @@ def record(
     if due:
         with Talker(listener, clock) as heard:
             for number, text in enumerate(due, 1):
-                missing += not _said(heard, folder, text, f"{number} of {len(due)}", wait)
+                missing += not _record_prompt(heard, folder, text, f"{number} of {len(due)}", wait)
     click.echo(f"{len(due) - missing} recorded, {missing} missing.")
     if missing < len(due) or not due:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
@@ -229,7 +229,7 @@ def record(
 TRIES = 3
 
 
-def _said(heard: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
+def _record_prompt(heard: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
     """Whether the prompt was recorded."""
     from harness.session.talker import UnusableUtterance
 

@@ -42,7 +42,7 @@ class ValidatedFiles:
     left_alone: list[Path] = field(default_factory=list)
     of_pair: list[tuple[Path, str]] = field(default_factory=list)
 
-    def of(self, kind: FileKind) -> list[tuple[Path, Any]]:
+    def of_kind(self, kind: FileKind) -> list[tuple[Path, Any]]:
         return [(path, read) for other, path, read in self.files if other is kind]
 
     def note(self, error: InputError) -> None:
@@ -96,13 +96,13 @@ class ValidatedFiles:
 
     def pair(self) -> None:
         """Checks every scenario on the bench if exactly one bench was given. Otherwise it checks only the voices."""
-        if not (scenarios := self.of(FileKind.SCENARIO)):
+        if not (scenarios := self.of_kind(FileKind.SCENARIO)):
             return
         from harness.scenario.compatibility import check_compatibility
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
         from harness.session.plan import evidence_notes, percentile_notes, plan
 
-        benches = [bench for _, bench in self.of(FileKind.BENCH)]
+        benches = [bench for _, bench in self.of_kind(FileKind.BENCH)]
         bench = benches[0] if len(benches) == 1 else None
         for path, scenario in scenarios:
             try:
@@ -233,8 +233,8 @@ def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
     from harness.scenario.references import numeral_notes
     from harness.scenario.trials import noise_notes, wait_notes
 
-    benches = [bench for _, bench in findings.of(FileKind.BENCH)]
-    for path, scenario in findings.of(FileKind.SCENARIO):
+    benches = [bench for _, bench in findings.of_kind(FileKind.BENCH)]
+    for path, scenario in findings.of_kind(FileKind.SCENARIO):
         notes = (
             *wait_notes(scenario),
             *noise_notes(scenario),

@@ -148,14 +148,14 @@ class Dashboard(GuardedApp):
             return None
         return state.trial_id, state.attempt, state.asks or Question.RECOGNITION
 
-    def _ask(self, wanted: QuestionKey) -> None:
+    def _ask(self, question: QuestionKey) -> None:
         def closed(answered: bool | None) -> None:
             if answered:
-                self._answered = wanted
+                self._answered = question
 
-        self._opened = wanted
-        speaking = wanted[2] is Question.SPEECH
-        panel = SpeakingPanel(wanted, self._rater) if speaking else AskingPanel(wanted, self._rater)
+        self._opened = question
+        speaking = question[2] is Question.SPEECH
+        panel = SpeakingPanel(question, self._rater) if speaking else AskingPanel(question, self._rater)
         self.push_screen(panel, closed)
         self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
 

@@ -76,8 +76,8 @@ _TONES: dict[type, LineTone] = {
 }  # fmt: skip
 
 
-def _tone(record: row.Record, seen: seen_by.Observation | None) -> LineTone:
-    match seen or record:
+def _tone(record: row.Record, observation: seen_by.Observation | None) -> LineTone:
+    match observation or record:
         case row.TrialFinished(outcome=outcome):
             return LineTone.GOOD if outcome.answered else LineTone.PLAIN
         case row.DecisionReached(passed=passed):

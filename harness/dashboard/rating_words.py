@@ -92,13 +92,18 @@ def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) 
         ]
         if view.phase is SittingPhase.JUDGING:
             offers += [key(action) for action in _ASIDE]
-    offers += [key(RaterAction.UNDO)] * view.can_undo
-    offers += [key(RaterAction.EARLIER), key(RaterAction.FIND)] * view.can_go_back
-    offers += [key(RaterAction.LATER)] * view.again
-    offers += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is SittingPhase.FINISHED)
+    if view.can_undo:
+        offers.append(key(RaterAction.UNDO))
+    if view.can_go_back:
+        offers += [key(RaterAction.EARLIER), key(RaterAction.FIND)]
+    if view.again:
+        offers.append(key(RaterAction.LATER))
+    if view.count.held and view.phase is SittingPhase.FINISHED:
+        offers.append(key(RaterAction.RELEASE_HELD))
     offers.append(key(RaterAction.GUIDE))
     free = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None
-    offers += [(AUTO_PLAY, "auto-play")] * (sounds and free and view.item is not None)
+    if sounds and free and view.item is not None:
+        offers.append((AUTO_PLAY, "auto-play"))
     offers.append(key(RaterAction.QUIT))
     if view.item is not None:
         labels = list(keys.categories.values())

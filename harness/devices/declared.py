@@ -210,18 +210,18 @@ def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     )
 
 
-def options_of(driver: str, given: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:
+def options_of(driver: str, values: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:
     """Options of a driver, with values given as text; InputError for a wrong key or value."""
     kind = load(Group.DRIVERS, driver)
     known = {option.name for option in fields(kind.Options)}
-    if strange := sorted(given.keys() - known):
+    if strange := sorted(values.keys() - known):
         raise InputError(f"a {driver} connection has no key {strange[0]!r}", remedy=f"Keys: {', '.join(sorted(known))}")
     try:
-        return TypeAdapter(kind.Options).validate_python({**(own or {}), **given})
+        return TypeAdapter(kind.Options).validate_python({**(own or {}), **values})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where}: {given.get(where)!r} is not valid: {first['msg']}") from error
+        raise InputError(f"{where}: {values.get(where)!r} is not valid: {first['msg']}") from error
 
 
 def source_of(

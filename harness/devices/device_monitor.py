@@ -161,7 +161,7 @@ class DeviceMonitor:
             self.mapped += row.mapped and bool(row.said)
             self.unmapped += not row.mapped
 
-    def rest(self) -> list[MonitorRow]:
+    def remaining_rows(self) -> list[MonitorRow]:
         """The rows still held back when no more output will arrive."""
         heard = now_heard(b"")
         rows = [self._row(reading, heard) for reading in self._console.read_rest(heard.at)]
@@ -227,7 +227,7 @@ class DeviceMonitor:
                 at = reading.observations[0].at
                 error_s = at.error_s
             wall_s = heard.wall_s + at.at_s - reading.at.at_s
-            return MonitorRow(wall_s, _said(reading.text), made, True, device_s=reading.device_s, error_s=error_s)
+            return MonitorRow(wall_s, _line_text(reading.text), made, True, device_s=reading.device_s, error_s=error_s)
         if not self._gathering:
             self._gathered, self._gathered_seen = [], ()
         self._gathering = reading.waiting
@@ -240,18 +240,18 @@ class DeviceMonitor:
         # A sample must end where no observation is incomplete, or it would give that one as well.
         whole = not reading.waiting and len(self._gathered) <= MOST_LINES
         snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
-        line = _said(reading.text)
+        line = _line_text(reading.text)
         at = reading.observations[0].at if reading.observations else reading.at
         # With a baud rate, the stamps of the source are those of a session, and have an error.
         return MonitorRow(
-            heard.wall_s,
-            line,
-            made,
-            reading.rule is not None,
-            plain_text(reading.why),
-            snippet,
-            reading.device_s,
-            at.error_s if self._baud is not None else None,
+            wall_s=heard.wall_s,
+            said=line,
+            made=made,
+            mapped=reading.rule is not None,
+            why=plain_text(reading.why),
+            snippet=snippet,
+            device_s=reading.device_s,
+            error_s=at.error_s if self._baud is not None else None,
         )
 
     def _message(self, heard: DeviceOutput) -> list[MonitorRow]:
@@ -277,7 +277,7 @@ def _state_of(path: Path) -> tuple[int, int] | None:
     return file_status.st_mtime_ns, file_status.st_size
 
 
-def _said(text: str) -> str:
+def _line_text(text: str) -> str:
     """A line as text. Binary lines are summarised, since escapes would fill the screen."""
     escaped = text.count("\\x")
     if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
@@ -316,23 +316,25 @@ def _message_words(kind: FrameKind, message: messages.Message) -> str:
     return shown(message_fields)[1:-1]
 
 
-def _words(seen: tuple[Observation, ...]) -> str:
-    return plain_text("; ".join(shown(sample_fields(observation))[1:-1] for observation in seen), LONGEST)
+def _words(observations: tuple[Observation, ...]) -> str:
+    return plain_text("; ".join(shown(sample_fields(observation))[1:-1] for observation in observations), LONGEST)
 
 
-def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
+def _line_snippet(lines: list[str], observations: tuple[Observation, ...]) -> str:
     if not lines:
         return ""
-    return f"  - lines: [{', '.join(_quoted(line) for line in lines)}]\n    gives: [{_gives(seen)}]\n"
+    return f"  - lines: [{', '.join(_quoted(line) for line in lines)}]\n    gives: [{_gives(observations)}]\n"
 
 
-def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> str:
+def _message_snippet(topic: str, text: str, observations: tuple[Observation, ...]) -> str:
     # The payload is kept as it arrived, as text.
-    return f"  - topic: {_quoted(topic)}\n    payload: {_quoted(text)}\n    gives: [{_gives(seen)}]\n"
+    return f"  - topic: {_quoted(topic)}\n    payload: {_quoted(text)}\n    gives: [{_gives(observations)}]\n"
 
 
-def _gives(seen: tuple[Observation, ...]) -> str:
-    return ", ".join(shown(sample_fields(observation)) for observation in seen if not isinstance(observation, LogLine))
+def _gives(observations: tuple[Observation, ...]) -> str:
+    return ", ".join(
+        shown(sample_fields(observation)) for observation in observations if not isinstance(observation, LogLine)
+    )
 
 
 def _quoted(text: str) -> str:

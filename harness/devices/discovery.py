@@ -105,12 +105,15 @@ def row_of(info: ServiceInfo, *, known: bool = True) -> FoundDevice:
     return FoundDevice(SERVICES[info.type], name, address, model, version, bool(properties.get("api_encryption")))
 
 
+def _preference(address: str) -> tuple[bool, int]:
+    ip = ipaddress.ip_address(address)
+    return ip.is_link_local, ip.version
+
+
 def _address(info: ServiceInfo) -> str:
     """IPv4 before IPv6, and link-local addresses last, since they need the interface; "" without any."""
     addresses = info.parsed_scoped_addresses()
-    ranked = sorted(
-        addresses, key=lambda address: (ip := ipaddress.ip_address(address)).is_link_local * 2 + (ip.version == 6)
-    )
+    ranked = sorted(addresses, key=_preference)
     if not ranked or not info.port:
         return ""
     return f"[{ranked[0]}]:{info.port}" if ":" in ranked[0] else f"{ranked[0]}:{info.port}"

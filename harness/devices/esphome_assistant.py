@@ -145,10 +145,10 @@ class EsphomeAssistant:
     def _drop(self) -> None:
         if self._answering is not None:
             self._answering.cancel()
-        if (command := self._taken()) is not None:
+        if (command := self._take_command()) is not None:
             self._loop.run_in_executor(None, self._use.keep_command, command)
 
-    def _taken(self) -> CommandSound | None:
+    def _take_command(self) -> CommandSound | None:
         command, self._command = self._command, None
         if self._limit is not None:
             self._limit.cancel()
@@ -156,7 +156,7 @@ class EsphomeAssistant:
 
     def _over(self) -> None:
         """The speech of the command has ended, or the time for it."""
-        if (command := self._taken()) is not None:
+        if (command := self._take_command()) is not None:
             self._report("assistant.state=thinking")
             future = self._loop.run_in_executor(None, self._use.keep_command, command)
             self._answering = self._loop.create_task(self._answer(future))

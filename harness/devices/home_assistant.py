@@ -209,7 +209,7 @@ class AssistLink:
             raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {named}")
 
     def _follow(self) -> None:
-        self._tell("home-assistant", {"version": self.version, "satellite": self.satellite}, self._here())
+        self._tell("home-assistant", {"version": self.version, "satellite": self.satellite}, self._now())
         self._ask("subscribe_entities", begun=True, entity_ids=[self.satellite])
         while not self._stop.is_set():
             now_s = self._now_s()
@@ -279,7 +279,7 @@ class AssistLink:
         self._schedule.answered()
         self._ask("unsubscribe_events", subscription=self._number)
 
-    def _here(self) -> Stamp:
+    def _now(self) -> Stamp:
         return Stamp(self._now_s())
 
     def _host_stamp(self, at_s: float) -> Stamp:
@@ -302,7 +302,7 @@ class AssistLink:
     def _change(self, state: str, since_s: float | None) -> None:
         before, self._state = self._state, state
         way_s = self._options.hold_back_ms / 2000
-        at = self._here()
+        at = self._now()
         if before and since_s is not None:  # the first state may have begun long ago
             made = self._host_stamp(since_s)
             at = Stamp(made.at_s - way_s, made.error_s + way_s)

@@ -160,9 +160,9 @@ class RunningCommand:
 class TcpConnection:
     """An open socket."""
 
-    def __init__(self, connected: socket.socket, address: str) -> None:
-        tcp.limit_unacknowledged(connected)
-        self._socket, self._address = connected, address
+    def __init__(self, connection: socket.socket, address: str) -> None:
+        tcp.limit_unacknowledged(connection)
+        self._socket, self._address = connection, address
         self._why = "the device closed the connection"
 
     def fileno(self) -> int:
@@ -469,7 +469,8 @@ class TcpLog(TextStream):
     def host_checks(named: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
         for id, options in named:
             try:
-                (TcpListener if options.listen else connected)(options).close()
+                far_end = TcpListener(options) if options.listen else connected(options)
+                far_end.close()
             except DeviceError as error:
                 yield Check("tcp", Level.FAIL, f"{id}: {error.what}", error.remedy)
             else:

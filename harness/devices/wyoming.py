@@ -371,7 +371,15 @@ class WyomingServer(TextStream):
 
     def connect(self) -> FarEnd:
         now_s, tell, limit_s = self._clock.now_s, self._outlet.tell, self._options.listen_limit_s
-        use = ServerUse(self.id, now_s, tell, limit_s, self.hold_back_s, self.keep, self._answerer)
+        use = ServerUse(
+            id=self.id,
+            now_s=now_s,
+            tell=tell,
+            limit_s=limit_s,
+            hold_back_s=self.hold_back_s,
+            keep=self.keep,
+            answerer=self._answerer,
+        )
         return ServerLink(self._options.address, use, self._stop)
 
     def open(self, sink: Sink) -> None:

@@ -52,16 +52,16 @@ class FrameSpotStream:
 
     def feed(self, samples: Pcm) -> None:
         for frame in self._frames.cut(samples):
-            self._known(self._hear(frame), self._frames.taken)
+            self._add_spots(self._hear(frame), self._frames.taken)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
         if flush and self._finish is not None:
             rest, finish, self._finish = self._frames.rest, self._finish, None
-            self._known(finish(rest), self._frames.taken + len(rest))
+            self._add_spots(finish(rest), self._frames.taken + len(rest))
         spots, self._spots = tuple(self._spots), []
         return spots
 
-    def _known(self, phrases: Iterable[str], end: int) -> None:
+    def _add_spots(self, phrases: Iterable[str], end: int) -> None:
         self._spots += (OfflineSpot(phrase, max(0, end - self._spot_samples), end) for phrase in phrases)
 
 
@@ -76,7 +76,7 @@ def sha256_of(*files: Path) -> str:
     return digest.hexdigest()
 
 
-def model_folder(model: str, engine: str, wanted: Iterable[str]) -> Path:
+def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
     """A folder with a model, which holds a match for each pattern; InputError that names what is missing."""
     folder = Path(model)
     if not model or not folder.is_dir():
@@ -84,7 +84,7 @@ def model_folder(model: str, engine: str, wanted: Iterable[str]) -> Path:
             f"{engine} needs the folder of a model" + (f", and {model!r} is not a folder" if model else ""),
             remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER",
         )
-    missing = [pattern for pattern in wanted if not any(folder.glob(pattern))]
+    missing = [pattern for pattern in file_names if not any(folder.glob(pattern))]
     if missing:
         problem = f"this is not a model of {engine}: it has no {', '.join(missing)}"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the folder that holds these files")

@@ -24,7 +24,7 @@ class NoKernel(RuntimeError):
     """The kernel is missing, has another version, or does not support this processor."""
 
 
-def load_kernel(folder: Path, version: int) -> ctypes.CDLL:
+def load_kernel(folder: Path, required_version: int) -> ctypes.CDLL:
     """The kernel that was built in a folder. NoKernel if there is none, or its version differs."""
     paths = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
     if not paths:
@@ -33,8 +33,8 @@ def load_kernel(folder: Path, version: int) -> ctypes.CDLL:
         kernel = ctypes.CDLL(str(paths[0]))
     except OSError as error:
         raise NoKernel(f"the kernel cannot be loaded: {error}") from error
-    if kernel.vh_version() != version:
-        raise NoKernel(f"the kernel has version {kernel.vh_version()}, not {version}")
+    if kernel.vh_version() != required_version:
+        raise NoKernel(f"the kernel has version {kernel.vh_version()}, not {required_version}")
     return kernel
 
 
@@ -52,10 +52,10 @@ def engine_class(name: str) -> type[OfflineEngine]:
     return engine
 
 
-def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
+def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
     """Parses -t: `engine:model`, `engine:"a phrase"`, or a model file. Checks the settings. Loads no model.
 
-    given: name and value. files: name, and the file that holds the value. The last value of a name counts.
+    assignments: name and value. files: name, and the file that holds the value. The last value of a name counts.
 
     PluginError for an engine that is not installed, InputError for an invalid text or setting.
     """
@@ -75,7 +75,7 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tu
             ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
     known = engine_class(engine).settings
-    by_name, values, loaded = {setting.name: setting for setting in known}, dict(given), dict(files)
+    by_name, values, loaded = {setting.name: setting for setting in known}, dict(assignments), dict(files)
     if both := values.keys() & loaded.keys():
         raise InputError(f"{min(both)} is set by both -s and -f", remedy="Use only one of them")
     read = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
@@ -88,10 +88,12 @@ def load_engine(task: Task) -> OfflineEngine:
     return engine_class(task.engine)(task.model, dict(task.settings))
 
 
-def fingerprint(engine: type[OfflineEngine], version: str, model_sha256: str, settings: Mapping[str, str]) -> str:
+def fingerprint(
+    engine: type[OfflineEngine], engine_version: str, model_sha256: str, settings: Mapping[str, str]
+) -> str:
     """sha256 over everything that scores depend on: engine, version, model and settings that change scores."""
     relevant = {setting.name for setting in engine.settings if setting.scores}
-    parts = [engine.__name__, version, model_sha256]
+    parts = [engine.__name__, engine_version, model_sha256]
     parts += [f"{name}={value}" for name, value in sorted(settings.items()) if name in relevant]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -180,9 +182,9 @@ def catalogued(name: str) -> CataloguedEngine:
     return CataloguedEngine(name, kind, _version(name), models, settings, points)
 
 
-def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedEngine:
+def loaded_model(text: str, assignments: Iterable[tuple[str, str]] = ()) -> LoadedEngine:
     """Loads a task's model, returns its facts and closes it. Errors of loading are raised."""
-    with closing(load_engine(task_of(text, given))) as engine:
+    with closing(load_engine(task_of(text, assignments))) as engine:
         return LoadedEngine(text, engine.facts)
 
 

@@ -179,7 +179,7 @@ def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Ar
     constants: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
     for operator in graph.operators:
         if operator.code == Op.CONV_2D:
-            if (operator.whole(1), operator.whole(2)) not in ((_HOP_SAMPLES, 1), (1, _HOP_SAMPLES)):
+            if (operator.integer(1), operator.integer(2)) not in ((_HOP_SAMPLES, 1), (1, _HOP_SAMPLES)):
                 raise ValueError("its frames are not 160 samples apart")
             value = graph.tensors[operator.inputs[1]].values
             if value is not None:

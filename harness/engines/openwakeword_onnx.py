@@ -40,7 +40,9 @@ def model(
     graph += [_field(5, _tensor(name, value)) for name, value in constants.items()]
     graph += [_field(11, _value(name, shape)) for name, shape in inputs.items()]
     graph += [_field(12, _value(name, shape)) for name, shape in outputs.items()]
-    return _whole(1, _IR_VERSION) + _field(7, b"".join(graph)) + _field(8, _text(1, "") + _whole(2, _OPSET))
+    return (
+        _varint_field(1, _IR_VERSION) + _field(7, b"".join(graph)) + _field(8, _text(1, "") + _varint_field(2, _OPSET))
+    )
 
 
 def free_batch(content: bytes) -> bytes:
@@ -115,22 +117,23 @@ def _read_varint(message: bytes, place: int) -> tuple[int, int]:
 
 def _attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, int):
-        return _text(1, name) + _whole(3, value) + _whole(20, 2)
+        return _text(1, name) + _varint_field(3, value) + _varint_field(20, 2)
     if isinstance(value, float):
-        return _text(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _whole(20, 1)
-    return _text(1, name) + b"".join(_whole(8, number) for number in value) + _whole(20, 7)
+        return _text(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _varint_field(20, 1)
+    return _text(1, name) + b"".join(_varint_field(8, number) for number in value) + _varint_field(20, 7)
 
 
 def _tensor(name: str, value: npt.NDArray[np.generic]) -> bytes:
-    dims = b"".join(_whole(1, size) for size in value.shape)
-    return dims + _whole(2, _ELEMENT[value.dtype]) + _text(8, name) + _field(9, value.tobytes())
+    dims = b"".join(_varint_field(1, size) for size in value.shape)
+    return dims + _varint_field(2, _ELEMENT[value.dtype]) + _text(8, name) + _field(9, value.tobytes())
 
 
 def _value(name: str, shape: Sequence[Dimension]) -> bytes:
     dims = b"".join(
-        _field(1, _text(2, dimension) if isinstance(dimension, str) else _whole(1, dimension)) for dimension in shape
+        _field(1, _text(2, dimension) if isinstance(dimension, str) else _varint_field(1, dimension))
+        for dimension in shape
     )
-    return _text(1, name) + _field(2, _field(1, _whole(1, 1) + _field(2, dims)))
+    return _text(1, name) + _field(2, _field(1, _varint_field(1, 1) + _field(2, dims)))
 
 
 def _text(number: int, text: str) -> bytes:
@@ -141,7 +144,7 @@ def _field(number: int, body: bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(body)) + body
 
 
-def _whole(number: int, value: int) -> bytes:
+def _varint_field(number: int, value: int) -> bytes:
     return _varint(number << 3) + _varint(value)
 
 
@@ -252,8 +255,8 @@ class _Convolutions:
                 self._least[result] = f"low{result}"
                 name = self._names[source]
             case Op.MAX_POOL_2D:
-                size = operator.whole(4), operator.whole(3)
-                strides = operator.whole(2), operator.whole(1)
+                size = operator.integer(4), operator.integer(3)
+                strides = operator.integer(2), operator.integer(1)
                 shape = self._graph.tensors[source].shape
                 if size != strides or (operator.byte(0) == _SAME and (size[0] != 1 or shape[2] % size[1])):
                     raise ValueError("it has a pool that overlaps or is padded")
@@ -280,7 +283,7 @@ class _Convolutions:
             self._names[source] = f"{name}c"
         kernel = self._constant(weights).transpose(0, 3, 1, 2)
         high, wide = kernel.shape[2:]
-        if (operator.whole(1), operator.whole(2), operator.byte(3)) != (1, 1, 0):
+        if (operator.integer(1), operator.integer(2), operator.byte(3)) != (1, 1, 0):
             raise ValueError("it has a convolution with a stride")
         beside = self._padded.get(source, 0)
         if operator.byte(0) == _SAME:
@@ -316,9 +319,9 @@ class _Layers:
         self.nodes: list[bytes] = []
         self.constants: Constants = {}
 
-    def write(self, graph: Graph, given: Mapping[int, str], prefix: str) -> dict[int, str]:
+    def write(self, graph: Graph, input_names: Mapping[int, str], prefix: str) -> dict[int, str]:
         """Names of all tensors of a graph, given the names of its inputs."""
-        names = dict(given)
+        names = dict(input_names)
         for index, tensor in enumerate(graph.tensors):
             if tensor.values is not None and index not in names:
                 names[index] = f"{prefix}{index}"
@@ -378,7 +381,7 @@ class _Layers:
     def _choose(self, operator: Operator, names: dict[int, str], prefix: str) -> None:
         branches = []
         for field in (0, 1):
-            number = operator.whole(field)
+            number = operator.integer(field)
             if not 0 < number < len(self._graphs):
                 raise ValueError("it has an `If` without branches")
             graph = self._graphs[number]

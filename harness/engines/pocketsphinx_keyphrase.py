@@ -85,9 +85,9 @@ def _decoder(sounds: Sounds, phrases: str) -> Any:
     with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
         words, keyphrases = Path(folder) / "words.dict", Path(folder) / "phrases.kws"
         lines = [
-            f"{word if not number else f'{word}({number + 1})'} {phones}\n"
+            f"{word if not alternative else f'{word}({alternative + 1})'} {phones}\n"
             for word, ways in sorted(sounds.items())
-            for number, phones in enumerate(ways)
+            for alternative, phones in enumerate(ways)
         ]
         words.write_text("".join(lines), encoding="utf-8")
         keyphrases.write_text(phrases, encoding="utf-8")

@@ -135,11 +135,11 @@ class FileExchange:
     Sound is sent in blocks of 100 ms, whatever the pieces fed, so that an engine sees the same blocks every time.
     """
 
-    def __init__(self, pipe: ProgramPipe, mode: Mode, hang_s: float, number: int, hello: EngineHello) -> None:
+    def __init__(self, pipe: ProgramPipe, mode: Mode, hang_s: float, file_number: int, hello: EngineHello) -> None:
         self._pipe = pipe
         self._mode = mode
         self._hang_s = hang_s
-        self._number = number
+        self._number = file_number
         self._hello = hello
         self._blocks = FrameCutter(max(1, hello.rate_hz // _BLOCKS_A_SECOND))
         self._sent = 0

@@ -140,9 +140,16 @@ def hello_of(text: str) -> EngineHello:
         raise ProtocolFault("sent a hello whose carries_state is neither true nor false")
     lead_in_ms = None if "lead_in_ms" not in message else number_of(message, "lead_in_ms", 0, 60_000)
     return EngineHello(
-        name_of(message, "name"), name_of(message, "version"), kind, rate_hz, tuple(phrases),
-        name_of(message, "licence", "not stated"), lead_in_ms, _declared(message, kind, phrases), carries_state,
-    )  # fmt: skip
+        name=name_of(message, "name"),
+        version=name_of(message, "version"),
+        kind=kind,
+        rate_hz=rate_hz,
+        phrases=tuple(phrases),
+        licence=name_of(message, "licence", "not stated"),
+        lead_in_ms=lead_in_ms,
+        scores=_declared(message, kind, phrases),
+        carries_state=carries_state,
+    )
 
 
 def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line:

@@ -76,7 +76,7 @@ class FasterWhisperOffline:
             self._recogniser.transcribe(Waveform(samples[start:end].astype(np.float32) * _SCALE, RATE_HZ))
             for start, end in pieces(samples, _WHISPER_PIECE_S)
         ]
-        return _said(texts, samples)
+        return _transcript(texts, samples)
 
     def close(self) -> None:
         """Nothing outlives a file."""
@@ -131,7 +131,7 @@ class MoonshineOffline:
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         """All words of the file, from the start to the end of speech; None if there are none."""
-        return _said([self._words(samples[start:end]) for start, end in _speech_pieces(samples)], samples)
+        return _transcript([self._words(samples[start:end]) for start, end in _speech_pieces(samples)], samples)
 
     def close(self) -> None:
         """Frees the model."""
@@ -186,7 +186,7 @@ def _facts(
     )
 
 
-def _said(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None:
+def _transcript(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None:
     text = " ".join(part for part in (transcript.strip() for transcript in texts) if part)
     if not text:
         return None

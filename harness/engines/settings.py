@@ -66,9 +66,9 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         raise InputError(problem, remedy="Name a text file that contains the value") from error
 
 
-def checked(known: Sequence[Setting], given: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
+def checked(declared: Sequence[Setting], assignments: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
     """The given settings, the last of each name. InputError for an unknown name or an invalid value."""
-    settings = checked_settings(known, given, engine)
+    settings = checked_settings(declared, assignments, engine)
     if THRESHOLD.name in settings and OPERATING_POINT.name in settings:
         raise InputError(
             "threshold and operating-point are both set, and each sets the threshold", remedy="Set one of them"
@@ -81,20 +81,20 @@ def number(settings: Mapping[str, str], setting: Setting) -> float:
     return float(settings.get(setting.name, setting.default))
 
 
-def operating_points(own: float) -> tuple[OperatingPoint, ...]:
+def operating_points(default: float) -> tuple[OperatingPoint, ...]:
     """Twenty points around a model's own threshold (0–1, the tenth), evenly in log odds from 0.9999 to 0.0001.
 
-    1 is the strictest. `own` is exact; ValueError unless 0 < own < 1.
+    1 is the strictest. `default` is exact; ValueError unless 0 < default < 1.
     """
-    if not 0 < own < 1:
-        raise ValueError(f"a threshold must be between 0 and 1, not {own}")
-    middle, far = math.log(own / (1 - own)), math.log(0.9999 / 0.0001)
+    if not 0 < default < 1:
+        raise ValueError(f"a threshold must be between 0 and 1, not {default}")
+    middle, far = math.log(default / (1 - default)), math.log(0.9999 / 0.0001)
     strict, lenient = max(far, middle + 1), min(-far, middle - 1)
     points = []
     for point in range(1, POINTS + 1):
         end, steps = (strict, OWN_POINT - 1) if point < OWN_POINT else (lenient, POINTS - OWN_POINT)
         odds = middle + (end - middle) * abs(point - OWN_POINT) / steps
-        threshold = own if point == OWN_POINT else 1 / (1 + math.exp(-odds))
+        threshold = default if point == OWN_POINT else 1 / (1 + math.exp(-odds))
         points.append(OperatingPoint(point, threshold))
     return tuple(points)
 

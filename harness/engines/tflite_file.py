@@ -163,7 +163,7 @@ class Operator:
         """An option of one byte: an enumeration or a truth value."""
         return self.options.number(field, "B", default) if self.options else default
 
-    def whole(self, field: int, default: int = 0) -> int:
+    def integer(self, field: int, default: int = 0) -> int:
         """An option that is a 32-bit integer."""
         return self.options.number(field, "i", default) if self.options else default
 
@@ -206,15 +206,15 @@ def with_output(content: bytes, tensor: int) -> bytes:
 
 def _graph(graph: FlatTable, codes: list[int], buffers: list[FlatTable]) -> Graph:
     operators = [
-        Operator(codes[table.number(0, "I", 0)], _whole(table, 1), _whole(table, 2), table.table(4))
+        Operator(codes[table.number(0, "I", 0)], _integers(table, 1), _integers(table, 2), table.table(4))
         for table in graph.tables(3)
     ]
     tensors = tuple(_tensor(table, buffers) for table in graph.tables(0))
-    return Graph(tensors, tuple(operators), _whole(graph, 1), _whole(graph, 2))
+    return Graph(tensors, tuple(operators), _integers(graph, 1), _integers(graph, 2))
 
 
 def _tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
-    shape, kind = _whole(tensor, 0), tensor.number(1, "b", 0)
+    shape, kind = _integers(tensor, 0), tensor.number(1, "b", 0)
     content = buffers[tensor.number(2, "I", 0)].array(0, np.uint8)
     values: Values | None = None
     if content is not None and len(content) and kind in _TYPES:
@@ -229,6 +229,6 @@ def _tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
     return Tensor(shape, kind, values, np.zeros(0, np.float32) if scales is None else scales, zero)
 
 
-def _whole(table: FlatTable, field: int) -> tuple[int, ...]:
+def _integers(table: FlatTable, field: int) -> tuple[int, ...]:
     array = table.array(field, np.int32)
     return () if array is None else tuple(int(value) for value in array)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from harness.engines.framed import Pcm
 from harness.sound.detectors.webrtc import WebrtcDetector
 from harness.sound.endpoints import Endpoints, SpeechOffset, SpeechOnset
 from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 
 RATE_HZ = 16000
 Span = tuple[int, int]
-Pcm = npt.NDArray[np.int16]
 _BEFORE_S = 0.3  # a recogniser needs a moment of sound before the first word
 _AFTER_S = 0.2
 _FEED_SAMPLES = RATE_HZ

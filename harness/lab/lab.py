@@ -159,6 +159,10 @@ class Lab:
                 arguments += ["--settings", str(settings_path.resolve())]
             self._start(ASSISTANT, arguments, {**os.environ, **environment})
             self._await(ASSISTANT, lambda: self._assistant_status().get("state") == "idle", _READY_LIMIT_S)
+        if ASSISTANT not in parts:
+            settings_sha256 = state.get("settings_sha256")
+        else:
+            settings_sha256 = None if settings_path is None else _sha256(settings_path)
         lab_state = {
             "environment": environment,
             "mqtt_host": HOST,
@@ -167,13 +171,7 @@ class Lab:
             "room": room.name,
             "device": state.get("device", settings.device) if ASSISTANT not in parts else settings.device,
             "settings": None if settings_path is None else str(settings_path.resolve()),
-            "settings_sha256": (
-                state.get("settings_sha256")
-                if ASSISTANT not in parts
-                else None
-                if settings_path is None
-                else _sha256(settings_path)
-            ),
+            "settings_sha256": settings_sha256,
         }
         write_atomically(self._state_path, json.dumps(lab_state, indent=1).encode())
 

@@ -216,6 +216,10 @@ MOST_EPISODES = 30
 SEED_SHARE = 1000 / 1240
 """Of the labelled utterances, drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
 DEFAULT_CLASSIFIER = "tfidf"
+SPLIT = "split"
+"""The column of a corpus that names the split of an utterance."""
+DEV_SPLITS = ("dev", "valid", "validation")
+"""Names of the split for development, of which a folder has at most one."""
 MOST_CONFUSIONS = 20
 LISTED_UTTERANCES = 20
 SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"

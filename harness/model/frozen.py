@@ -48,9 +48,9 @@ def frozen(cls: type[T]) -> type[T]:
 class _Initialiser:
     """Stands for `__init__` until that is first used. Most programs make objects of few of the classes they import."""
 
-    def __init__(self, cls: Any, of: tuple[Field[Any], ...]) -> None:
-        self._cls, self._of = cls, of
-        for each in of:
+    def __init__(self, cls: Any, fields: tuple[Field[Any], ...]) -> None:
+        self._cls, self._of = cls, fields
+        for each in fields:
             if not each.init and (each.default is not MISSING or each.default_factory is not MISSING):
                 raise TypeError(f"{cls.__qualname__}.{each.name}: a field without init has no default here")
 
@@ -60,10 +60,10 @@ class _Initialiser:
         return method
 
 
-def _compiled(cls: type, of: tuple[Field[Any], ...]) -> Any:
+def _compiled(cls: type, fields: tuple[Field[Any], ...]) -> Any:
     names: dict[str, Any] = {"__absent__": MISSING}
     parameters, lines = ["self"], list[str]()
-    for each in sorted(of, key=lambda each: each.kw_only is True):
+    for each in sorted(fields, key=lambda each: each.kw_only is True):
         parameter = value = each.name
         if each.kw_only is True and "*" not in parameters:
             parameters.append("*")
@@ -83,7 +83,7 @@ def _compiled(cls: type, of: tuple[Field[Any], ...]) -> Any:
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), names)
     made = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
-    made.__annotations__ = {each.name: each.type for each in of if each.init} | {"return": None}
+    made.__annotations__ = {each.name: each.type for each in fields if each.init} | {"return": None}
     return made
 
 

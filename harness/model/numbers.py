@@ -6,6 +6,10 @@ other prints of numbers. Shares and intervals, which need their types, stand in 
 
 from __future__ import annotations
 
+import re
+
+WRITTEN_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+"""A finite number, as files write it."""
 NOTHING = "n/a"
 """What stands where there is no value: a rate over nothing, a quantile of too few values."""
 TOO_FEW = "too few"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TOLERANCE_S = 1.0
 INLINE = "text:"
+PHRASE = "phrase"
+"""The column that the phrases of labels make."""
 """Start of a reference that is the text itself, not the path of its file."""
 
 

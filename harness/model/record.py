@@ -512,7 +512,7 @@ class SteadyWall:
         self._last: Entry | None = None
         self._speed, self._jumps_s = 1.0, 0.0
 
-    def of(self, entry: Entry) -> float:
+    def wall_s_of(self, entry: Entry) -> float:
         """The time of a row. Takes every row of a log, in order."""
         last, self._last = self._last, entry
         if isinstance(entry.record, EngineStarted):

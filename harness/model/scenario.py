@@ -459,7 +459,7 @@ def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Plac
     assert room is None or isinstance(room, RoomSpec), room
     assert isinstance(distance_m, int | float), distance_m
     assert isinstance(angle_deg, int | float), angle_deg
-    return None if room is None else room.at(distance_m, angle_deg)
+    return None if room is None else room.placement(distance_m, angle_deg)
 
 
 def channel_of(axis: Mapping[AxisName, AxisValue]) -> Channel:

@@ -177,11 +177,11 @@ class NoiseSpec:
         place = f" from {' and '.join(self.positions)}" if self.positions else ""
         return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {level}{ramp}{place}"
 
-    def gain_db(self, of_speech: Calibration, own: Calibration) -> float:
+    def gain_db(self, of_speech: Calibration, calibration: Calibration) -> float:
         """Gain of one of its loudspeakers, so that all of them give its level; 0 if that is in dBFS."""
         if self.level_dbfs is not None:
             return 0.0
-        return of_speech.spl_at_0_dbfs - own.spl_at_0_dbfs - 10 * math.log10(len(self.positions))
+        return of_speech.spl_at_0_dbfs - calibration.spl_at_0_dbfs - 10 * math.log10(len(self.positions))
 
     def dbfs(self, speech_dbfs: float) -> float:
         """Its level under speech of that level; one in dB SPL must have been converted."""
@@ -294,7 +294,7 @@ class RoomSpec:
     recorded: tuple[ImpulseResponse, ...] = ()
     level_at: LevelAt = LevelAt.TALKER
 
-    def at(self, distance_m: float, angle_deg: float) -> Placement:
+    def placement(self, distance_m: float, angle_deg: float) -> Placement:
         """The talker there, with only the response that was recorded there; see `Placement.problem`."""
         here = tuple(
             response

@@ -9,6 +9,8 @@ import math
 
 from harness.model.frozen import frozen
 
+DAY_S = 86_400.0
+
 
 def _check(value: float, error_s: float) -> None:
     if -math.inf < value < math.inf and 0 <= error_s < math.inf:

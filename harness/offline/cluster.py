@@ -147,7 +147,16 @@ def run_on_cluster(
             facts = workers.await_workers(order, stop)
             order = replace(order, likeness=facts_hash(facts))
             with journal(facts) as opened:
-                going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_line, task_s)
+                going = _ClusterRun(
+                    order=order,
+                    files=files,
+                    link=link,
+                    workers=workers,
+                    journal=opened,
+                    on_outcome=on_outcome,
+                    report_line=on_line,
+                    task_s=task_s,
+                )
                 opened.end(partial=going.play(stop, on_progress), used=going.used)
             return going.pace
         finally:

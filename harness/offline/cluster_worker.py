@@ -215,7 +215,7 @@ class EngineHost:
         lines, self._lines[:] = list(self._lines), []
         return lines
 
-    def rest(self, idle_s: float) -> None:
+    def close_after(self, idle_s: float) -> None:
         """Closes after idle_s unless `wake` comes first."""
         self._timer = threading.Timer(idle_s, _drop_seat, [self])
         self._timer.daemon = True
@@ -293,7 +293,7 @@ def _take_seat(order: ClusterOrder) -> EngineHost:
 def _return_seat(seat: EngineHost) -> None:
     with _lock:
         _idle.setdefault(seat.order.run, []).append(seat)
-        seat.rest(IDLE_S)
+        seat.close_after(IDLE_S)
 
 
 def _drop_seat(seat: EngineHost) -> None:

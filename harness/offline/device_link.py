@@ -76,7 +76,7 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
     return (_check_injects(ReachableDevice(profile.id, driver, options_of(driver, given), profile)),)
 
 
-def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> ReachableDevice:
+def _of_bench(bench: Bench, name: str, assignments: Mapping[str, str]) -> ReachableDevice:
     try:
         device = bench.device(name)
     except KeyError:
@@ -87,7 +87,7 @@ def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> ReachableDev
     if connection is None:
         raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate a black box live: harness run")
     own = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
-    options = options_of(connection.driver, given, own) if given else connection.options
+    options = options_of(connection.driver, assignments, own) if assignments else connection.options
     return _check_injects(ReachableDevice(name, connection.driver, options, device.profile))
 
 
@@ -284,16 +284,16 @@ class DeviceLink:
             if isinstance(observation, seen_by.ListeningProved | seen_by.StimulusStarted)
         ]
 
-    def _take(self, seen: seen_by.Observation) -> None:
+    def _take(self, observation: seen_by.Observation) -> None:
         with self._changed:
-            match seen:
+            match observation:
                 case seen_by.LinkLost(what=reason):
                     self._lost = reason
                 case seen_by.LinkBack():
                     self._lost = ""
                 case _:
                     pass
-            self._seen.append(seen)
+            self._seen.append(observation)
             self._changed.notify_all()
 
     def _mark(self) -> int:
@@ -312,8 +312,8 @@ class DeviceLink:
         return EngineError(f"{self.id} {problem}", remedy=remedy)
 
 
-def _started(seen: seen_by.Observation) -> bool:
-    return isinstance(seen, seen_by.Status) and seen.state is seen_by.DeviceState.STARTED
+def _started(observation: seen_by.Observation) -> bool:
+    return isinstance(observation, seen_by.Status) and observation.state is seen_by.DeviceState.STARTED
 
 
 def _reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, str]:

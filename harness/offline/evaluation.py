@@ -148,16 +148,16 @@ class EvaluationFiles:
         from harness.offline.reports.log import run_of, summary_json, write_log
 
         journal = JournalFile(self.journal)
-        run = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
+        evaluated = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
         with WholeFile(str(self.log)) as file:
             text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
-            figures = write_log(text, run, journal.outcomes(), talker_of)
+            figures = write_log(text, evaluated, journal.outcomes(), talker_of)
             text.flush()
             file.keep()
         with WholeFile(str(self.summary)) as file:
-            file.write((json.dumps(summary_json(run, figures), indent=2) + "\n").encode())
+            file.write((json.dumps(summary_json(evaluated, figures), indent=2) + "\n").encode())
             file.keep()
-        return run, figures
+        return evaluated, figures
 
     def _remedies(self) -> str:
         ways = "Replace it with --force, or choose another -l"
@@ -188,7 +188,14 @@ def listing_of(
     ]
     long = _labelled(request, warn)
     listing = read_lists(
-        request.inv, request.oov, request.referenced, gathered[0], gathered[1], long, conditions, request.encoding
+        request.inv,
+        oov=request.oov,
+        referenced=request.referenced,
+        inside=gathered[0],
+        outside=gathered[1],
+        long=long,
+        conditions=conditions,
+        encoding=request.encoding,
     )
     if conditions:
         demand_local(listing.files)
@@ -213,7 +220,7 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
 
     known = LabelsOfRecordings(request.labels, request.encoding, request.tier)
     places = [collect_files(place, request.encoding) for place in request.long]
-    recordings = [replace(place, labels=known.of(place)) for place in places]
+    recordings = [replace(place, labels=known.labels_of(place)) for place in places]
     if unused := known.unused():
         warn(f"{counted(len(unused), 'recording')} with labels but not in --long, such as {unused[0]}")
     return recordings
@@ -306,20 +313,25 @@ class EvaluationRunner:
             demand_scores(facts, self._evaluation)
         lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
         counting = CountingRules(
-            request.count_in_vocabulary, request.normalise, request.words, lead_in_ms, request.lead_in_ref,
-            request.tolerance_s, self._phrases(facts) if request.long else (),
-        )  # fmt: skip
+            count_in_vocabulary=request.count_in_vocabulary,
+            normalise=request.normalise,
+            words=request.words,
+            lead_in_ms=lead_in_ms,
+            lead_in_ref=request.lead_in_ref,
+            tolerance_s=request.tolerance_s,
+            phrases=self._phrases(facts) if request.long else (),
+        )
         header = JournalHeader(
-            self._evaluation,
-            counting,
-            facts,
-            self._listing.lists,
-            len(self._files),
-            time.time(),
-            self._command_line,
-            (("voice-harness", __version__),),
-            self._shard,
-            self._listing.bases,
+            evaluation=self._evaluation,
+            counting=counting,
+            facts=facts,
+            lists=self._listing.lists,
+            planned=len(self._files),
+            started_s=time.time(),
+            command_line=self._command_line,
+            versions=(("voice-harness", __version__),),
+            shard=self._shard,
+            bases=self._listing.bases,
         )
         journal = self._written.opened(header, resume=request.resume)
         self._header = header
@@ -506,11 +518,19 @@ class MultiEngineRunner:
             raise no_room[0]
         self._sittings = [
             EvaluationRunner(
-                request, name, evaluation, self._listing, files, screen, command_line,
-                sweep=each, limits=limits, verbose=verbose,
+                request=request,
+                named=name,
+                evaluation=evaluation,
+                listing=self._listing,
+                written=files,
+                screen=screen,
+                command_line=command_line,
+                sweep=each,
+                limits=limits,
+                verbose=verbose,
             )
             for name, evaluation, files in zip(named, evaluations, written, strict=True)
-        ]  # fmt: skip
+        ]
         self.engines: list[EvaluatedEngine] = []
         self.table: EnginesTable | None = None
 

@@ -16,7 +16,7 @@ from harness.model.stimulus import SoundCondition
 from harness.model.time import MeasuredDuration
 from harness.offline.figures.counts import TalkerOf, Tally, judged
 from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, spoken_in
-from harness.offline.figures.figures import figures
+from harness.offline.figures.figures import figures_of
 from harness.offline.figures.groups import Labels, label_of
 from harness.offline.figures.sweep import Sweep
 from harness.offline.journal import JournalFile
@@ -68,7 +68,7 @@ def _named(
             sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache)
         except InputError as error:
             why = error.what
-        yield _read(journal, log, name, sweep, why, cache, talker_of)
+        yield _read(journal, log=log, name=name, sweep=sweep, no_scores=why, cache=cache, talker_of=talker_of)
 
 
 def _read(
@@ -101,7 +101,16 @@ def _read(
                 missed[phrase.key] = phrase.known_s is None
         return missed
 
-    return EvaluatedEngine(name, log, journal, figures(tally, header.counting), sweep, no_scores, phrases, missed_at)
+    return EvaluatedEngine(
+        name=name,
+        log=log,
+        journal=journal,
+        counted=figures_of(tally, header.counting),
+        sweep=sweep,
+        no_scores=no_scores,
+        phrases=phrases,
+        missed_at=missed_at,
+    )
 
 
 def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
@@ -209,7 +218,7 @@ def write_joint(
     write_atomically(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
     yield from (f"{prefix}.csv", f"{prefix}.json")
     curves = [
-        pictures.Curve(engine.name, det, engine.own)
+        pictures.Curve(engine.name, det, engine.as_run)
         for engine in engines
         if (det := engine.det).has_accepts and det.has_rejects
     ]

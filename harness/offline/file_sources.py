@@ -155,9 +155,9 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     return CollectedFiles(place, files.names, files.columns | others, folder, texts=texts)
 
 
-def demand_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
+def demand_columns(known: Sequence[str], required: Sequence[str]) -> None:
     """InputError for a column that no place has."""
-    for name in wanted:
+    for name in required:
         if name not in known:
             remedy = nearest(name, sorted(known), listed="Columns") if known else "Give folders or a manifest with --in"
             raise InputError(f"no recording has the column {name!r}", remedy=remedy)

@@ -84,7 +84,7 @@ def differences(
 
     def look(subject: str, before: object, after: object) -> None:
         if before != after:
-            changes.append(f"{subject} {_said(before)} {called[0]}, {_said(after)} {called[1]}")
+            changes.append(f"{subject} {_setting_text(before)} {called[0]}, {_setting_text(after)} {called[1]}")
 
     for name in ("resample", "continuous", "vad", "hashes"):
         look(f"{name} is", getattr(header.evaluation, name), getattr(other.evaluation, name))
@@ -120,7 +120,7 @@ def _differing(labels: list[str], others: list[str]) -> str:
     return "; ".join(ordered[:3]) + more or "none"
 
 
-def _said(value: object) -> str:
+def _setting_text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"{name}={setting}" for name, setting in value) or "none"
     if isinstance(value, bool):
@@ -131,7 +131,7 @@ def _said(value: object) -> str:
 FORMAT = 1
 KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV, ListKind.LABELLED)
 """In the order of their lines in a log."""
-_JSON = json.JSONEncoder(separators=(",", ":"))
+COMPACT_JSON = json.JSONEncoder(separators=(",", ":"))
 """One encoder for all lines: `json.dumps` with options makes a new one per call."""
 _CHECK = b',"crc":"%08x"}\n'
 _CHECK_BYTES = len(_CHECK % 0)
@@ -197,7 +197,7 @@ class JournalledOutcome:
 
 
 def _line(document: Mapping[str, Any]) -> bytes:
-    inner = _JSON.encode(document)[:-1].encode("ascii")
+    inner = COMPACT_JSON.encode(document)[:-1].encode("ascii")
     return inner + _CHECK % zlib.crc32(inner)
 
 
@@ -289,22 +289,22 @@ def outcome_of(line: bytes) -> JournalledOutcome:
         transcript, rejected = document.get("said"), document.get("rejected")
         return JournalledOutcome(
             FileOutcome(
-                ListKind(document["k"]),
-                document["n"],
-                document.get("samples", 0),
-                document.get("rate_hz", 0),
-                document.get("engine_rate_hz", 0),
-                tuple(OfflineSpot(*spot) for spot in document.get("spots", ())),
-                None if transcript is None else Said(*transcript),
-                document.get("reference", ""),
-                None if rejected is None else RejectReason(rejected),
-                document.get("detail", ""),
-                document.get("error", ""),
-                document.get("cpu_s", 0.0),
-                document.get("sha256", ""),
-                labels_of(document.get("labels", ())),
-                document.get("tail_ms"),
-                tuple(document.get("silent_labels", ())),
+                kind=ListKind(document["k"]),
+                number=document["n"],
+                samples=document.get("samples", 0),
+                rate_hz=document.get("rate_hz", 0),
+                engine_rate_hz=document.get("engine_rate_hz", 0),
+                spots=tuple(OfflineSpot(*spot) for spot in document.get("spots", ())),
+                said=None if transcript is None else Said(*transcript),
+                reference=document.get("reference", ""),
+                rejected=None if rejected is None else RejectReason(rejected),
+                detail=document.get("detail", ""),
+                error=document.get("error", ""),
+                cpu_s=document.get("cpu_s", 0.0),
+                sha256=document.get("sha256", ""),
+                labels=labels_of(document.get("labels", ())),
+                tail_ms=document.get("tail_ms"),
+                silent_labels=tuple(document.get("silent_labels", ())),
             ),
             document["file"],
         )

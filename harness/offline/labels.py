@@ -316,12 +316,12 @@ class LabelsOfRecordings:
                     raise InputError(problem, place=Place(file.path), remedy="Keep one of them")
                 self._by_name[name] = file, recording
 
-    def of(self, gathered: CollectedFiles) -> tuple[Labels, ...]:
+    def labels_of(self, gathered: CollectedFiles) -> tuple[Labels, ...]:
         """The labels of each recording. InputError if one has none."""
         only = len(gathered.names) == 1 and len(self._files) == 1 and not self._files[0].named
         labels = []
         for name in gathered.names:
-            labelled = (self._files[0], "") if only else self._found(name)
+            labelled = (self._files[0], "") if only else self._label_file_of(name)
             if labelled is None:
                 beside = (
                     "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt beside it"
@@ -341,7 +341,7 @@ class LabelsOfRecordings:
         every = [(file.path, recording) for file in self._files for recording in file.of]
         return [recording or path for path, recording in every if (path, recording) not in self._used]
 
-    def _found(self, name: str) -> tuple[LabelFile, str] | None:
+    def _label_file_of(self, name: str) -> tuple[LabelFile, str] | None:
         path = PurePath(name.partition("::")[0])  # within an archive
         if not self._places:
             beside = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]

@@ -85,9 +85,9 @@ class _FileColumns:
             size=self._sizes[number],
         )
 
-    def _name(self, at: int) -> tuple[bytes, bytes]:
-        name = bytes(self.names[self._ends[at - 1] if at else 0 : self._ends[at]])
-        base = self._in_base[at]
+    def _name(self, index: int) -> tuple[bytes, bytes]:
+        name = bytes(self.names[self._ends[index - 1] if index else 0 : self._ends[index]])
+        base = self._in_base[index]
         return name, os.path.join(self.bases[base], name) if base else name
 
 
@@ -212,13 +212,13 @@ class _Places:
                 self._stores.add(kind)
             return _FileLocation(0, True, False, name)
         if name.startswith(b"/"):
-            there, link, size = _seen(name)
+            there, link, size = _file_status(name)
             return _FileLocation(0, there, link, name, size)
         for base in folders:
             path = self.bases[base] + b"/" + name
             if _is_listed_address(path):
                 return _FileLocation(base, True, False, path)
-            there, link, size = _seen(path)
+            there, link, size = _file_status(path)
             if there:
                 return _FileLocation(base, True, link, path, size)
         return _FileLocation(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
@@ -250,7 +250,7 @@ def _is_listed_address(name: bytes) -> bool:
     return b"://" in name and is_address(os.fsdecode(name))
 
 
-def _seen(path: bytes) -> tuple[bool, bool, int]:
+def _file_status(path: bytes) -> tuple[bool, bool, int]:
     """Whether a file exists and is a link, and its size in bytes; 0 for a link."""
     try:
         file_status = os.lstat(path)
@@ -394,10 +394,10 @@ class _ListReader:
         return io.BytesIO(self._gathered.content())
 
     def _take(self, number: int, line: bytes) -> None:
-        file = self._found(number, line)
+        file = self._locate(number, line)
         self._columns.add(number, line, file.base, self._places.key(file), file.size)
 
-    def _found(self, number: int, name: bytes) -> _FileLocation:
+    def _locate(self, number: int, name: bytes) -> _FileLocation:
         """Where a file is. A name that exists only without its surrounding blanks is a problem."""
         try:
             file = self._places.find(name, self.folders)
@@ -435,7 +435,7 @@ class _ListReader:
                 if texts:
                     self._take_text(reference)
                 else:
-                    self._columns.add_name(reference, self._found(number, reference).base)
+                    self._columns.add_name(reference, self._locate(number, reference).base)
             if len(self._problems) >= _MOST_PROBLEMS:
                 break
         self._problems += problems.listed

@@ -20,9 +20,8 @@ from harness.base.child_process import descendants, programs_seconds
 from harness.base.processor import HostFacts
 from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.journal_lines import WorkerUse, has_check, label_rows, labels_of, outcome_line
+from harness.offline.journal_lines import COMPACT_JSON, WorkerUse, has_check, label_rows, labels_of, outcome_line
 
-_JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
 LARGEST = 1 << 28
 """Bytes of a message. A longer one shows that the stream is out of step."""
@@ -117,7 +116,7 @@ def decode_answers(content: bytes) -> list[FileAnswer]:
 
 
 def encode_files(files: Iterable[ListedFile]) -> bytes:
-    return _JSON.encode(
+    return COMPACT_JSON.encode(
         [
             [
                 file.kind,
@@ -137,14 +136,14 @@ def encode_files(files: Iterable[ListedFile]) -> bytes:
 def decode_files(content: bytes) -> list[ListedFile]:
     return [
         ListedFile(
-            ListKind(kind),
-            number,
-            listed,
-            path,
-            line,
-            reference,
-            None if reason is None else RejectReason(reason),
-            labels_of(labels),
+            kind=ListKind(kind),
+            number=number,
+            listed=listed,
+            path=path,
+            line=line,
+            reference=reference,
+            rejected=None if reason is None else RejectReason(reason),
+            labels=labels_of(labels),
         )
         for kind, number, listed, path, line, reference, reason, labels in json.loads(content)
     ]

@@ -18,6 +18,7 @@ from harness.base.whole_file import atomic_stream, write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
+from harness.model.offline import PHRASE
 from harness.model.stimulus import RecordingPiece, Samples, Waveform
 from harness.offline.file_sources import CollectedFiles
 from harness.sound.level import active_speech_level, rms_dbfs
@@ -28,7 +29,6 @@ from harness.sound.stimuli.renderer import cut_speech
 
 QUIETEST_DBFS = -60.0
 """A background below this level counts as having it, so that a phrase in silence can be heard."""
-PHRASE = "phrase"
 AFTER_S = 2.0
 """Background after the last phrase of a recording, in which its detection may come."""
 _MOST_KEPT = 256

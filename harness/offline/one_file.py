@@ -75,7 +75,7 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
     return above[fresh]
 
 
-def spots(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
+def spots_of_track(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
     """The spots of a track. Each ends where its score was known and begins `spot_samples` earlier, or with the
     sound."""
     indices = crossings(track.scores, rule.threshold, rule.refractory_samples / track.step)
@@ -134,7 +134,7 @@ def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
 
 def spots_in(tracks: Iterable[ScoreTrack], rule: SpotRule) -> tuple[OfflineSpot, ...]:
     """The spots of all phrases, in the order in which they were known."""
-    return in_order(spot for track in tracks for spot in spots(track, rule))
+    return in_order(spot for track in tracks for spot in spots_of_track(track, rule))
 
 
 def spots_heard(
@@ -193,8 +193,8 @@ def _is_frame(answer: Said) -> bool:
     return names and all(isinstance(slot, Slot) for slot in slots) and list(intents) == sorted(set(intents))
 
 
-def in_order(spots: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
-    return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
+def in_order(detected: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
+    return tuple(sorted(detected, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
 class SoundInCondition:
@@ -301,14 +301,14 @@ class FilePlayer:
                 return file.outcome_rejected(RejectReason.SILENT, f"every sample is {value}")
             cpu_s = time.process_time() - began_s
             return FileOutcome(
-                file.kind,
-                file.number,
-                sound.samples,
-                sound.rate_hz,
-                facts.rate_hz,
-                spots,
-                transcript,
-                reference,
+                kind=file.kind,
+                number=file.number,
+                samples=sound.samples,
+                rate_hz=sound.rate_hz,
+                engine_rate_hz=facts.rate_hz,
+                spots=spots,
+                said=transcript,
+                reference=reference,
                 cpu_s=cpu_s,
                 sha256=sound.sha256,
                 labels=file.labels,

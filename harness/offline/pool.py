@@ -154,7 +154,9 @@ class WorkerProcess:
         os.close(self.answers)
         self._memory.close()
         words = last_line(self._words)
-        return (how or ("was ended" if status is None else ended_words(status))) + (f": {words}" if words else "")
+        if not how:
+            how = "was ended" if status is None else ended_words(status)
+        return f"{how}: {words}" if words else how
 
     def close_input(self) -> None:
         """Lets it finish its files and exit."""
@@ -422,6 +424,7 @@ class WorkerPool:
 def _error(content: bytes) -> HarnessError:
     name, problem, remedy = json.loads(content)
     kind = getattr(errors, name, EngineError)
-    usual = isinstance(kind, type) and issubclass(kind, HarnessError) and kind is not errors.InputProblems
-    error: HarnessError = (kind if usual else EngineError)(problem, remedy=remedy)
+    if not (isinstance(kind, type) and issubclass(kind, HarnessError)) or kind is errors.InputProblems:
+        kind = EngineError
+    error: HarnessError = kind(problem, remedy=remedy)
     return error

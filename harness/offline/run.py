@@ -198,7 +198,7 @@ class ContinuousSequence:
             self._before_s.append(self._before_s[-1] + rough_seconds(files[position].path))
 
     @property
-    def given(self) -> bool:
+    def is_complete(self) -> bool:
         return self._next >= len(self._positions)
 
     @property
@@ -213,7 +213,7 @@ class ContinuousSequence:
     def wants(self, worker: WorkerProcess, *, busy: bool) -> bool:
         """Whether the worker should get the next files: it plays the list, or could start to. busy: it is needed
         elsewhere first."""
-        if self.given:
+        if self.is_complete:
             return False
         if self._worker is None:
             if worker.hands or busy:
@@ -371,7 +371,7 @@ class ActiveRun:
                 continue
             if self._sequence.wants(worker, busy=len(self._pool.workers) == 1 and bool(self._waiting)):
                 files = self._sequence.next()
-                self._pool.give(worker, files, last=self._sequence.given)
+                self._pool.give(worker, files, last=self._sequence.is_complete)
             elif not worker.sequence and (positions := self._next_for(worker)):
                 self._pool.give(worker, {position: self._files[position] for position in positions})
 
@@ -405,7 +405,7 @@ class ActiveRun:
                 continue
             answers += event.answers
             self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in event.answers)
-            if event.worker.sequence and not event.worker.hands and self._sequence.given:
+            if event.worker.sequence and not event.worker.hands and self._sequence.is_complete:
                 event.worker.sequence = False
         answers = [pair for pair in answers if self._due[pair[0]]]
         if not answers:

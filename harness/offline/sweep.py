@@ -155,17 +155,19 @@ class SweepRun:
         """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
         options, header, report, developed = self._asked, self._header, self._report, self._developed
         points, target = header.facts.operating_points, options.target
-        on = (developed or report).at()
+        on = (developed or report).det_at()
         chosen = None if target is None else choose(target, on, points, None if developed is None else report)
         named = [] if chosen is None else [chosen.chosen.threshold]
-        det = report.at(report.thresholds(named))
+        det = report.det_at(report.thresholds(named))
         twv = (options.beta, options.speech_s) if options.twv else None
         at = named[0] if named else None
         files = {f"{prefix}.csv": pictures.det_csv(det, points, at, twv)}
         summary = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
         summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if developed is not None:
-            files[f"{prefix}.dev.csv"] = pictures.det_csv(developed.at(developed.thresholds(named)), points, at, twv)
+            files[f"{prefix}.dev.csv"] = pictures.det_csv(
+                developed.det_at(developed.thresholds(named)), points, at, twv
+            )
         if target is not None:
             summary["choice"] = pictures.chosen_json(target, chosen)
         values = term_weighted(report, det, *twv) if twv is not None else None
@@ -173,7 +175,7 @@ class SweepRun:
             summary["term_weighted"] = pictures.twv_json(values)
         files[f"{prefix}.json"] = json.dumps(summary, indent=1) + "\n"
         of_phrases = {phrase: self._counted(self._journal, phrase)[0] for phrase in self._phrases()}
-        dets = {phrase: of.at(of.thresholds(named)) for phrase, of in of_phrases.items()}
+        dets = {phrase: of.det_at(of.thresholds(named)) for phrase, of in of_phrases.items()}
         for phrase, of in dets.items():
             files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(of, points, at, twv)
         for name, text in files.items():

@@ -274,7 +274,15 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
 
     match key:
         case "INVTA" | "INVFA" | "OOVFA":
-            return Spot(key, file, number("start"), number("end"), text("phrase"), number("score"), extras)
+            return Spot(
+                key=key,
+                file=file,
+                start_ms=number("start"),
+                end_ms=number("end"),
+                phrase=text("phrase"),
+                sv_score=number("score"),
+                extras=extras,
+            )
         case "CMDTA" | "CMDSB":
             span = number("start"), number("end")
             return CommandSpot(key, file, *span, text("phrase"), text("reference"), number("score"), extras)

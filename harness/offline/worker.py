@@ -96,7 +96,7 @@ class Worker:
         self._engine.close()
 
     @property
-    def at(self) -> str:
+    def progress_prefix(self) -> str:
         """The engine, and the file that it is playing or was playing last: `vosk:en at a.wav: `."""
         return f"{self._evaluation.task.name} at {plain_text(self._playing)}: " if self._playing else ""
 
@@ -131,7 +131,7 @@ def _die_with(parent: int) -> None:
 def _refused(error: HarnessError, worker: Worker | None) -> bytes:
     """The error, with the engine and the file that it was playing."""
     place = str(error.place) + ": " if error.place else ""
-    at = worker.at if worker is not None else ""
+    at = worker.progress_prefix if worker is not None else ""
     return json.dumps([type(error).__name__, at + place + error.what, error.remedy]).encode()
 
 

@@ -228,7 +228,7 @@ class AidState:
     @property
     def number(self) -> int:
         """Number of the current question, from 1; at the end, the number of answers."""
-        return len(self.steps) + (self.question is not None)
+        return len(self.steps) if self.question is None else len(self.steps) + 1
 
     @property
     def most(self) -> int:

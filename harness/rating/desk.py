@@ -299,14 +299,14 @@ class Desk:
 
     # Reopened items: a new row replaces the one in force
 
-    def given(self, words: str = "") -> tuple[ReopenableItem, ...]:
-        """Items that can be reopened and contain all the words, latest first; see `RaterQueue.given`."""
-        return self._standing.given(words)
+    def reopenable_items(self, words: str = "") -> tuple[ReopenableItem, ...]:
+        """Items that can be reopened and contain all the words, latest first; see `RaterQueue.reopenable_items`."""
+        return self._standing.reopenable_items(words)
 
     def open(self, item_id: str) -> bool:
         """Reopens an item of `given`; False for other items, or while an explanation is shown."""
         self._presence.sign()
-        entry = next((candidate for candidate in self.given() if candidate.item.id == item_id), None)
+        entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
         if entry is None or self._explained is not None:
             self._said = "that response is not one of yours that can be opened again"
             return False
@@ -431,7 +431,7 @@ class Desk:
     def _row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
         own = self._standing.rows.standing(item)
         effect = item.effect
-        proposal, seen = self._proposal(item), self._seen(item)
+        proposal, seen = self._proposal(item), self._seen_for(item)
         shown = self._in_sight(item) or (None if seen is None else seen.proposal)
         kept_proposal = shown or proposal
         return new_row(
@@ -471,7 +471,7 @@ class Desk:
             return None
         return self._propose(item)
 
-    def _seen(self, item: Item) -> SeenProposal | None:
+    def _seen_for(self, item: Item) -> SeenProposal | None:
         """The proposal that the rater has already seen, also with a choice taken back since."""
         return None if item.exercise is not None or item.inputs else seen_in(self._standing.rows.all_of(item))
 
@@ -482,13 +482,13 @@ class Desk:
             return None
         if rule.show is ProposalShown.BEFORE:
             return self._proposal(item)
-        seen = self._seen(item)
+        seen = self._seen_for(item)
         return None if seen is None else seen.proposal
 
     def _difference_message(self, item: Item, category: Category) -> str:
         """The message after a choice that differs; "" if the rater had seen the proposal."""
         rule, proposal = self._round.proposals, self._proposal(item)
-        if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen(item) is not None:
+        if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen_for(item) is not None:
             return ""
         return "" if proposal.category is category else f"the classifier would have said {proposal.words}; "
 
@@ -505,7 +505,7 @@ class Desk:
     def _step(self, step: int) -> bool:
         """Steps through the rater's own rows, backwards for 1, forwards for −1."""
         self._presence.sign()
-        own = [entry for entry in self.given() if entry.row is not None]
+        own = [entry for entry in self.reopenable_items() if entry.row is not None]
         here = next((number for number, entry in enumerate(own) if self._again and entry.item == self._item), -1)
         wanted = here + step
         if self._explained is not None or not -1 <= wanted < len(own) or (wanted < 0 and not self._again):

@@ -180,6 +180,8 @@ def seen_in(rows: Iterable[Judgment]) -> SeenProposal | None:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:
             continue
         after = row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED
-        first = seen.unaided if seen is not None else row.category if after else row.unaided
-        seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), first)
+        unaided = row.category if after else row.unaided
+        if seen is not None:
+            unaided = seen.unaided
+        seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
     return seen

@@ -190,12 +190,12 @@ class _Responses:
     def place(self, row: ParsedJudgment, nearest: Nearest) -> _Place:
         trial, clip = row.text("trial").strip(), row.text("clip_sha256").strip()
         if trial.startswith(EXERCISE):
-            return _Place(self._session, trial, row.whole("take") or 1, row.whole("attempt") or 1, clip)
+            return _Place(self._session, trial, row.integer("take") or 1, row.integer("attempt") or 1, clip)
         if trial and trial not in self._trials:
             raise WrongCell(f"there is no trial {shown(trial)} in this session", nearest(trial, self._trials))
         place = self._of_clip(trial, clip) if clip else self._of_trial(trial)
         for column, is_so in (("take", place.take), ("attempt", place.attempt)):
-            written = row.whole(column)
+            written = row.integer(column)
             if written is not None and written != is_so:
                 problem = f"the response is from {column} {is_so}, not {written}"
                 raise WrongCell(

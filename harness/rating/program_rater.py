@@ -108,7 +108,7 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
             desk.show_transcript()
             position = desk.view.position
             try:
-                answer = _asked(room, desk, item, program, Path(folder))
+                answer = _ask(room, desk, item, program, Path(folder))
             except (EngineError, RatingDeclined, _NoSound) as error:
                 in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
                 desk.postpone()
@@ -129,7 +129,7 @@ class _NoSound(Exception):
     pass
 
 
-def _asked(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
+def _ask(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
     """The answer to the current item, after at most TRIES; the last EngineError otherwise."""
     clip = folder / f"{item.id}.wav"
     _write(room, item, clip)

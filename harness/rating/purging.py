@@ -27,8 +27,6 @@ from harness.session.log.clips import clip_of
 from harness.session.log.database import resume_lock, writer_lock
 from harness.session.log.reader import LogReader, Redaction, check, redactions, removals
 
-DAY_S = 86_400.0
-
 
 @frozen
 class PurgeRule:

@@ -14,16 +14,16 @@ from harness.rating.guide import LABELS
 from harness.rating.items import Item
 
 
-def sampled_items(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, ...]:
-    """The items of a round, in order; at most `wanted.limit`, drawn by the seed, known answers first.
+def sampled_items(items: Iterable[Item], item_filter: ItemFilter, seed: int) -> tuple[Item, ...]:
+    """The items of a round, in order; at most `item_filter.limit`, drawn by the seed, known answers first.
 
     Each item is drawn by its own hash, so that later responses displace few earlier ones.
     """
-    fitting = [item for item in items if _fits(item, wanted)]
-    if wanted.limit is None or len(fitting) <= wanted.limit:
+    fitting = [item for item in items if _fits(item, item_filter)]
+    if item_filter.limit is None or len(fitting) <= item_filter.limit:
         return tuple(fitting)
     ranked = sorted(fitting, key=lambda item: (item.hidden.gold is None, _hash(seed, "draw", _place(item))))
-    chosen = {item.id for item in ranked[: wanted.limit]}
+    chosen = {item.id for item in ranked[: item_filter.limit]}
     return tuple(item for item in fitting if item.id in chosen)
 
 
@@ -72,16 +72,16 @@ def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
 
 
 def reassignments(
-    items: Sequence[Item], round_: RatingRound, given: Iterable[Item], raters: Sequence[str]
+    items: Sequence[Item], round_: RatingRound, assigned: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """(item id, new rater) for each of `given`: of those without the item, the rater with the fewest items.
+    """(item id, new rater) for each of `assigned`: of those without the item, the rater with the fewest items.
 
     The rater is "" where all have the item.
     """
     shares = raters_by_item(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
     moves: list[tuple[str, str]] = []
-    for item in given:
+    for item in assigned:
         free = [rater for rater in raters if rater not in shares[item.id]]
         chosen = min(free, key=lambda rater: (load[rater], _hash(round_.seed, _place(item), rater)), default="")
         load[chosen] += 1
@@ -98,17 +98,17 @@ def _hash(*parts: object) -> str:
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
-def _fits(item: Item, wanted: ItemFilter) -> bool:
+def _fits(item: Item, item_filter: ItemFilter) -> bool:
     hidden = item.hidden
     axes: dict[str, set[str]] = {}
-    for axis, label in wanted.conditions:
+    for axis, label in item_filter.conditions:
         axes.setdefault(axis, set()).add(label)
     conditions = dict(hidden.conditions)
     return (
-        (not wanted.devices or hidden.device in wanted.devices)
-        and (not wanted.query_classes or hidden.query_class in wanted.query_classes)
-        and (not wanted.queries or hidden.query_id in wanted.queries)
-        and (not wanted.trials or hidden.trial_id in wanted.trials)
+        (not item_filter.devices or hidden.device in item_filter.devices)
+        and (not item_filter.query_classes or hidden.query_class in item_filter.query_classes)
+        and (not item_filter.queries or hidden.query_id in item_filter.queries)
+        and (not item_filter.trials or hidden.trial_id in item_filter.trials)
         and all(conditions.get(axis) in labels for axis, labels in axes.items())
     )
 
@@ -393,7 +393,7 @@ class RaterQueue:
         """Whether `given` may hold any."""
         return self._any_agreed or self.last is not None
 
-    def given(self, words: str = "") -> tuple[ReopenableItem, ...]:
+    def reopenable_items(self, words: str = "") -> tuple[ReopenableItem, ...]:
         """Items that can be reopened and contain all the words: the rater's rows of this round, latest first.
 
         For an adjudicator also agreed items. Exercises cannot be reopened, since they were explained.

@@ -135,7 +135,14 @@ class RatingSource:
         )
         by_id = {trial.id: trial for trial in trials}
         return SessionItems(
-            self._folder, session_id, items, given, responses, by_id, tuple(self._moves), self._finished
+            folder=self._folder,
+            session_id=session_id,
+            items=items,
+            rows=given,
+            responses=responses,
+            trials=by_id,
+            moves=tuple(self._moves),
+            finished=self._finished,
         )
 
 
@@ -178,9 +185,12 @@ def _item(
     attempts = (
         () if take is None else tuple(attempt for attempt in take.attempts if attempt.attempt <= response.attempt)
     )
-    frozen = next((attempt.frozen for attempt in attempts if attempt.attempt == response.attempt), None)
+    freeze = next((attempt.frozen for attempt in attempts if attempt.attempt == response.attempt), None)
     texts = transcripts.get((trial.id, response.take, response.attempt))
     recognition = next((attempt.recognition for attempt in attempts if attempt.attempt == response.attempt), None)
+    transcript = response.transcript
+    if transcript is None and texts:
+        transcript = texts[0]
     if trial.until_understood:
         # Its frame decides whether it is repeated. Only an understood query has a response to judge.
         recognition = Recognition.YES
@@ -193,7 +203,7 @@ def _item(
             response.clip.sha256,
             judged.session_id,
             response.take,
-            (frozen.starts.at_s, frozen.ends.at_s) if frozen else None,
+            (freeze.starts.at_s, freeze.ends.at_s) if freeze else None,
         ),
         clip=response.clip,
         attempts=len(attempts),
@@ -202,18 +212,18 @@ def _item(
         latency=response.latency,
         length=response.length,
         truncated=response.truncated,
-        transcript=response.transcript if response.transcript is not None else texts[0] if texts else None,
+        transcript=transcript,
         core_capability=trial.core_capability,
         effect=effects.get((trial.id, response.take, response.attempt)),
         note=trial.note,
         hidden=HiddenDetails(
-            judged.session_id,
-            trial.id,
-            trial.device,
-            trial.query_id,
-            trial.query_class,
-            trial.conditions,
-            gold.get(trial.id),
+            session_id=judged.session_id,
+            trial_id=trial.id,
+            device=trial.device,
+            query_id=trial.query_id,
+            query_class=trial.query_class,
+            conditions=trial.conditions,
+            gold=gold.get(trial.id),
         ),
     )
 
@@ -258,13 +268,13 @@ class Proposer:
     source is one of `own`, or the sources hold too little to learn from.
     """
 
-    def __init__(self, rule: ProposalRule, own: Collection[str], *, seed: int, path: str = "") -> None:
+    def __init__(self, rule: ProposalRule, own_sessions: Collection[str], *, seed: int, path: str = "") -> None:
         from harness.understanding.models.tritraining import classifier_maker  # here, since arrays are slow to import
 
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
         self._known: dict[str, CategoryProposal] = {}
-        learnt = [example for folder in rule.sessions for example in _learnt(Path(folder), own)]
+        learnt = [example for folder in rule.sessions for example in _learnt(Path(folder), own_sessions)]
         given = {category for _, category in learnt}
         self._labels = tuple(category for category in Category if category in given)
         if len(learnt) < LEAST_RESPONSES or len(given) < LEAST_CATEGORIES:
@@ -293,10 +303,10 @@ class Proposer:
             return self._known[text]
 
 
-def _learnt(folder: Path, own: Collection[str]) -> Iterator[tuple[str, Category]]:
+def _learnt(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, Category]]:
     """Texts with their category: the adjudication, else the one that all raters gave."""
     session = RatingSource(folder, RatingRound()).read()
-    if session.session_id in own:
+    if session.session_id in own_sessions:
         raise InputError(
             f"{folder} is the session {session.session_id}, which this round judges: the classifier would repeat its "
             "raters' labels",
@@ -392,7 +402,7 @@ class RatingRoom:
 
         program: the rater is a program, not a person.
         """
-        rater = self._known(rater)
+        rater = self._rater_name(rater)
         if self.round.raters and rater not in self.round.raters:
             raise InputError(
                 f"{rater!r} is not a rater of the round {self.round.id!r}",
@@ -416,7 +426,7 @@ class RatingRoom:
         Agreed items can be opened there, too.
         """
         self.refresh()
-        rater = self._known(rater)
+        rater = self._rater_name(rater)
         settled = replace(
             self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=(), stop=None
         )
@@ -448,7 +458,9 @@ class RatingRoom:
         rows = self.rows
         others = {row.rater for row in rows if row.round == self.round.id and not row.program}
         others = (
-            others - set(self.round.raters) if self.round.raters else others | {self._known(name) for name in invited}
+            others - set(self.round.raters)
+            if self.round.raters
+            else others | {self._rater_name(name) for name in invited}
         )
         return tuple(self._standing(rater, rows) for rater in (*self.round.raters, *sorted(others)))
 
@@ -513,7 +525,7 @@ class RatingRoom:
 
     # Inside
 
-    def _known(self, rater: str) -> str:
+    def _rater_name(self, rater: str) -> str:
         return self._names.get(name_key(rater), rater)
 
     def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterQueue:

@@ -85,7 +85,15 @@ def chart(
 
     x_ticks = tuple((across(x), exact(x)) for x in _ticks(x_end, x_start))
     y_ticks = tuple((up(y), exact(y)) for y in _ticks(y_end))
-    return Chart(id, title, x_name, _drawn_curves(curves, across, up), x_ticks, y_ticks, words)
+    return Chart(
+        id=id,
+        title=title,
+        x_name=x_name,
+        curves=_drawn_curves(curves, across, up),
+        x_ticks=x_ticks,
+        y_ticks=y_ticks,
+        words=words,
+    )
 
 
 def _drawn_curves(
@@ -127,14 +135,14 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
             words_of_mark = f"{curve.name} as it ran"
             marks.append({"x": across(place[0]), "y": up(place[1]), "number": number % 4, "words": words_of_mark})
     return Chart(
-        id,
-        title,
-        "false accepts per hour",
-        _drawn_curves(drawn, across, up),
-        tuple((across(x), label) for x, label in scales.x_ticks),
-        tuple((up(y), label) for y, label in scales.y_ticks),
-        words,
-        tuple(marks),
+        id=id,
+        title=title,
+        x_name="false accepts per hour",
+        curves=_drawn_curves(drawn, across, up),
+        x_ticks=tuple((across(x), label) for x, label in scales.x_ticks),
+        y_ticks=tuple((up(y), label) for y, label in scales.y_ticks),
+        words=words,
+        marks=tuple(marks),
     )
 
 

@@ -115,7 +115,7 @@ class SessionComparison:
     rows: tuple[ComparedMeasure, ...]
     warnings: tuple[str, ...]
 
-    def of(self, change: DifferenceVerdict) -> tuple[ComparedMeasure, ...]:
+    def rows_with(self, change: DifferenceVerdict) -> tuple[ComparedMeasure, ...]:
         return tuple(row for row in self.rows if row.change is change)
 
 
@@ -157,9 +157,9 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
     return SessionComparison(tuple(sessions), _judged(rows), tuple(dict.fromkeys(warnings)))
 
 
-def letter(at: int) -> str:
+def letter(index: int) -> str:
     """What a session is called in tables; A is the baseline."""
-    return chr(ord("A") + at)
+    return chr(ord("A") + index)
 
 
 def labels_of(session: WholeSession) -> dict[str, set[str]]:
@@ -232,7 +232,7 @@ def device_results(
 
     def place(trial: Trial, stimulus: str) -> None:
         labels = {axis: label for axis, label in trial.conditions if axis in varying}
-        cluster = stimulus if clusters is None else clusters.of(trial.speaker or _recording(trial))
+        cluster = stimulus if clusters is None else clusters.cluster_of(trial.speaker or _recording(trial))
         places[trial.id] = ComparedUnit((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
 
     def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: MeasuredDuration | None = None) -> None:

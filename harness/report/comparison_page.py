@@ -116,7 +116,7 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 def headline(comparison: SessionComparison) -> str:
     """`2 worse, 1 better, 3 undecided, 9 not shown to differ`."""
-    return ", ".join(f"{len(comparison.of(verdict))} {verdict.word}" for verdict in DifferenceVerdict)
+    return ", ".join(f"{len(comparison.rows_with(verdict))} {verdict.word}" for verdict in DifferenceVerdict)
 
 
 def name_of(row: ComparedMeasure, limit: int = 80) -> str:
@@ -206,7 +206,7 @@ def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> di
     """One object; durations are in seconds."""
     return {
         "sessions": {letter(at): session.started.session_id for at, session in enumerate(comparison.sessions)},
-        "regressions": len(comparison.of(DifferenceVerdict.WORSE)),
+        "regressions": len(comparison.rows_with(DifferenceVerdict.WORSE)),
         "warnings": list(comparison.warnings),
         "differing": to_plain(facts),
         "measures": [

@@ -112,7 +112,8 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
     if scores is None or not error.outcome.sha256:
         return None
     tracks = scores.get(journal.header.facts.fingerprint, error.outcome.sha256) or ()
-    named = error.spot.phrase if error.spot is not None else error.label.phrase if error.label is not None else ""
+    phrase_source = error.spot if error.spot is not None else error.label
+    named = "" if phrase_source is None else phrase_source.phrase
     of_phrase = [track for track in tracks if compared(track.phrase) == compared(named)]
     return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
 
@@ -134,7 +135,7 @@ class EvaluationCases:
             rest = tuple(error.line for error in errors[self._most : self._most + MOST_NAMED])
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
 
-    def _case(self, at: int, kind: str, error: FileError) -> ListedCase:
+    def _case(self, index: int, kind: str, error: FileError) -> ListedCase:
         title, lines = plain_text(error.listed, 200), tuple(error.details())
         header = self._engine.journal.header
         rate_hz, rule = header.facts.rate_hz, header.facts.rule
@@ -157,7 +158,7 @@ class EvaluationCases:
         flac = io.BytesIO()
         soundfile.write(flac, samples, rate_hz, format="FLAC", subtype="PCM_16")
         span = f"{fixed(first / rate_hz, 2)} s to {fixed((first + len(samples)) / rate_hz, 2)} s"
-        name = f"{kind}-{self._number}-{at + 1}.flac"
+        name = f"{kind}-{self._number}-{index + 1}.flac"
         sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
         return ListedCase(title, lines, sound, curve)
 

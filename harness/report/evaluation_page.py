@@ -71,7 +71,7 @@ def write_evaluations(
 def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
     words = "A dot: as it ran. Both axes are stretched towards zero; the band is the 95 % interval of false rejects."
     title = "False rejects, %, at each number of false accepts per hour"
-    return det_chart("det", title, words, [Curve(engine.name, engine.det, engine.own) for engine in engines])
+    return det_chart("det", title, words, [Curve(engine.name, engine.det, engine.as_run) for engine in engines])
 
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:

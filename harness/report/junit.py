@@ -38,14 +38,14 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, in_words
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import TOO_FEW_VOICES
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import consistent_words, pause_words
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake_plays import CommandResult, HeardWake, Play
-from harness.wake.wake_progress import DeviceWake, Interval, UnmatchedWake
+from harness.wake.wake_progress import DeviceWake, UnmatchedWake
 
 EVENTS_SHOWN = 50
 _VERDICTS = {
@@ -245,21 +245,21 @@ def _query_kind(trial: TrialProgress) -> str:
     return (TrialKind.QUERY if trial.trial.memory is not None else trial.trial.kind).value
 
 
-def _figures(kind: str, of: DeviceWake | None) -> Properties:
+def _figures(kind: str, device_wake: DeviceWake | None) -> Properties:
     """Totals of a suite's cases. False accepts are counted after review, as for limits."""
-    if of is None:
+    if device_wake is None:
         return ()
     if kind == TrialKind.COMMAND:
-        return (("commands_understood", f"{of.commands.count} of {of.commands.total}"),)
+        return (("commands_understood", f"{device_wake.commands.count} of {device_wake.commands.total}"),)
     if kind == TrialKind.WAKE:
-        share = of.false_rejects.share
-        rejects = of.false_rejects
+        share = device_wake.false_rejects.share
+        rejects = device_wake.false_rejects
         counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(rejects.voices or 1)))
         unknown = (("talkers", "unknown"),) if rejects.speakers.unknown else ()
         if rejects.interval is None and share.total:
             return (*counts, *unknown, ("share_interval_95", TOO_FEW_VOICES))
         return (*counts, *unknown, *_interval("share", rejects.interval))
-    accepts = of.after_review
+    accepts = device_wake.after_review
     counts = (("false_accepts", str(accepts.count)), ("exposure_hours", fixed(accepts.hours, 6)))
     return (*counts, *_interval("per_hour", accepts.interval))
 
@@ -273,12 +273,12 @@ def _requests(gaps: Sequence[GapRequests]) -> Properties:
     return (("request_pause", pause), ("request_pause_consistent", consistent_words(gaps)), *shares)
 
 
-def _words(of: FirstAndFinalWords, normalisation: str) -> Properties:
+def _words(word_figures: FirstAndFinalWords, normalisation: str) -> Properties:
     """WER of the transcripts; nothing where there are none."""
-    if not of.first.attempts:
+    if not word_figures.first.attempts:
         return ()
     properties: list[tuple[str, str]] = [("normalisation", normalisation)]
-    for name, words in (("first_attempt", of.first), ("final_attempt", of.final)):
+    for name, words in (("first_attempt", word_figures.first), ("final_attempt", word_figures.final)):
         counts = words.counts
         properties.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
         properties.append((f"{name}_wer", NOTHING if counts.wer is None else exact(counts.wer)))

@@ -161,7 +161,7 @@ class RehearsedLimit:
 
     @property
     def holds(self) -> float:
-        return _held(self.verdicts)
+        return _passing(self.verdicts)
 
 
 class Rehearsal:
@@ -171,12 +171,12 @@ class Rehearsal:
         """attended: a person answers the trials that need it; else those have no result."""
         self._attended = attended
         self._stopping = stopping
-        bounds = {field.name: getattr(limits, field.name) for field in fields(limits) if field.name in REHEARSED}
+        bounds = {limit.name: getattr(limits, limit.name) for limit in fields(limits) if limit.name in REHEARSED}
         self._limits = Limits(**bounds)
         self.left_out = tuple(
-            field.name
-            for field in fields(limits)
-            if field.name not in REHEARSED and getattr(limits, field.name) is not None
+            limit.name
+            for limit in fields(limits)
+            if limit.name not in REHEARSED and getattr(limits, limit.name) is not None
         )
         self._plan = [
             (trial, (() if trial.listening is None else tuple(target.device for target in trial.listening.targets)))
@@ -199,7 +199,7 @@ class Rehearsal:
         worse = self._verdicts(self.runs(bad, count, seed))
         done: dict[str, RehearsedLimit] = {}
         for name, (wanted, shares) in good.items():
-            limit = RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
+            limit = RehearsedLimit(name, wanted, shares, _passing(worse[name][1]), None)
             done[name] = replace(limit, needed=1) if _decided(limit) else limit
         played = _mean_played(runs)
         for factor in FACTORS:
@@ -211,7 +211,7 @@ class Rehearsal:
             good = self._verdicts(runs)
             worse = self._verdicts(self.runs(bad, SEARCH_RUNS, seed, factor))
             for name in open_ones:
-                larger = replace(done[name], verdicts=good[name][1], bad_holds=_held(worse[name][1]))
+                larger = replace(done[name], verdicts=good[name][1], bad_holds=_passing(worse[name][1]))
                 if _decided(larger):
                     done[name] = replace(done[name], needed=factor)
         return tuple(done.values())
@@ -242,7 +242,7 @@ class Rehearsal:
             if trial.listening is None:
                 unassessed = trial.evidence is Evidence.NONE
                 understands = 1 - device.missed if unassessed else device.understands
-                attempts, right = _asked(understands, trial.reprompt.max_attempts, next(draws))
+                attempts, right = _attempts_made(understands, trial.reprompt.max_attempts, next(draws))
                 if trial.memory is not None or (trial.evidence is Evidence.OPERATOR and not self._attended):
                     continue
                 decided_queries += trial.responds
@@ -282,7 +282,7 @@ class Rehearsal:
         return SimulatedRun(totals, wake)
 
 
-def _asked(succeeds: float, most: int, draw: float) -> tuple[int, bool]:
+def _attempts_made(succeeds: float, most: int, draw: float) -> tuple[int, bool]:
     """Attempts at a query, `most` at most, and whether the last one succeeded."""
     fails = 1 - succeeds
     if fails <= 0:
@@ -298,7 +298,7 @@ def _mean_played(runs: Sequence[SimulatedRun]) -> float:
     return sum(run.totals.finished for run in runs) / max(1, len(runs))
 
 
-def _held(verdicts: Mapping[LimitVerdict, float]) -> float:
+def _passing(verdicts: Mapping[LimitVerdict, float]) -> float:
     return verdicts.get(LimitVerdict.PASS, 0.0) + verdicts.get(LimitVerdict.MARGINAL, 0.0)
 
 

@@ -75,7 +75,7 @@ class WholeSession:
         settings: list[tuple[str, str, str]] = []
         wall = SteadyWall()
         for entry in entries:
-            if (wall_s := wall.of(entry)) != entry.wall_s:
+            if (wall_s := wall.wall_s_of(entry)) != entry.wall_s:
                 entry = replace(entry, wall_s=wall_s)
             figures.add(entry)
             wake.add(entry)
@@ -115,9 +115,18 @@ class WholeSession:
             trial_id: how for trial_id, how in endings.items() if how is not Outcome.COUNTED and trial_id in listening
         }
         progress = figures.snapshot()
-        faults_and_responses = tuple(faults), tuple(responses)
         return cls(
-            wake, progress, started, first_s, last_s, clips, uncounted, *faults_and_responses, spans, tuple(settings)
+            wake=wake,
+            progress=progress,
+            started=started,
+            first_s=first_s,
+            last_s=last_s,
+            clips=clips,
+            not_counted=uncounted,
+            faults_met=tuple(faults),
+            responses=tuple(responses),
+            spans=spans,
+            settings=tuple(settings),
         )
 
     @property

@@ -113,7 +113,7 @@ class PageSounds:
         self._removed: dict[Path, dict[str, str]] = {}
         self._redacted: dict[Path, dict[str, str]] = {}
 
-    def of(self, folder: SessionFolder, clip: Clip | None) -> HeardSound | None:
+    def sound_of(self, folder: SessionFolder, clip: Clip | None) -> HeardSound | None:
         if clip is None:
             return None
         if folder.path not in self._removed:
@@ -220,11 +220,11 @@ def _words(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[
 
 
 def _differing(
-    item: AgreedItem, figures: AgreementFigures, of: JudgedResponse, folder: SessionFolder, sounds: PageSounds
+    item: AgreedItem, figures: AgreementFigures, judged: JudgedResponse, folder: SessionFolder, sounds: PageSounds
 ) -> ListedCase:
-    trial = of.trial.trial
-    lines = (*_words(trial, None, of.response.transcript), *vote_lines(item, figures))
-    return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.of(folder, of.response.clip))
+    trial = judged.trial.trial
+    lines = (*_words(trial, None, judged.response.transcript), *vote_lines(item, figures))
+    return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.sound_of(folder, judged.response.clip))
 
 
 def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
@@ -238,14 +238,14 @@ def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> L
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
         f"{word}{why}{by}{weak}{'' if event.exposed else '; outside of exposure: not counted'}",
     )
-    return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.of(folder, event.clip))
+    return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.sound_of(folder, event.clip))
 
 
 def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     conditions = ", ".join(f"{plain_text(axis, 40)} {plain_text(label, 80)}" for axis, label in play.trial.conditions)
     lines = (f"conditions: {conditions or 'none'}", "the sound is what was played")
     clip = session.clips.get(play.row.stimulus_sha256)
-    return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.of(folder, clip))
+    return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.sound_of(folder, clip))
 
 
 def _wrong(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
@@ -254,5 +254,5 @@ def _wrong(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> L
     words = _words(trial.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
     lines = (f"{outcome_in_words(trial)}, after {attempts}", *words)
     return ListedCase(
-        case_title(trial.trial.id, trial.trial.device), lines, sounds.of(folder, answer.clip if answer else None)
+        case_title(trial.trial.id, trial.trial.device), lines, sounds.sound_of(folder, answer.clip if answer else None)
     )

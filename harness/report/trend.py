@@ -271,7 +271,16 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
     change = DifferenceVerdict.BETTER if better else DifferenceVerdict.WORSE
     facts = differing([trend.sessions[at - 1].facts, trend.sessions[at].facts])
     interval = _interval(followed.measure.counted, *sides)
-    return LevelChange(at, before, after, difference, interval, point.p_holm, change, facts)
+    return LevelChange(
+        at=at,
+        before=before,
+        after=after,
+        difference=difference,
+        interval=interval,
+        p_holm=point.p_holm,
+        change=change,
+        facts=facts,
+    )
 
 
 def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:

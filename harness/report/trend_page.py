@@ -208,8 +208,8 @@ def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | 
     """Over the numbers of the table's rows."""
     units = {MeasureKind.RATE: (1.0, "per hour"), MeasureKind.TIME: (1000.0, "ms")}
     scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))
-    numbers = {session.folder: at for at, session in enumerate(sessions, 1)}
-    places = [numbers[session.folder] for session in trend.sessions]
+    session_numbers = {session.folder: at for at, session in enumerate(sessions, 1)}
+    places = [session_numbers[session.folder] for session in trend.sessions]
     line = [(float(at), scale * value.value) for at, value in zip(places, trend.values, strict=True)]
     band: list[tuple[float, float, float]] = []
     for (at, _), value in zip(line, trend.values, strict=True):

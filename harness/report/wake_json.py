@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
-from harness.base.plain_json import picked, to_plain
+from harness.base.plain_json import Json, picked, to_plain
 from harness.model.choices import Grouping
 from harness.model.time import Stamp
 from harness.model.trial import Trial
@@ -32,8 +31,6 @@ from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake
-
-Json = dict[str, Any]
 
 
 def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool = False) -> Json:

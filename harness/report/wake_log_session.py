@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from harness import __version__
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
+from harness.offline.reports.log import interval_lines
 from harness.offline.wake_log import (
     ACCEPTED,
     FORMULA,
@@ -36,7 +37,7 @@ from harness.statistics.intervals import Share, garwood
 from harness.statistics.text import TOO_FEW_VOICES, basis
 from harness.transcripts.recognition import recognised, words_of
 from harness.wake.wake_plays import CommandResult, HeardWake, Play
-from harness.wake.wake_progress import Interval, Speakers, UnmatchedWake, ratio
+from harness.wake.wake_progress import Speakers, UnmatchedWake, ratio
 
 _SPOKEN = (TrialKind.WAKE, TrialKind.COMMAND)
 
@@ -193,7 +194,7 @@ class _Writer:
         if "FARATE" in sums:
             parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
             hours = sum(log.seconds(part) for part in parts) / 3600
-            yield from _interval("x-farate-interval", garwood(int(sums["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
+            yield from interval_lines("x-farate-interval", garwood(int(sums["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
         planned = {trial.trial.speaker for trial in self._session.progress.trials if trial.trial.kind in _SPOKEN}
         for name, count, rejected in (
             ("x-frratio-interval", "FRCOUNT", MISSED),
@@ -210,7 +211,7 @@ class _Writer:
             if of_all.interval is None and of_all.share.total:
                 yield name, TOO_FEW_VOICES
             over = basis(of_all.voices, of_all.speakers.unknown, "Clopper-Pearson")
-            yield from _interval(name, of_all.interval, 100.0, f"%, {over}")
+            yield from interval_lines(name, of_all.interval, 100.0, f"%, {over}")
 
     def _set_aside(self) -> Iterator[tuple[str, str]]:
         """Events that are not false accepts, and what they were, so that nothing is left out silently."""
@@ -251,11 +252,6 @@ def _counts(counts: WordCounts | None) -> Extras:
         ("x-deletions", counts.deletions),
     )
     return tuple((name, str(value)) for name, value in named)
-
-
-def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
-    if interval is not None:
-        yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
 
 
 def _extras(event: HeardWake, more: Extras) -> Extras:

@@ -157,34 +157,36 @@ class Assets:
         self._broken.add(name)
         self._found.add(("assets", name), problem, remedy)
 
-    def sound(self, written: str, at: KeyPath) -> str:
+    def sound(self, written: str, key_path: KeyPath) -> str:
         """The absolute path of a playable recording; "" if there was a problem, which is noted."""
-        root, named, inner = self._root(written, at)
+        root, named, inner = self._root(written, key_path)
         if root is None:
             return ""
-        return "" if self._seconds(root, inner, named, at) is None else str((root / inner).resolve())
+        return "" if self._seconds(root, inner, named, key_path) is None else str((root / inner).resolve())
 
-    def file(self, written: str, at: KeyPath) -> Path | None:
+    def file(self, written: str, key_path: KeyPath) -> Path | None:
         """The absolute path of an existing file of any kind; None if there was a problem, which is noted."""
-        root, named, inner = self._root(written, at)
+        root, named, inner = self._root(written, key_path)
         if root is None:
             return None
         problem = _missing_file_reason(root, inner, named, "a file")
         if problem:
-            self._found.add(at, *problem)
+            self._found.add(key_path, *problem)
             return None
         return (root / inner).resolve()
 
-    def sounds(self, written: str, at: KeyPath) -> dict[str, float]:
+    def sounds(self, written: str, key_path: KeyPath) -> dict[str, float]:
         """Absolute paths of the sound files that a file name, a folder or a pattern stands for, with durations in s.
 
         In the order of their names; only those that can be played. Notes problems.
         """
-        root, named, inner = self._root(written, at)
+        root, named, inner = self._root(written, key_path)
         if root is None:
             return {}
         if Path(inner).is_absolute():
-            self._found.add(at, f"{inner!r} is an absolute path", "Write a relative path, or declare an asset root")
+            self._found.add(
+                key_path, f"{inner!r} is an absolute path", "Write a relative path, or declare an asset root"
+            )
             return {}
         try:
             if (root / inner).is_dir():
@@ -194,28 +196,28 @@ class Assets:
             else:
                 meant = [root / inner]
         except (OSError, ValueError, NotImplementedError) as error:
-            self._found.add(at, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
+            self._found.add(key_path, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
             return {}
         if not meant:
             problem = f"{inner!r} in {named} matches no sound file"
             self._found.add(
-                at, problem, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
+                key_path, problem, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
             )
         durations: dict[str, float] = {}
         for path in meant:
-            if (seconds := self._seconds(root, str(path.relative_to(root)), named, at)) is not None:
+            if (seconds := self._seconds(root, str(path.relative_to(root)), named, key_path)) is not None:
                 durations[str(path.resolve())] = seconds
         return durations
 
-    def recordings(self, written: str, at: KeyPath) -> dict[str, RecordingFacts]:
+    def recordings(self, written: str, key_path: KeyPath) -> dict[str, RecordingFacts]:
         """What is known of each file that `sounds` finds: from the columns of a list, else from the file."""
         if not written.lower().endswith(MANIFESTS):
-            known = self.sounds(written, at)
+            known = self.sounds(written, key_path)
             return {
-                path: RecordingFacts(self._phrase_end_comment(path, duration_s, at))
+                path: RecordingFacts(self._phrase_end_comment(path, duration_s, key_path))
                 for path, duration_s in known.items()
             }
-        if (path := self.file(written, at)) is None:
+        if (path := self.file(written, key_path)) is None:
             return {}
         try:
             rows = read_list(path)
@@ -226,10 +228,10 @@ class Assets:
         beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
         for named, known_facts, place in rows:
             before = len(self._found.problems)
-            for sound, duration_s in self.sounds(beside + named, at).items():
+            for sound, duration_s in self.sounds(beside + named, key_path).items():
                 facts = known_facts
                 if facts.phrase_end_s is None:
-                    facts = replace(facts, phrase_end_s=self._phrase_end_comment(sound, duration_s, at))
+                    facts = replace(facts, phrase_end_s=self._phrase_end_comment(sound, duration_s, key_path))
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
                     message = f"{ends}, but {named!r} is {moment(duration_s)} long"
@@ -239,16 +241,16 @@ class Assets:
                 problem.place = place
         return facts_by_path
 
-    def _phrase_end_comment(self, path: str, duration_s: float, at: KeyPath) -> float | None:
+    def _phrase_end_comment(self, path: str, duration_s: float, key_path: KeyPath) -> float | None:
         """End of the phrase from the comment in the file, s; notes an impossible value."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
             comment = f"the comment in {Path(path).name!r}"
             problem = f"{comment} puts the end of the phrase at {exact(ends_s)} s of {moment(duration_s)}"
-            self._found.add(at, problem, "Correct the comment in the file")
+            self._found.add(key_path, problem, "Correct the comment in the file")
         return ends_s
 
-    def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:
+    def _seconds(self, root: Path, inner: str, named: str, key_path: KeyPath) -> float | None:
         """Reads a whole recording and returns its duration, s; None if there was a problem, which is noted."""
         problem = _missing_file_reason(root, inner, named, "a sound file")
         if problem is None:
@@ -256,21 +258,23 @@ class Assets:
                 return check_recording(str((root / inner).resolve()))
             except InputError as error:
                 problem = error.what.replace("the recording", repr(inner), 1), error.remedy
-        self._found.add(at, *problem)
+        self._found.add(key_path, *problem)
         return None
 
-    def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
+    def _root(self, written: str, key_path: KeyPath) -> tuple[Path | None, str, str]:
         """The folder that a path is relative to, its name for messages, and the path in it."""
         if ":" not in written:
             return self._folder.resolve(), "this file's folder", written
         name, inner = written.split(":", 1)
         if name not in self._roots and name not in self._broken:
-            self._found.add(at, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots"))
+            self._found.add(
+                key_path, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
+            )
         return self._roots.get(name), f"the asset root {name!r}", inner
 
 
-def _missing_file_reason(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
-    """Why a path is not a file in its root. wanted: what should be named."""
+def _missing_file_reason(root: Path, inner: str, named: str, name: str) -> tuple[str, str] | None:
+    """Why a path is not a file in its root. name: what should be named."""
     if Path(inner).is_absolute():
         return (
             f"{inner!r} is an absolute path",
@@ -284,7 +288,7 @@ def _missing_file_reason(root: Path, inner: str, named: str, wanted: str) -> tup
             beside = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
             return f"there is no file {inner!r} in {named}", nearest(path.name, sorted(beside), listed="In that folder")
         if not path.is_file():
-            return f"{inner!r} is not a file", f"Name {wanted}"
+            return f"{inner!r} is not a file", f"Name {name}"
     except (OSError, RuntimeError, ValueError) as error:
         return f"{inner!r} cannot be read: {error}", "Check the path and its permissions"
     return None

@@ -76,7 +76,7 @@ def adapter(options: type) -> TypeAdapter[Any]:
     return TypeAdapter(type(options.__name__, (options,), {"__slots__": (), "__pydantic_config__": _STRICT}))
 
 
-def installed_driver(name: str, findings: Findings, at: KeyPath) -> type | None:
+def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type | None:
     """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
     try:
         driver = plugins.load(plugins.Group.DRIVERS, name)
@@ -84,12 +84,12 @@ def installed_driver(name: str, findings: Findings, at: KeyPath) -> type | None:
         problem, remedy = (
             (error.what, error.remedy) if isinstance(error, PluginError) else (str(error), "Install it again")
         )
-        findings.add(at, problem, remedy)
+        findings.add(key_path, problem, remedy)
         return None
     return driver if isinstance(driver, type) else None
 
 
-def checked(driver: type, written: dict[str, Plain], findings: Findings, at: KeyPath) -> object | None:
+def checked(driver: type, written: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
     """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
     kind: type = driver.Options  # type: ignore[attr-defined]
     before = len(findings.problems)
@@ -98,18 +98,20 @@ def checked(driver: type, written: dict[str, Plain], findings: Findings, at: Key
     except ValidationError as error:
         known = [field.name for field in dataclasses.fields(kind) if field.init]
         for detail in error.errors(include_url=False):
-            findings.note(detail, at, known)
+            findings.note(detail, key_path, known)
         return None
     except InputError as error:  # Options itself may reject a value, with its own remedy
         findings.add(
-            at, error.what, error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver"
+            key_path,
+            error.what,
+            error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver",
         )
         return None
     for name, group in _PLUGIN_OPTIONS.items():
         word = written.get(name)
         if isinstance(word, str) and word not in plugins.names(group):
             remedy = nearest(word, plugins.names(group), listed="Installed")
-            findings.add((*at, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
+            findings.add((*key_path, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
     if len(findings.problems) > before:
         return None
     options: object = kind(
@@ -422,7 +424,7 @@ class _BenchReader:
             self._take_over(problem, at)
         return None
 
-    def _actuator(self, name: str, written: Plain, keys: type[Keys], at: KeyPath) -> str | None:
+    def _actuator(self, name: str, written: Plain, keys: type[Keys], key_path: KeyPath) -> str | None:
         """Id of the equipment that takes the orders of a stand or switch; None when it is wrong.
 
         What has the same driver and the same options shares it: one controller often has several outputs.
@@ -430,7 +432,7 @@ class _BenchReader:
         if not isinstance(written, dict) or not isinstance(written.get("driver"), str):
             return None
         options = {key: value for key, value in written.items() if key not in keys.model_fields}
-        made = self._equipment(name, {"driver": written["driver"], **options}, at, ORDERS)
+        made = self._equipment(name, {"driver": written["driver"], **options}, key_path, ORDERS)
         if made is None:
             return None
         for known in self.actuators.values():
@@ -464,7 +466,15 @@ class _BenchReader:
             problem = f"a source cannot be called {EARCON!r}: that is the device's chime"
             self._found.add((*at, "also", EARCON), problem, "Choose another name", key=True)
         earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
-        return Device(name, profile, connection, keys.position or "", sources, keys.merge_within_ms, earcons)
+        return Device(
+            id=name,
+            profile=profile,
+            connection=connection,
+            position=keys.position or "",
+            also=sources,
+            merge_within_ms=keys.merge_within_ms,
+            earcons=earcons,
+        )
 
     def _earcons(self, device: str, path: str) -> Earcons | None:
         """A device's chimes, or None when its file, one of its sounds or the microphone is wrong."""
@@ -500,82 +510,84 @@ class _BenchReader:
         own = self._profile(keys.profile, (*at, "profile")) if keys.profile is not None else profile
         return None if equipment is None or own is None else FurtherSource(name, equipment, own)
 
-    def _profile(self, path_or_id: str, at: KeyPath) -> DeviceProfile | None:
+    def _profile(self, path_or_id: str, key_path: KeyPath) -> DeviceProfile | None:
         try:
             return load_profile(path_or_id, beside=self._folder)
         except InputProblems as problems:
             for problem in problems.problems:
-                self._take_over(problem, at)
+                self._take_over(problem, key_path)
         except InputError as problem:
-            self._take_over(problem, at)
+            self._take_over(problem, key_path)
         return None
 
-    def _take_over(self, problem: InputError, at: KeyPath) -> None:
-        self._found.add_at(problem.place or self._found.place(at), problem.what, problem.remedy)
+    def _take_over(self, problem: InputError, key_path: KeyPath) -> None:
+        self._found.add_at(problem.place or self._found.place(key_path), problem.what, problem.remedy)
 
     def _equipment(
-        self, name: str, written: Plain, at: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
+        self, name: str, written: Plain, key_path: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
     ) -> Equipment | None:
         keys = try_validate(EquipmentKeys, written) if isinstance(written, dict) else None
         if keys is None or not isinstance(written, dict):
             return None
-        if keys.same_as is not None and at[0] != "loudspeakers":
-            return self._same(keys.same_as, written, at, ability)
+        if keys.same_as is not None and key_path[0] != "loudspeakers":
+            return self._same(keys.same_as, written, key_path, ability)
         if keys.same_as is not None:
             self._found.add(
-                (*at, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
+                (*key_path, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
             )
             return None
         if keys.driver is None:
-            self._found.add(at, "the key 'driver' is missing", "Add `driver: …` here")
+            self._found.add(key_path, "the key 'driver' is missing", "Add `driver: …` here")
             return None
-        driver = installed_driver(keys.driver, self._found, (*at, "driver"))
+        driver = installed_driver(keys.driver, self._found, (*key_path, "driver"))
         if driver is None:
             return None
-        self._refuse_unable(driver, keys.driver, ability, (*at, "driver"))
-        options = checked(driver, {**(keys.model_extra or {})}, self._found, at)
+        self._refuse_unable(driver, keys.driver, ability, (*key_path, "driver"))
+        options = checked(driver, {**(keys.model_extra or {})}, self._found, key_path)
         if options is None:
             return None
-        place = self._found.place(at, key=True)
-        calibration = self._calibration(keys.calibration, at) if keys.calibration is not None else None
+        place = self._found.place(key_path, key=True)
+        calibration = self._calibration(keys.calibration, key_path) if keys.calibration is not None else None
         position = keys.position or default_position
         return Equipment(name, keys.driver, options, place, position, calibration=calibration)
 
-    def _calibration(self, path: str, at: KeyPath) -> Calibration | None:
+    def _calibration(self, path: str, key_path: KeyPath) -> Calibration | None:
         """The calibration of a loudspeaker or the microphone, or None when its file is wrong."""
-        at = (*at, "calibration")
-        if at[0] not in ("loudspeakers", "microphone"):
+        key_path = (*key_path, "calibration")
+        if key_path[0] not in ("loudspeakers", "microphone"):
             message = "only a loudspeaker and the microphone have a calibration"
-            self._found.add(at, message, "Move it there", key=True)
+            self._found.add(key_path, message, "Move it there", key=True)
             return None
         try:
             return read_calibration(self._folder / path)
         except InputProblems as problems:
             for problem in problems.problems:
-                self._take_over(problem, at)
+                self._take_over(problem, key_path)
         except InputError as problem:
-            self._take_over(problem, at)
+            self._take_over(problem, key_path)
         return None
 
-    def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: tuple[str, ...]) -> Equipment | None:
+    def _same(
+        self, name: str, written: dict[str, Plain], key_path: KeyPath, ability: tuple[str, ...]
+    ) -> Equipment | None:
         for key in written:
             if key != "same_as":
                 remedy = f"Remove it, or move it to the loudspeaker {name!r}"
-                self._found.add((*at, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
+                self._found.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
         if name not in self._names:
             remedy = nearest(name, self._names, listed="Loudspeakers")
-            self._found.add((*at, "same_as"), f"no loudspeaker is called {name!r}", remedy)
+            self._found.add((*key_path, "same_as"), f"no loudspeaker is called {name!r}", remedy)
         equipment = self.loudspeakers.get(name)
-        driver = installed_driver(equipment.driver, self._found, at) if equipment else None
+        driver = installed_driver(equipment.driver, self._found, key_path) if equipment else None
         if equipment and driver:
-            self._refuse_unable(driver, equipment.driver, ability, (*at, "same_as"))
+            self._refuse_unable(driver, equipment.driver, ability, (*key_path, "same_as"))
         return equipment
 
-    def _refuse_unable(self, driver: type, name: str, ability: tuple[str, ...], at: KeyPath) -> None:
+    def _refuse_unable(self, driver: type, name: str, ability: tuple[str, ...], key_path: KeyPath) -> None:
         """ability: names of methods, one of which it must have; () for none."""
         if ability and not any(hasattr(driver, method) for method in ability):
             problem, remedy = _ABLE[ability]
-            self._found.add(at, f"the driver {name!r} {problem}", remedy)
+            self._found.add(key_path, f"the driver {name!r} {problem}", remedy)
 
 
 def _section(written: dict[str, Plain], key: str) -> dict[str, Plain]:

@@ -76,7 +76,7 @@ def check_compatibility(scenario: Scenario, bench: Bench) -> None:
     silent = _all_injected(scenario, bench) or _all_spoken(scenario)
     by_loudspeaker = () if silent else (Need.LOUDSPEAKER,)
     for need in (*by_loudspeaker, *scenario.needs):
-        if not _met(need, bench, devices):
+        if not _is_met(need, bench, devices):
             at = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
             problem = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
             raise UnmetNeed(problem, place=findings.place(at), remedy=ADD[need])
@@ -129,18 +129,18 @@ def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
 
 def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
     """UnmetNeed if nothing shows what the device understood (or heard, if that decides), or no sound reaches it."""
-    reports = device.reports
+    reported = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     rule = trial.reprompt or scenario.defaults.reprompt
     by_words = rule.until is RepeatUntil.RECOGNISED
-    reports_intents = ObservationKind.INTENT in reports
+    reports_intents = ObservationKind.INTENT in reported
     if not reports_intents and (by_words or evidence is Evidence.DEVICE):
         problem = f"the trial {trial.id!r} checks what {device.id!r} understood, but it reports no intents"
         remedy = "Use a device that has a connection and reports intent"
         if not by_words:
             remedy += ", or write `evidence: operator`"
         raise UnmetNeed(problem, place=place, remedy=remedy)
-    if by_words and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reports:
+    if by_words and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reported:
         problem = (
             f"the trial {trial.id!r} repeats until its words are recognised, but {device.id!r} reports no transcript"
         )
@@ -165,10 +165,10 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
 
 def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
     """UnmetNeed if nothing shows whether the first query was understood, or what the follow-up was answered with."""
-    reports = device.reports
+    reported = device.reports
     wanted = trial.evidence or scenario.defaults.evidence
     asks_operator = wanted is Evidence.OPERATOR or (
-        wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reports
+        wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reported
     )
     if asks_operator and bench.operator is OperatorPresence.ABSENT:
         problem = (
@@ -179,7 +179,7 @@ def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, b
     if bench.microphone is None:
         problem = f"the trial {trial.id!r} waits from the end of an answer, but the bench has no microphone"
         raise UnmetNeed(problem, place=place, remedy="Add `microphone: {driver: microphone, …}` to the bench")
-    if ObservationKind.RESPONSE not in reports and not plugins.names(plugins.Group.RECOGNISERS):
+    if ObservationKind.RESPONSE not in reported and not plugins.names(plugins.Group.RECOGNISERS):
         problem = f"nothing shows what {device.id!r} answers in {trial.id!r}: it reports no response"
         remedy = "Use a device whose profile reports response, or install a recogniser (extra `recogniser`)"
         raise UnmetNeed(problem, place=place, remedy=remedy)
@@ -276,13 +276,15 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             findings.add(("matrix", "axes", axis.name), problem, remedy, key=True)
 
 
-def _check_place(bench: Bench, stand: Positioner, value: str, at: KeyPath, findings: Findings) -> None:
+def _check_place(bench: Bench, stand: Positioner, value: str, key_path: KeyPath, findings: Findings) -> None:
     if refusal := stand.refusal(value):
-        findings.add(at, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value")
+        findings.add(
+            key_path, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value"
+        )
     if _needs_absent_operator(bench, stand.connection):
         problem = f"the operator moves the stand {stand.id!r} by hand, but is absent"
         findings.add(
-            at[:3], problem, "Write `operator: auto` in the bench, or name another driver for the stand", key=True
+            key_path[:3], problem, "Write `operator: auto` in the bench, or name another driver for the stand", key=True
         )
 
 
@@ -402,7 +404,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
             )
 
 
-def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
+def _is_met(need: Need, bench: Bench, devices: list[Device]) -> bool:
     match need:
         case Need.LOUDSPEAKER | Need.NOISE:
             return bool(bench.loudspeakers)

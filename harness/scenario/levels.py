@@ -107,7 +107,9 @@ def _unplayable(
 ) -> Iterator[tuple[str, str]]:
     """What a loudspeaker cannot play of a level and the noise with it, and why."""
     known, noise_dbfs = speaker.calibration, None
-    dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
+    dbfs = level
+    if in_spl:
+        dbfs = known.dbfs(level) if known else 0.0
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
         noise_dbfs = known.dbfs(spl) if known else 0.0
         if problem := problem_of(speaker, spl, noise_dbfs, today):
@@ -146,7 +148,8 @@ def _levels(
         if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
             level, in_spl = requested_level(defaults, trial, values)
             by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
-            yield by_axis[0] if by_axis else by_default if in_spl else own, level, in_spl, values
+            declared_in = by_default if in_spl else own
+            yield by_axis[0] if by_axis else declared_in, level, in_spl, values
         opening, nth = values.get("opening", trial.opening), numbers.get("opening")
         if isinstance(opening, Opening):
             place: KeyPath = (*own, "opening") if nth is None else ("matrix", "axes", "opening", nth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from harness.base.findings import Findings, KeyPath
 from harness.model.bench import Bench
@@ -12,13 +12,13 @@ from harness.model.stimulus import VoiceSpec
 from harness.model.transcript import Rewriting
 from harness.scenario.assets import Assets
 from harness.scenario.keys import RecognisedKeys, StimulusKeys
+from harness.scenario.trials import TextOf
 from harness.transcripts import snor
 from harness.transcripts.files.normalisation_file import load_normalisation
 from harness.transcripts.readings import rewrite
 from harness.transcripts.snor import split_id
 from harness.transcripts.words import normalise
 
-Fill = Callable[[str, KeyPath], str]
 AT = ("recognised", "normalisation")
 
 
@@ -42,11 +42,15 @@ def _rewriting(written: str, assets: Assets, findings: Findings) -> Rewriting | 
         return None
 
 
-def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, findings: Findings) -> str:
+def read_reference(keys: StimulusKeys, key_path: KeyPath, fill: TextOf, findings: Findings) -> str:
     """The reference words: Lexical SNOR of `sro`, else the transcript of a recording or the text."""
     if keys.sro is None:
-        return fill(keys.transcript or "", (*at, "transcript")) if keys.text is None else fill(keys.text, (*at, "text"))
-    here = (*at, "sro")
+        return (
+            fill(keys.transcript or "", (*key_path, "transcript"))
+            if keys.text is None
+            else fill(keys.text, (*key_path, "text"))
+        )
+    here = (*key_path, "sro")
     if keys.transcript is not None:
         findings.add(here, "both transcript and sro are given", "Remove one of the two", key=True)
     try:
@@ -100,23 +104,23 @@ def check_queries(
             _check(text, place, rule, findings)
 
 
-def _check(text: str, at: KeyPath, rule: RecognitionRule, findings: Findings) -> None:
+def _check(text: str, key_path: KeyPath, rule: RecognitionRule, findings: Findings) -> None:
     if not text:
         return  # the reader has noted why it is missing
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
         problem = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro has"
-        findings.add(at, problem, "Remove the brackets or the word, or write it as `sro: …`")
+        findings.add(key_path, problem, "Remove the brackets or the word, or write it as `sro: …`")
         return
     try:
         words = normalise(text, rule.normalisation)
     except InputError as error:
-        _note(error, at, findings)
+        _note(error, key_path, findings)
         return
     if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
-        findings.add(at, f"no words remain under {rule.name!r}", "Write words that are spoken")
+        findings.add(key_path, f"no words remain under {rule.name!r}", "Write words that are spoken")
 
 
-def _note(error: InputError, at: KeyPath, findings: Findings) -> None:
+def _note(error: InputError, key_path: KeyPath, findings: Findings) -> None:
     # Quotes and variables shift characters in the file, so the message gives the position in the text.
     sign = f" (character {error.place.column} of the text)" if error.place and error.place.column else ""
-    findings.add(at, f"{error.what}{sign}", error.remedy)
+    findings.add(key_path, f"{error.what}{sign}", error.remedy)

@@ -476,9 +476,15 @@ class ScenarioReader:
             self._found.add((*at, "weighting"), problem, "Remove weighting", key=True)
         path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
         places = tuple(dict.fromkeys(keys.positions))
-        weighted = keys.weighting == "A"
         return NoiseSpec(
-            keys.kind, keys.snr_db, path, weighted, keys.ramp_s, keys.level_dbfs, keys.level_spl, positions=places
+            kind=keys.kind,
+            snr_db=keys.snr_db,
+            path=path,
+            a_weighted=keys.weighting == "A",
+            ramp_s=keys.ramp_s,
+            level_dbfs=keys.level_dbfs,
+            level_spl=keys.level_spl,
+            positions=places,
         )
 
     def _opening(self, keys: OpeningKeys, at: KeyPath) -> Opening:
@@ -492,11 +498,15 @@ class ScenarioReader:
             self._found.add((*at, "level_spl"), problem, "Remove one of the two", key=True)
         level_dbfs = defaults.level_dbfs if keys.level_dbfs is None else keys.level_dbfs
         level_spl = defaults.level_spl if keys.level_spl is None and keys.level_dbfs is None else keys.level_spl
-        sounds, voice = (
-            bool(say) if keys.sounds is None else keys.sounds,
-            self._opening_voice(keys.voice, (*at, "voice")),
+        return Opening(
+            pause_s=keys.pause_s,
+            say=say,
+            then=then,
+            level_dbfs=level_dbfs,
+            sounds=bool(say) if keys.sounds is None else keys.sounds,
+            voice=self._opening_voice(keys.voice, (*at, "voice")),
+            level_spl=level_spl,
         )
-        return Opening(keys.pause_s, say, then, level_dbfs, sounds, voice, level_spl)
 
     def _opening_voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
         voice = self._voice(written, at)
@@ -542,13 +552,13 @@ class ScenarioReader:
             return RoomSpec(name)
         (x, y, z), (left, front, height) = keys.size_m, keys.device_m
         box = ShoeBox(
-            (x, y, z),
-            keys.rt60_s,
-            (left, front, height),
-            keys.device_faces_deg,
-            keys.device_pattern,
-            keys.talker_height_m,
-            keys.talker_pattern,
+            size_m=(x, y, z),
+            rt60_s=keys.rt60_s,
+            device_m=(left, front, height),
+            device_faces_deg=keys.device_faces_deg,
+            device_pattern=keys.device_pattern,
+            talker_height_m=keys.talker_height_m,
+            talker_pattern=keys.talker_pattern,
         )
         return RoomSpec(name, box, (), keys.level_at or LevelAt.TALKER)
 
@@ -574,13 +584,13 @@ def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
     return try_validate(model, section) or model()
 
 
-def _given(keys: Keys) -> dict[str, object]:
+def _written_keys(keys: Keys) -> dict[str, object]:
     return {name: getattr(keys, name) for name in keys.model_fields_set}
 
 
 def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
-    return replace(base, **_given(keys))  # type: ignore[arg-type]
+    return replace(base, **_written_keys(keys))  # type: ignore[arg-type]
 
 
 def _limits(keys: LimitsKeys) -> Limits:
-    return Limits(**_given(keys))  # type: ignore[arg-type]
+    return Limits(**_written_keys(keys))  # type: ignore[arg-type]

@@ -68,29 +68,33 @@ VoiceOf = Callable[[str | VoiceKeys | None, KeyPath], VoiceSpec | None]
 TextOf = Callable[[str, KeyPath], str]
 
 
-def check_kind(keys: TrialKeys, at: KeyPath, findings: Findings) -> None:
+def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
     """Notes keys of other kinds of trials, and keys that exclude each other."""
     for key in _FOREIGN[keys.kind]:
         if key in keys.model_fields_set:
             kinds = [kind.value for kind in _FOREIGN if key not in _FOREIGN[kind]]
             problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
-            findings.add((*at, key), problem, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
+            findings.add((*key_path, key), problem, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
-        findings.add((*at, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
+        findings.add((*key_path, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
     if keys.level is not None and "recordings" not in keys.model_fields_set:
-        findings.add((*at, "level"), "as_recorded needs recordings", "Remove it, or add `recordings: …`", key=True)
+        findings.add(
+            (*key_path, "level"), "as_recorded needs recordings", "Remove it, or add `recordings: …`", key=True
+        )
     if keys.level is not None and "level_dbfs" in keys.model_fields_set:
-        findings.add((*at, "level_dbfs"), "the trial has both level and level_dbfs", "Remove one of the two", key=True)
+        findings.add(
+            (*key_path, "level_dbfs"), "the trial has both level and level_dbfs", "Remove one of the two", key=True
+        )
     if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
-        findings.add((*at, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
+        findings.add((*key_path, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
 
 
-def check_wanted(written: Mapping[str, object], at: KeyPath, findings: Findings) -> None:
+def check_wanted(written: Mapping[str, object], key_path: KeyPath, findings: Findings) -> None:
     """Notes missing keys that a trial of this kind requires."""
     kind = written.get("kind", TrialKind.QUERY.value)
     for key in _WANTED[TrialKind(str(kind))] if kind in tuple(_WANTED) else ():
         if key not in written:
-            findings.add(at, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
+            findings.add(key_path, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
 
 
 def name_of(keys: TrialKeys) -> str:
@@ -100,53 +104,73 @@ def name_of(keys: TrialKeys) -> str:
     return keys.kind.value
 
 
-def sounds(written: str | list[str], at: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
+def sounds(written: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
     """Absolute paths and durations (s) of the named files, each once, in a fixed order."""
     meant: dict[str, float] = {}
-    for name, where in _each(written, at):
+    for name, where in _each(written, key_path):
         meant.update(assets.sounds(name, where))
     return tuple(meant.items())
 
 
 def recordings(
-    written: str | list[str], at: KeyPath, assets: Assets
+    written: str | list[str], key_path: KeyPath, assets: Assets
 ) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
     """Absolute paths of the recordings of a phrase, each once, in a fixed order, and the facts about each."""
     meant: dict[str, RecordingFacts] = {}
-    for name, where in _each(written, at):
+    for name, where in _each(written, key_path):
         meant.update(assets.recordings(name, where))
     facts = tuple(meant.values())
     return tuple(meant), facts if any(fact != RecordingFacts() for fact in facts) else ()
 
 
-def _each(written: str | list[str], at: KeyPath) -> list[tuple[str, KeyPath]]:
-    return [(written, at)] if isinstance(written, str) else [(name, (*at, n)) for n, name in enumerate(written)]
+def _each(written: str | list[str], key_path: KeyPath) -> list[tuple[str, KeyPath]]:
+    return (
+        [(written, key_path)]
+        if isinstance(written, str)
+        else [(name, (*key_path, n)) for n, name in enumerate(written)]
+    )
 
 
 def ambient(
-    keys: TrialKeys, at: KeyPath, assets: Assets, findings: Findings, voice_of: VoiceOf, text_of: TextOf
+    keys: TrialKeys, key_path: KeyPath, assets: Assets, findings: Findings, voice_of: VoiceOf, text_of: TextOf
 ) -> AmbientSpec | None:
     """The sound of an ambient trial; None if keys are missing, which `check_wanted` notes."""
     if keys.hours is None or keys.sources is None:
         return None
     sources: list[AmbientSource] = []
     for number, source_keys in enumerate(keys.sources):
-        source = _source(source_keys, number, (*at, "sources", number), assets, findings, voice_of, text_of)
+        source = _source(
+            source_keys,
+            number=number,
+            key_path=(*key_path, "sources", number),
+            assets=assets,
+            findings=findings,
+            voice_of=voice_of,
+            text_of=text_of,
+        )
         if source is None:
             continue
         if source.id in (known.id for known in sources):
             remedy = "Give it another `id: …`"
-            findings.add((*at, "sources", number), f"two sources are called {source.id!r}", remedy)
+            findings.add((*key_path, "sources", number), f"two sources are called {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
-    probe = _probe(keys, segment_s, at, assets, findings, voice_of, text_of)
+    probe = _probe(
+        keys,
+        segment_s=segment_s,
+        key_path=key_path,
+        assets=assets,
+        findings=findings,
+        voice_of=voice_of,
+        text_of=text_of,
+    )
     return AmbientSpec(keys.hours, tuple(sources), segment_s, probe) if sources else None
 
 
 def _probe(
     keys: TrialKeys,
     segment_s: float,
-    at: KeyPath,
+    key_path: KeyPath,
     assets: Assets,
     findings: Findings,
     voice_of: VoiceOf,
@@ -156,37 +180,45 @@ def _probe(
         return None
     if probe.every_s < segment_s:
         problem = f"probes are played between segments, and a segment lasts {exact(segment_s)} s"
-        findings.add((*at, "probe", "every_s"), problem, f"Write at least {exact(segment_s)}, or a shorter `segment_s`")
-    phrase = text_of(probe.phrase, (*at, "probe", "phrase")) if probe.phrase is not None else None
-    voice = voice_of(probe.voice, (*at, "probe", "voice"))
+        findings.add(
+            (*key_path, "probe", "every_s"), problem, f"Write at least {exact(segment_s)}, or a shorter `segment_s`"
+        )
+    phrase = text_of(probe.phrase, (*key_path, "probe", "phrase")) if probe.phrase is not None else None
+    voice = voice_of(probe.voice, (*key_path, "probe", "voice"))
     if probe.recording is not None and probe.voice is not None:
-        findings.add((*at, "probe", "voice"), "a recording cannot have a voice", "Remove `voice`", key=True)
-    recording = assets.sound(probe.recording, (*at, "probe", "recording")) if probe.recording is not None else ""
+        findings.add((*key_path, "probe", "voice"), "a recording cannot have a voice", "Remove `voice`", key=True)
+    recording = assets.sound(probe.recording, (*key_path, "probe", "recording")) if probe.recording is not None else ""
     return ProbeSpec(probe.every_s, phrase, voice, probe.level_dbfs, probe.tail_s, recording)
 
 
 def _source(
-    keys: SourceKeys, number: int, at: KeyPath, assets: Assets, findings: Findings, voice_of: VoiceOf, text_of: TextOf
+    keys: SourceKeys,
+    number: int,
+    key_path: KeyPath,
+    assets: Assets,
+    findings: Findings,
+    voice_of: VoiceOf,
+    text_of: TextOf,
 ) -> AmbientSource | None:
     given = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
     if len(given) != 1:
         contents = "neither recordings, noise nor texts" if not given else f"both {' and '.join(given)}"
-        findings.add(at, f"the source has {contents}", "Write exactly one of them per source")
+        findings.add(key_path, f"the source has {contents}", "Write exactly one of them per source")
         return None
     if keys.voices is not None and keys.texts is None:
-        findings.add((*at, "voices"), "voices apply only to texts", "Remove it, or add `texts: [...]`", key=True)
+        findings.add((*key_path, "voices"), "voices apply only to texts", "Remove it, or add `texts: [...]`", key=True)
     if keys.noise is not None:
         return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
     if keys.recordings is not None:
-        files = sounds(keys.recordings, (*at, "recordings"), assets)
+        files = sounds(keys.recordings, (*key_path, "recordings"), assets)
         return AmbientSource(
             keys.id or (f"recordings{number + 1}" if number else "recordings"),
             recordings=tuple(path for path, _ in files),
             share=keys.share,
             durations_s=tuple(duration_s for _, duration_s in files),
         )
-    voices = [voice_of(voice, (*at, "voices", n)) for n, voice in enumerate(keys.voices or ())]
-    texts = tuple(text_of(text, (*at, "texts", n)) for n, text in enumerate(keys.texts or ()))
+    voices = [voice_of(voice, (*key_path, "voices", n)) for n, voice in enumerate(keys.voices or ())]
+    texts = tuple(text_of(text, (*key_path, "texts", n)) for n, text in enumerate(keys.texts or ()))
     name = keys.id or (f"texts{number + 1}" if number else "texts")
     return AmbientSource(name, texts=texts, voices=tuple(voice for voice in voices if voice), share=keys.share)
 
@@ -197,7 +229,13 @@ def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec 
         return None
     sources = tuple(
         AmbientSource(
-            source.id, source.recordings, source.noise, source.texts, (voice,), source.share, source.durations_s
+            id=source.id,
+            recordings=source.recordings,
+            noise=source.noise,
+            texts=source.texts,
+            voices=(voice,),
+            share=source.share,
+            durations_s=source.durations_s,
         )
         if source.texts and not source.voices
         else source
@@ -244,67 +282,70 @@ def _sequential(
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
 
 
-def effect_check(keys: TrialKeys, at: KeyPath, findings: Findings, text_of: TextOf) -> EffectCheck | None:
+def effect_check(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> EffectCheck | None:
     """The effect check of a trial; None if it has none, or a wrong one, which is noted."""
     written = keys.effect
     if written is None:
         return None
-    at = (*at, "effect")
+    key_path = (*key_path, "effect")
     if keys.kind is not TrialKind.QUERY:
         problem = f"the key 'effect' does not apply to trials of kind {keys.kind.value}"
-        findings.add(at, problem, f"Remove it; it applies to kind {TrialKind.QUERY.value}", key=True)
-    _check_effect(written, at, findings)
+        findings.add(key_path, problem, f"Remove it; it applies to kind {TrialKind.QUERY.value}", key=True)
+    _check_effect(written, key_path, findings)
     state = tuple(
-        StateWanted(name, value if value is None else text_of(value, (*at, "state", name)))
+        StateWanted(name, value if value is None else text_of(value, (*key_path, "state", name)))
         for name, value in written.state.items()
     )
     return EffectCheck(
-        wanted=text_of(written.wanted, (*at, "wanted")),
+        wanted=text_of(written.wanted, (*key_path, "wanted")),
         state=state,
         within_s=written.within_s,
-        question=text_of(written.question, (*at, "question")) if written.question is not None else "",
+        question=text_of(written.question, (*key_path, "question")) if written.question is not None else "",
         after_s=written.after_s,
         at=written.at,
     )
 
 
-def _check_effect(written: EffectKeys, at: KeyPath, findings: Findings) -> None:
+def _check_effect(written: EffectKeys, key_path: KeyPath, findings: Findings) -> None:
     later = next((key for key in ("at", "after_s") if key in written.model_fields_set), None)
     if written.at is not None and written.after_s is not None:
         remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'
-        findings.add((*at, "at"), "the effect has both at and after_s", remedy, key=True)
+        findings.add((*key_path, "at"), "the effect has both at and after_s", remedy, key=True)
     if not written.state and written.question is None:
         remedy = "Add `state: {name: value}` that the device reports, or a `question: …` for the operator"
-        findings.add(at, "the effect has neither state nor question, so nothing can check it", remedy, key=True)
+        findings.add(key_path, "the effect has neither state nor question, so nothing can check it", remedy, key=True)
     elif later is not None and written.question is None:
         remedy = f"Add `question: …`, or remove `{later}`; for a device, use `within_s`"
         findings.add(
-            (*at, later), f"`{later}` needs a question: it is the time at which a person checks", remedy, key=True
+            (*key_path, later), f"`{later}` needs a question: it is the time at which a person checks", remedy, key=True
         )
     if "within_s" in written.model_fields_set and not written.state:
         remedy = "Remove it, or add `state: {name: value}`"
         findings.add(
-            (*at, "within_s"), "`within_s` needs a state: it limits the time for the device's report", remedy, key=True
+            (*key_path, "within_s"),
+            "`within_s` needs a state: it limits the time for the device's report",
+            remedy,
+            key=True,
         )
 
 
-def expected(keys: TrialKeys, at: KeyPath, findings: Findings, text_of: TextOf) -> ExpectedFrame | None:
+def expected(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> ExpectedFrame | None:
     """What the device should understand; None if nothing is written, or for another kind of trial."""
     written = keys.expects
     if written is None or keys.kind is not TrialKind.UNDERSTAND:
         return None
-    at = (*at, "expects")
+    key_path = (*key_path, "expects")
     named: list[str] = []
     for number, text in enumerate([written.intents] if isinstance(written.intents, str) else written.intents):
-        where = (*at, "intents", number) if isinstance(written.intents, list) else (*at, "intents")
+        where = (*key_path, "intents", number) if isinstance(written.intents, list) else (*key_path, "intents")
         for name in intent_set(text_of(text, where)):
             if name in named:
                 findings.add(where, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
             named.append(name)
-    return ExpectedFrame(tuple(sorted(set(named))), _slots(written, (*at, "slots"), text_of))
+    return ExpectedFrame(tuple(sorted(set(named))), _slots(written, (*key_path, "slots"), text_of))
 
 
-def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, findings: Findings) -> None:
+def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, key_path: KeyPath, findings: Findings) -> None:
     """Notes a reprompt rule or evidence that does not fit what is expected of the trial."""
     default = defaults or DefaultsKeys()
     if keys.kind is TrialKind.UNDERSTAND:
@@ -312,27 +353,27 @@ def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, find
         if evidence is Evidence.NONE:
             problem = f"evidence: none{where} cannot show what the device understood"
             remedy = "Write `evidence: auto`, `device` or `operator` in the trial"
-            findings.add((*at, "evidence") if keys.evidence else at, problem, remedy)
+            findings.add((*key_path, "evidence") if keys.evidence else key_path, problem, remedy)
         return
     own = keys.reprompt.until if keys.reprompt else None
     if own is RepeatUntil.UNDERSTOOD or (
         own is None and keys.kind.asks and default.reprompt.until is RepeatUntil.UNDERSTOOD
     ):
-        place = (*at, "reprompt", "until") if own else ("defaults", "reprompt", "until")
+        place = (*key_path, "reprompt", "until") if own else ("defaults", "reprompt", "until")
         name = keys.id or keys.query or keys.kind.value
         problem = f"the trial {name!r} (kind {keys.kind.value}) has no `expects`, so `until: understood` cannot apply"
         remedy = "Write `until: recognised`, or `kind: understand` and `expects: {intents: […]}`"
         findings.add(place, problem, remedy, key=True)
 
 
-def _slots(written: ExpectsKeys, at: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
+def _slots(written: ExpectsKeys, key_path: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
     match written.slots:
         case None:
             return None
         case dict() as by_concept:
-            pairs = [(concept, value, (*at, concept)) for concept, value in by_concept.items()]
+            pairs = [(concept, value, (*key_path, concept)) for concept, value in by_concept.items()]
         case several:
-            pairs = [(slot.concept, slot.value, (*at, number, "value")) for number, slot in enumerate(several)]
+            pairs = [(slot.concept, slot.value, (*key_path, number, "value")) for number, slot in enumerate(several)]
     return tuple(Slot(concept, None if value is None else text_of(value, where)) for concept, value, where in pairs)
 
 
@@ -340,51 +381,57 @@ LAG_S = 0.3
 """Longest delay of the report that speech has ended (session.attempt waits for it)."""
 
 
-def check_follow_up(written: Mapping[str, object], queries: Collection[str], at: KeyPath, findings: Findings) -> None:
+def check_follow_up(
+    written: Mapping[str, object], queries: Collection[str], key_path: KeyPath, findings: Findings
+) -> None:
     """Notes a follow-up that is not a stimulus, or that is the first query itself."""
     follow_up = written.get("follow_up")
     if not isinstance(follow_up, str):
         return
     if follow_up not in queries:
         remedy = nearest(follow_up, queries, listed="Stimuli")
-        findings.add((*at, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
+        findings.add((*key_path, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
     elif follow_up == written.get("query"):
         remedy = "Name a stimulus that makes sense only to a device that remembers the query"
-        findings.add((*at, "follow_up"), "the follow-up is the query itself, which does not need memory", remedy)
+        findings.add((*key_path, "follow_up"), "the follow-up is the query itself, which does not need memory", remedy)
 
 
-def memory_spec(keys: TrialKeys, at: KeyPath, findings: Findings, text_of: TextOf) -> MemorySpec | None:
+def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> MemorySpec | None:
     """The follow-up of a memory trial; None if keys are missing, which `check_wanted` notes."""
     if keys.follow_up is None or keys.waits_s is None or keys.shows is None:
         return None
-    waits_s = _spread(keys.waits_s, at, findings) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
+    waits_s = _spread(keys.waits_s, key_path, findings) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
     if not isinstance(keys.waits_s, SpreadKeys):
         if len(waits_s) == 1:
             remedy = "Write two or more: at least one after which it still remembers, and one after which it does not"
-            findings.add((*at, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
+            findings.add((*key_path, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
         for number, wait_s in enumerate(waits_s):
             if wait_s in waits_s[:number]:
                 problem = f"the wait of {exact(wait_s)} s is listed twice"
-                findings.add((*at, "waits_s", number), problem, "Remove it; `repeat` sets how often each wait is tried")
-    shows = tuple(text_of(text, (*at, "shows", n)) for n, text in enumerate(keys.shows))
-    forgets = tuple(text_of(text, (*at, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
+                findings.add(
+                    (*key_path, "waits_s", number), problem, "Remove it; `repeat` sets how often each wait is tried"
+                )
+    shows = tuple(text_of(text, (*key_path, "shows", n)) for n, text in enumerate(keys.shows))
+    forgets = tuple(text_of(text, (*key_path, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
     for number, text in enumerate(forgets):
         if text.casefold() in (phrase.casefold() for phrase in shows):
             problem = f"{text!r} is listed under both shows and forgets"
-            findings.add((*at, "forgets", number), problem, "Remove it from one of them")
+            findings.add((*key_path, "forgets", number), problem, "Remove it from one of them")
     return MemorySpec(keys.follow_up, waits_s, shows, forgets)
 
 
-def _spread(keys: SpreadKeys, at: KeyPath, findings: Findings) -> tuple[float, ...]:
+def _spread(keys: SpreadKeys, key_path: KeyPath, findings: Findings) -> tuple[float, ...]:
     """Waits in equal ratios, rounded to 0.1 s, which is finer than the harness can keep them."""
     if not keys.from_s < keys.to:
         problem = f"the waits go from {exact(keys.from_s)} s to {exact(keys.to)} s"
-        findings.add((*at, "waits_s", "to"), problem, "Write a `to` that is larger than `from`")
+        findings.add((*key_path, "waits_s", "to"), problem, "Write a `to` that is larger than `from`")
         return ()
     waits_s = tuple(round(float(wait_s), 1) for wait_s in np.geomspace(keys.from_s, keys.to, keys.count))
     if len(set(waits_s)) < len(waits_s) or waits_s[0] == 0:
         remedy = "Write a smaller `count` or a larger `to`"
-        findings.add((*at, "waits_s", "count"), f"{keys.count} waits in this range are less than 0.1 s apart", remedy)
+        findings.add(
+            (*key_path, "waits_s", "count"), f"{keys.count} waits in this range are less than 0.1 s apart", remedy
+        )
     return waits_s
 
 

@@ -158,10 +158,10 @@ _FILL_LIMIT_S = 0.25
 
 
 class RingBuffer:
-    """Keeps the blocks of the last `seconds`; thread-safe."""
+    """Keeps the blocks of the last `length_s` seconds; thread-safe."""
 
-    def __init__(self, seconds: float) -> None:
-        self._keep = int(seconds * RATE_HZ)
+    def __init__(self, length_s: float) -> None:
+        self._keep = int(length_s * RATE_HZ)
         self._blocks: deque[Block] = deque()
         self._held = 0
         self._arrived = threads.condition()
@@ -206,12 +206,12 @@ class RingBuffer:
     def _end_of(block: Block) -> float:
         return block.at_s + len(block.samples) / RATE_HZ
 
-    def _join(self, wanted: list[Block], start_s: float, end_s: float) -> tuple[Waveform, float]:
-        if not wanted or wanted[0].at_s > start_s + 1 / RATE_HZ:
+    def _join(self, blocks: list[Block], start_s: float, end_s: float) -> tuple[Waveform, float]:
+        if not blocks or blocks[0].at_s > start_s + 1 / RATE_HZ:
             # The clock may step back by less than a sample; that is not a gap.
             raise SoundError(f"the recording does not contain the sound at {moment(start_s)}")
-        pieces = [wanted[0].samples]
-        for block, following in itertools.pairwise(wanted):
+        pieces = [blocks[0].samples]
+        for block, following in itertools.pairwise(blocks):
             missing_s = following.at_s - self._end_of(block)
             if missing_s > _FILL_LIMIT_S:
                 raise SoundError(f"the recording has a gap of {seconds(missing_s)} at {moment(self._end_of(block))}")
@@ -219,7 +219,7 @@ class RingBuffer:
                 pieces.append(np.zeros(round(missing_s * RATE_HZ), dtype=np.float32))
             pieces.append(following.samples)
         samples = np.concatenate(pieces)
-        first = max(0, round((start_s - wanted[0].at_s) * RATE_HZ))
-        last = wanted[-1]  # by its own time, since the clock is corrected from block to block
+        first = max(0, round((start_s - blocks[0].at_s) * RATE_HZ))
+        last = blocks[-1]  # by its own time, since the clock is corrected from block to block
         until = len(samples) - len(last.samples) + round((end_s - last.at_s) * RATE_HZ)
-        return Waveform(samples[first:until], RATE_HZ), wanted[0].at_s + first / RATE_HZ
+        return Waveform(samples[first:until], RATE_HZ), blocks[0].at_s + first / RATE_HZ

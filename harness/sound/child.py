@@ -99,7 +99,17 @@ class PacketReader:
             if len(self._held) < end:
                 break
             payload = bytes(self._held[HEAD.size : end])
-            packets.append(Packet(known, number, frames, first_sample, moment_s, reported_s, payload))
+            packets.append(
+                Packet(
+                    word=known,
+                    number=number,
+                    frames=frames,
+                    first_sample=first_sample,
+                    moment_s=moment_s,
+                    reported_s=reported_s,
+                    payload=payload,
+                )
+            )
             del self._held[:end]
         return packets
 
@@ -181,7 +191,7 @@ class PacketOutlet:
         if not can_wait or self._waiting % TICKS_AT_ONCE == 0:
             self._bell.put(None)
 
-    def taken(self) -> bytes:
+    def take_all(self) -> bytes:
         """All packets that were put, encoded; waits for the first that cannot wait."""
         self._bell.get()
         # Those that are here now, since callbacks go on adding.
@@ -189,7 +199,7 @@ class PacketOutlet:
 
     def write_packets(self) -> None:
         while True:
-            rest = memoryview(self.taken())
+            rest = memoryview(self.take_all())
             while rest:
                 rest = rest[os.write(1, rest) :]
 
@@ -284,7 +294,17 @@ class Recorder:
     def callback(self, samples: bytes, frames: int, time_info: Mapping[str, float], status: int) -> tuple[None, int]:
         moment_s = time.monotonic()
         reported_s = time_info["input_buffer_adc_time"] - time_info["current_time"]
-        self._outlet.put(Packet(PacketKind.BLOCK, status, frames, self._sample, moment_s, reported_s, samples))
+        self._outlet.put(
+            Packet(
+                word=PacketKind.BLOCK,
+                number=status,
+                frames=frames,
+                first_sample=self._sample,
+                moment_s=moment_s,
+                reported_s=reported_s,
+                payload=samples,
+            )
+        )
         self._sample += frames
         return None, self._carry_on
 

@@ -151,7 +151,7 @@ class EarconFinder:
             _, start, best = self._best
             if min(matched.next for matched in self._matched) <= start + best.length:
                 break
-            earcons.append(self._found(best, start))
+            earcons.append(self._detection(best, start))
             self._over, self._best = start + best.length, None
             for matched in self._matched:  # what was judged together with it, but lies after it
                 matched.least = _ECHO_SHARE * float(self._scores(matched, start, start + 1)[1][0])
@@ -192,7 +192,7 @@ class EarconFinder:
         low = first - _HALF_TAPS - self._origin
         return matched.scores(self._held[low : until - 1 + matched.length + _HALF_TAPS - self._origin])
 
-    def _found(self, matched: _MatchedFilter, start: int) -> EarconDetection:
+    def _detection(self, matched: _MatchedFilter, start: int) -> EarconDetection:
         scores = self._scores(matched, start - _AROUND, start + _AROUND + 1)[0]
         peak = float(scores[_AROUND])
         drop = min(max(_DROP * (1 - peak), _LEAST_DROP), _MOST_DROP)

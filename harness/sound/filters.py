@@ -20,9 +20,9 @@ def convolved(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
     return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[valid])
 
 
-def correlated(samples: _Samples, wanted: _Samples) -> npt.NDArray[Any]:
-    """The cross-correlation at each lag that keeps `wanted` within the samples, (n − wanted + 1,), by FFT."""
-    return convolved(samples, np.conj(wanted[::-1]))
+def correlated(samples: _Samples, template: _Samples) -> npt.NDArray[Any]:
+    """The cross-correlation at each lag that keeps `template` within the samples, (n − template + 1,), by FFT."""
+    return convolved(samples, np.conj(template[::-1]))
 
 
 def analytic(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.complex128]:

@@ -504,10 +504,10 @@ class Hearing:
             start = self._expect(own)
             self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
 
-    def _expect(self, own: _OwnPlay) -> int:
+    def _expect(self, play: _OwnPlay) -> int:
         factor = self._decimator.factor
-        start = round((self._timeline.sample(own.starts_at_s) - self._first + self._decimator.delay) / factor)
-        self._gate.expect(own.play_id, own.samples, start, reported=own.heard)
+        start = round((self._timeline.sample(play.starts_at_s) - self._first + self._decimator.delay) / factor)
+        self._gate.expect(play.play_id, play.samples, start, reported=play.heard)
         return start
 
     def interrupted(self) -> tuple[Observation, ...]:
@@ -561,12 +561,12 @@ class Hearing:
 
     def _chime_observations(self, chime: EarconDetection) -> Iterator[Observation]:
         """A chime is not speech. What it means is a report of its device."""
-        earcon = chime.earcon
+        earcon, score = chime.earcon, chime.score
         at, ends = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
-        yield Earcon(self._source, at, ends, chime.level_dbfs, earcon.source, earcon.meaning.value, chime.score)
+        yield Earcon(self._source, at, ends, chime.level_dbfs, earcon.source, meaning=earcon.meaning.value, score=score)
         match earcon.meaning:
             case EarconMeaning.WAKE:
-                yield Wake(earcon.source, at, score=chime.score)
+                yield Wake(earcon.source, at, score=score)
             case EarconMeaning.ERROR:
                 yield Intent(earcon.source, at, "")
             case EarconMeaning.DONE:

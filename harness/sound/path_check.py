@@ -44,14 +44,14 @@ def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.
     return Waveform((0.5 * sweep * fade).astype(np.float32), rate_hz)
 
 
-def find(recording: Samples, known: Samples) -> FoundChirp:
-    """The best match of `known` in `recording` by normalised correlation, refined by a parabola through the peak.
+def find(recording: Samples, probe: Samples) -> FoundChirp:
+    """The best match of `probe` in `recording` by normalised correlation, refined by a parabola through the peak.
 
-    ValueError if the recording is shorter than `known`.
+    ValueError if the recording is shorter than `probe`.
     """
-    if len(recording) < len(known):
+    if len(recording) < len(probe):
         raise ValueError("the recording is shorter than the chirp")
-    wanted = known.astype(np.float64)
+    wanted = probe.astype(np.float64)
     heard = recording.astype(np.float64)
     match: _FLOAT64 = correlated(heard, wanted)
     running = np.concatenate(([0.0], np.cumsum(heard**2)))

@@ -163,8 +163,8 @@ def _refused(path: str, detail: str) -> InputError:
     place, remedy = Place(path), f"Copy or export {Path(path).name} again"
     if not detail.startswith(("truncated", "damaged")):
         return InputError(detail, place=place, remedy=remedy)
-    rescue = f"keep what can be decoded: harness admin sound recordings {shlex.quote(path)} --rescue FOLDER"
-    return InputError(f"the recording is {detail}", place=place, remedy=f"{remedy}, or {rescue}")
+    rescue_remedy = f"keep what can be decoded: harness admin sound recordings {shlex.quote(path)} --rescue FOLDER"
+    return InputError(f"the recording is {detail}", place=place, remedy=f"{remedy}, or {rescue_remedy}")
 
 
 def rescue(path: str, target: Path) -> tuple[float, float | None] | None:

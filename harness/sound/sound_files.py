@@ -425,10 +425,10 @@ def _resampled(blocks: Iterator[Samples], from_hz: int, to_hz: int) -> Iterator[
     for block in blocks:
         for first in range(0, len(block), _RESAMPLED_BLOCK):
             piece = block[first : first + _RESAMPLED_BLOCK].astype(np.float32)
-            yield from _whole(stream.resample_chunk(piece))
-    yield from _whole(stream.resample_chunk(np.empty(0, np.float32), last=True))
+            yield from _as_int16(stream.resample_chunk(piece))
+    yield from _as_int16(stream.resample_chunk(np.empty(0, np.float32), last=True))
 
 
-def _whole(sound: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Iterator[Samples]:
+def _as_int16(sound: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Iterator[Samples]:
     if len(sound):
         yield np.clip(np.rint(sound), -32768, 32767).astype(np.int16)

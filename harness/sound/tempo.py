@@ -45,12 +45,13 @@ def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
 
 
 def _most_alike(
-    samples: np.ndarray[tuple[int], np.dtype[np.float64]], natural: int, wanted: int, search: int, size: int
+    samples: np.ndarray[tuple[int], np.dtype[np.float64]], natural: int, expected: int, search: int, size: int
 ) -> int:
-    """Position within `search` of `wanted` that best matches the samples from `natural` on (normalised correlation)."""
+    """Position within `search` of `expected` that best matches the samples from `natural` on (normalised
+    correlation)."""
     template = samples[natural : natural + size]
-    region = samples[wanted - search : wanted + search + size]
+    region = samples[expected - search : expected + search + size]
     alike = np.correlate(region, template, mode="valid")
     energy = np.concatenate(([0.0], np.cumsum(region * region)))
     alike /= np.sqrt(np.maximum(energy[size:] - energy[:-size], 1e-12))
-    return wanted - search + int(np.argmax(alike))
+    return expected - search + int(np.argmax(alike))

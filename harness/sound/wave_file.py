@@ -244,9 +244,9 @@ def _is_chunk(start: bytes, length: int, order: str) -> bool:
     return False
 
 
-def _is_zero(file: BinaryIO, at: int) -> bool:
+def _is_zero(file: BinaryIO, offset: int) -> bool:
     """Whether only zeros follow, as where a program had reserved space."""
-    file.seek(at)
+    file.seek(offset)
     while piece := file.read(_PIECE):
         if piece.strip(b"\0"):
             return False
@@ -303,7 +303,8 @@ class PlainWave:
         self._at = 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = max(0, offset + (0, self._at, self._length)[whence])
+        origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._length}
+        self._at = max(0, offset + origins[whence])
         return self._at
 
     def tell(self) -> int:
@@ -408,10 +409,10 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     return None
 
 
-def _is_known_rest(file: BinaryIO, at: int) -> bool:
+def _is_known_rest(file: BinaryIO, offset: int) -> bool:
     """Whether what follows the declared end of a file is a tag, or only zeros."""
-    file.seek(at)
-    return file.read(12).startswith(_TAGS) or _is_zero(file, at)
+    file.seek(offset)
+    return file.read(12).startswith(_TAGS) or _is_zero(file, offset)
 
 
 def _caf_bytes(file: BinaryIO, length: int) -> int:

@@ -220,18 +220,20 @@ def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, se
     raters = int((labels != MISSING).any(axis=1).sum()) if labels.size else 0
     if why_not := _nothing_shared(raters, int(given.sum()), len(shared)):
         none = Figure(None, why_not=why_not)
-        overall = none, none, none
+        raw = alpha = ac1 = none
     else:
-        overall = _overall(counts[given > 0], resamples, seed)
+        raw, alpha, ac1 = _overall(counts[given > 0], resamples, seed)
     return Agreement(
-        raters,
-        int((given > 0).sum()),
-        len(shared),
-        int(given.sum()),
-        int(shared.sum()),
-        *overall,
-        tuple(_of_category(shared, category, why_not) for category in range(categories)),
-        _pairs_of_labels(shared),
+        raters=raters,
+        items=int((given > 0).sum()),
+        shared=len(shared),
+        labels=int(given.sum()),
+        shared_labels=int(shared.sum()),
+        raw=raw,
+        alpha=alpha,
+        ac1=ac1,
+        categories=tuple(_of_category(shared, category, why_not) for category in range(categories)),
+        confusion=_pairs_of_labels(shared),
     )
 
 

@@ -69,14 +69,15 @@ def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out
         default=None,
     )
     bins = _bins(confidence, right)
+    deviations = [bucket.correct.total * abs((bucket.correct.value or 0.0) - bucket.mean) for bucket in bins]
     return ConfidenceFigures(
-        Share(int(right.sum()), len(right)),
-        _nce(confidence, right),
-        sum(bucket.correct.total * abs((bucket.correct.value or 0.0) - bucket.mean) for bucket in bins) / len(right),
-        None if alike is None else ((alike.missed or 0.0) + (alike.false or 0.0)) / 2,
-        left_out,
-        bins,
-        det,
+        correct=Share(int(right.sum()), len(right)),
+        nce=_nce(confidence, right),
+        calibration_error=sum(deviations) / len(right),
+        equal_error=None if alike is None else ((alike.missed or 0.0) + (alike.false or 0.0)) / 2,
+        left_out=left_out,
+        bins=bins,
+        det=det,
     )
 
 

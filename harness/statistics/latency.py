@@ -52,5 +52,8 @@ def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredD
     return independent_difference((median.value_s, _ends(median)), (other.value_s, _ends(other)), p, error_s)
 
 
-def _ends(of: Quantile) -> Interval:
-    return -math.inf if of.low_s is None else of.low_s, math.inf if of.high_s is None else of.high_s
+def _ends(quantile: Quantile) -> Interval:
+    return (
+        -math.inf if quantile.low_s is None else quantile.low_s,
+        math.inf if quantile.high_s is None else quantile.high_s,
+    )

@@ -56,7 +56,7 @@ class RatioColumns(Generic[K]):
     def units(self) -> int:
         return int(self.number.sum())
 
-    def found(self) -> dict[K, Numbers]:
+    def estimates(self) -> dict[K, Numbers]:
         """The metrics of all units, shape (systems,). NaN over nothing."""
         weights = self.number.astype(np.float64)[None]
         return {metric: of[:, 0] for metric, of in self._metrics([weights] * len(self.tops)).items()}
@@ -73,7 +73,7 @@ class RatioColumns(Generic[K]):
         """
         drawn, swapped = self.resampled(draws, seed), self.swapped(draws, seed + 1)
         differing: dict[K, MetricDifference] = {}
-        for metric, values in self.found().items():
+        for metric, values in self.estimates().items():
             first, second = (None if np.isnan(value) else float(value) for value in values)
             if first is None or second is None:
                 differing[metric] = MetricDifference(first, second, None, None, None)

@@ -57,16 +57,16 @@ def points_interval(ends: Interval | None) -> str:
     return NOTHING if ends is None else f"{points(ends[0])} to {points(ends[1])}"
 
 
-def share(of: Share, digits: int | None = None) -> str:
+def share(ratio: Share, digits: int | None = None) -> str:
     """`3 of 120 = 2.50 %`; n/a of nothing."""
-    return NOTHING if of.value is None else f"{of.count} of {of.total} = {percent(of.value, digits)}"
+    return NOTHING if ratio.value is None else f"{ratio.count} of {ratio.total} = {percent(ratio.value, digits)}"
 
 
-def share_with_interval(of: Share, digits: int | None = None) -> str:
+def share_with_interval(ratio: Share, digits: int | None = None) -> str:
     """`3 of 120 = 2.50 % (95 % interval 0.85–7.09 %)`."""
-    if of.interval is None:
+    if ratio.interval is None:
         return NOTHING
-    return f"{share(of, digits)} (95 % interval {percent_interval(of.interval, digits)})"
+    return f"{share(ratio, digits)} (95 % interval {percent_interval(ratio.interval, digits)})"
 
 
 def measured(value: MeasuredDuration | None) -> str:

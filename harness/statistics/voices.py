@@ -130,9 +130,9 @@ def _share_at(u: float) -> float:
     return math.sin(math.pi / 2 * u) ** 2
 
 
-def _quantile(edges: Floats, weights: Floats, at: float) -> float:
+def _quantile(edges: Floats, weights: Floats, probability: float) -> float:
     below = np.concatenate(([0.0], np.cumsum(weights)))
-    return _share_at(float(np.interp(at * below[-1], below, edges)))
+    return _share_at(float(np.interp(probability * below[-1], below, edges)))
 
 
 def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integers) -> Floats:

@@ -341,13 +341,13 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
     first, second = sum(firsts) / total, sum(seconds) / total
     single = all(stratum.first_total == stratum.second_total == 1 for stratum in strata)
     return StratifiedDifference(
-        first,
-        second,
-        first - second,
-        None if difference is None else _within(difference.interval),
-        swapped([sum((stratum.difference for stratum in of), Fraction()) for of in held]),
-        mantel_haenszel(strata),
-        Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
+        first=first,
+        second=second,
+        difference=first - second,
+        interval=None if difference is None else _within(difference.interval),
+        swap=swapped([sum((stratum.difference for stratum in of), Fraction()) for of in held]),
+        alone_p=mantel_haenszel(strata),
+        discordance=Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
         if single
         else None,
     )

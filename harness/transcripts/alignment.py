@@ -261,7 +261,7 @@ class WordColumns:
     def errors(self) -> Column:
         return self.substitutions + self.deletions + self.insertions
 
-    def of(self, rows: Groups) -> WordColumns:
+    def at_rows(self, rows: Groups) -> WordColumns:
         """Those of some utterances."""
         return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
 
@@ -368,9 +368,9 @@ def _sizes(texts: Sequence[str]) -> Places:
     return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
-def _common_end(of: Codes, hypothesis: Codes) -> int:
+def _common_end(reference: Codes, hypothesis: Codes) -> int:
     """How many of the last words of two texts of one length are the same."""
-    unlike = (of != hypothesis)[::-1]
+    unlike = (reference != hypothesis)[::-1]
     return int(np.argmax(unlike)) if unlike.any() else len(unlike)
 
 

@@ -183,17 +183,17 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     return table.path()
 
 
-def _margin(of: Codes, hypothesis: Codes) -> int:
+def _margin(reference: Codes, hypothesis: Codes) -> int:
     """By how many words the band is wider than the texts differ in length; InputError."""
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
-    shorter, longer = sorted((len(of), len(hypothesis)))
+    shorter, longer = sorted((len(reference), len(hypothesis)))
     surplus, widest = longer - shorter, MOST_CELLS // shorter
     most = longer if widest >= longer else surplus + 3 * (widest - surplus - 1) // 4
-    errors = Levenshtein.distance(of.tolist(), hypothesis.tolist(), score_cutoff=max(0, most))
+    errors = Levenshtein.distance(reference.tolist(), hypothesis.tolist(), score_cutoff=max(0, most))
     if errors > most:
         raise InputError(
-            f"texts of {len(of):,} and {len(hypothesis):,} words that differ this much are too long to align",
+            f"texts of {len(reference):,} and {len(hypothesis):,} words that differ this much are too long to align",
             remedy="Split the utterance into shorter ones",
         )
     # A path with the fewest errors has at least `surplus` gaps. The cheapest path therefore costs at most as much as
@@ -208,10 +208,10 @@ def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
     return numbers[: len(reference)], numbers[len(reference) :]
 
 
-def _few_by_many(of: Codes, hypothesis: Codes) -> str:
+def _few_by_many(reference: Codes, hypothesis: Codes) -> str:
     """The path where one side has few words: all cells of each of them at once."""
-    turned = len(of) > len(hypothesis)
-    few, many = (hypothesis, of) if turned else (of, hypothesis)
+    turned = len(reference) > len(hypothesis)
+    few, many = (hypothesis, reference) if turned else (reference, hypothesis)
     least = np.arange(len(many) + 1) * DELETION  # what it takes to come there along the many alone
     before, ways = least, list[tuple[bytes, bytes]]()
     for word in few.tolist():
@@ -224,14 +224,14 @@ def _few_by_many(of: Codes, hypothesis: Codes) -> str:
         deleted, inserted = (along, across) if turned else (across, along)
         gaps, deletions = np.minimum(along, across) < onto, deleted < inserted
         ways.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
-    i, j = len(of), len(hypothesis)
+    i, j = len(reference), len(hypothesis)
     letters: list[str] = []
     while i and j:
         (gap, deletion), cell = (ways[j - 1], i - 1) if turned else (ways[i - 1], j - 1)
         byte, bit = cell >> 3, 128 >> (cell & 7)
         if not gap[byte] & bit:
             i, j = i - 1, j - 1
-            letters.append("C" if of[i] == hypothesis[j] else "S")
+            letters.append("C" if reference[i] == hypothesis[j] else "S")
         elif deletion[byte] & bit:
             i -= 1
             letters.append("D")
@@ -284,11 +284,11 @@ class _Backtraces:
 class _Table:
     """Cells hold how much dearer they are than their neighbours, which is at most 3 either way; 3 is added to both."""
 
-    def __init__(self, of: Codes, hypothesis: Codes, band: _Band) -> None:
-        self._of, self._said, self._band = of, hypothesis, band
+    def __init__(self, reference: Codes, hypothesis: Codes, band: _Band) -> None:
+        self._of, self._said, self._band = reference, hypothesis, band
         self._backwards = np.ascontiguousarray(hypothesis[::-1])
-        self._end = len(of) + len(hypothesis) + 1
-        self._widest = min(len(of), len(hypothesis), (band.high - band.low) // 2 + 1)
+        self._end = len(reference) + len(hypothesis) + 1
+        self._widest = min(len(reference), len(hypothesis), (band.high - band.low) // 2 + 1)
         # So far apart, the kept edges and the ways between two of them take the least memory together.
         fits = self._end * self._widest // 4 <= KEPT_BYTES
         self._apart = self._end if fits else math.isqrt(8 * self._end)

@@ -72,7 +72,17 @@ def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
     words: list[NetworkWord] = [NetworkWord("", "", 0.0)]
     for arc, (begin_s, end_s) in zip(network.arcs, times, strict=True):
         absent = _ALONE_NOTHING_S if arc.nothing else end_s - begin_s
-        words.append(_TimedNetworkWord(arc.written, arc.written, absent, arc.nothing, False, begin_s, end_s))
+        words.append(
+            _TimedNetworkWord(
+                text=arc.written,
+                shown=arc.written,
+                absent=absent,
+                nothing=arc.nothing,
+                fragment=False,
+                begin_s=begin_s,
+                end_s=end_s,
+            )
+        )
     return NetworkSide(words, [0, *(arc.node for arc in network.arcs)], network.entering)
 
 

@@ -18,10 +18,9 @@ from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Discordance
 from harness.statistics.word_intervals import LEAST_QUERIES
-from harness.transcripts.paired_tests import PairedTest, adjusted, paired_tests
+from harness.transcripts.paired_tests import PairedTest, Rows, adjusted, paired_tests
 from harness.transcripts.scoring import Scoring
 
-Rows = NDArray[np.intp]
 LEAST_SPEAKERS = 5
 """Fewer say next to nothing about further ones."""
 
@@ -81,7 +80,7 @@ def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
     # Here, since it takes longer to import than thousands of utterances take to score.
     from harness.statistics.word_intervals import wer_interval
 
-    columns = scoring.columns if rows is None else scoring.columns.of(rows)
+    columns = scoring.columns if rows is None else scoring.columns.at_rows(rows)
     (errors, words), clusters = _clustered(scoring, rows, unit_of(scoring, rows), columns.errors, columns.words)
     return wer_interval(errors, words, clusters)
 
@@ -98,7 +97,15 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
         pairs.append(
             replace(
                 comparison,
-                tests=paired_tests(first, second, first_rows, other, by_unit, comparison.recognised, comparison.p),
+                tests=paired_tests(
+                    first,
+                    second,
+                    first_rows=first_rows,
+                    other=other,
+                    by_unit=by_unit,
+                    recognised=comparison.recognised,
+                    p=comparison.p,
+                ),
             )
         )
     tests = adjusted([pair.tests for pair in pairs])
@@ -129,7 +136,7 @@ def compare_on(
     difference, interval, p = (
         (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
     )
-    counts = first.columns.of(first_rows).totals(), second.columns.of(other).totals()
+    counts = first.columns.at_rows(first_rows).totals(), second.columns.at_rows(other).totals()
     missing = _missing(first, first_rows), _missing(second, other)
     recognised = Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[other] == 0)
     titles = first.title, second.title
@@ -138,7 +145,7 @@ def compare_on(
 
 def _errors_and_words(first: Scoring, second: Scoring, first_rows: Rows, other: Rows) -> tuple[NDArray[Any], ...]:
     """The errors of the first and of the second in each utterance, and the reference words."""
-    left, right = first.columns.of(first_rows), second.columns.of(other)
+    left, right = first.columns.at_rows(first_rows), second.columns.at_rows(other)
     # Alternatives may give the two systems references of different lengths.
     return left.errors, right.errors, (left.words + right.words) / 2
 
@@ -290,13 +297,13 @@ def crossed(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> 
     parts = _parts(first.places * across + second.places, len(first.labels) * across)
     cells = [words_on(scoring, rows) if len(rows) else None for rows in parts]
     return CrossedScoring(
-        (first.name, second.name),
-        first.labels,
-        second.labels,
-        tuple(tuple(cells[begin : begin + across]) for begin in range(0, len(cells), across)),
-        tuple(words for _, words in by_group(scoring, first).values),
-        tuple(words for _, words in by_group(scoring, second).values),
-        words_on(scoring, np.arange(len(scoring), dtype=np.intp)),
+        by=(first.name, second.name),
+        rows=first.labels,
+        columns=second.labels,
+        cells=tuple(tuple(cells[begin : begin + across]) for begin in range(0, len(cells), across)),
+        row_sums=tuple(words for _, words in by_group(scoring, first).values),
+        column_sums=tuple(words for _, words in by_group(scoring, second).values),
+        total=words_on(scoring, np.arange(len(scoring), dtype=np.intp)),
     )
 
 
@@ -324,7 +331,7 @@ def compared_by_groups(
 
 def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
     """The words of some utterances; the interval is over what `unit_of` says of them."""
-    return GroupWords(scoring.columns.of(rows).totals(), interval_of(scoring, rows), unit_of(scoring, rows))
+    return GroupWords(scoring.columns.at_rows(rows).totals(), interval_of(scoring, rows), unit_of(scoring, rows))
 
 
 def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:

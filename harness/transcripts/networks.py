@@ -25,8 +25,8 @@ from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
 from harness.transcripts.readings import Piece, Readings, first, is_single, resolved_readings
+from harness.transcripts.snor import NOWHERE
 
-NOWHERE = Place("<text>", 1)
 NOTHING = "@"
 MAX_DEPTH = 100
 MAX_WORDS = 50_000
@@ -145,7 +145,7 @@ class _NetworkBuilder:
         self._end_run()
         if self._open:
             raise self._error("an alternation `{` is never closed", self._open[-1].column, "Add its `}`")
-        self._here()
+        self._current_node()
         return WordNetwork(tuple(self._arcs), tuple(self._entering), self._place)
 
     def _begin(self, start: int) -> None:
@@ -158,7 +158,7 @@ class _NetworkBuilder:
             raise self._error(problem, start, "List the alternatives side by side: { a / b / c }")
         if self._open:
             self._open[-1].empty = False
-        self._open.append(_Alternation(self._here(), start))
+        self._open.append(_Alternation(self._current_node(), start))
 
     def _close(self, start: int) -> None:
         if not self._open:
@@ -211,7 +211,7 @@ class _NetworkBuilder:
             if isinstance(piece, str):
                 self._add(piece, piece)
                 continue
-            node, ends = self._here(), []
+            node, ends = self._current_node(), []
             for reading in piece:
                 self._node = node
                 for word in reading or (NOTHING,):
@@ -230,10 +230,10 @@ class _NetworkBuilder:
         if len(self._arcs) == MAX_WORDS:
             problem = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
             raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
-        self._arcs.append(Arc(written, bare, self._here(), optional, nothing))
+        self._arcs.append(Arc(written, bare, self._current_node(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]
 
-    def _here(self) -> int:
+    def _current_node(self) -> int:
         if self._node is None:
             self._entering.append(tuple(self._ends))
             self._node = len(self._entering) - 1
@@ -392,16 +392,18 @@ class NetworkAlignment:
     whole_substitutions = True
     """Whether substitutions cost whole numbers, if neither word is nothing."""
 
-    def __init__(self, of: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
-        self._of, self.said, self._same = of, hypothesis, same
+    def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
+        self._of, self.said, self._same = reference, hypothesis, same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
-        self._loose = same is not None or any(word.fragment for word in (*of.words, *hypothesis.words))
+        self._loose = same is not None or any(word.fragment for word in (*reference.words, *hypothesis.words))
         self._rows: list[Costs] = []
         # The least of each row at each node of the hypothesis.
         self._at_nodes: list[Costs] = []
         # Sums of whole numbers need no rounding.
-        whole = self.whole_substitutions and all(word.absent.is_integer() for word in (*of.words, *hypothesis.words))
+        whole = self.whole_substitutions and all(
+            word.absent.is_integer() for word in (*reference.words, *hypothesis.words)
+        )
         self._stored: Callable[[Iterable[float]], Costs] = list if whole else _single_precision
         self._absent = [word.absent for word in hypothesis.words]
         self._in_line = len(hypothesis.entering) == len(hypothesis.words) and all(
@@ -433,10 +435,10 @@ class NetworkAlignment:
             self._add_row(above[0] + word.absent, above, at_nodes, paired[word], word.absent)
 
     def _add_row(
-        self, first: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
+        self, first_cost: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
     ) -> None:
         """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
-        row = self._stored((first,))
+        row = self._stored((first_cost,))
         columns = zip(self.said.nodes, above, paired, self._absent, strict=True)
         next(columns)
         if self._in_line:
@@ -452,7 +454,7 @@ class NetworkAlignment:
             self._at_nodes.append(row)
             return
         entering = self.said.entering
-        at_nodes = self._stored((first,))
+        at_nodes = self._stored((first_cost,))
         reached = 0
         for node, up, pair, missing in columns:
             while node > reached:

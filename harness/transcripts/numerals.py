@@ -60,7 +60,7 @@ def digits(written: str) -> str:
     return " ".join(_ONES[int(digit)] for digit in written)
 
 
-def whole(written: str, *, grouped: bool = False) -> list[str]:
+def integer(written: str, *, grouped: bool = False) -> list[str]:
     """Readings of a whole number; grouped: it was written with commas, so it is not a year."""
     if len(written) > MOST_DIGITS or (int(written[0]) == 0 and len(written) > 1):
         # A telephone number, or a code.
@@ -121,7 +121,7 @@ def decimals(before: str, after: str) -> list[str]:
     tails = [digits(after)]
     if len(after) == 2 and after[0] != "0":
         tails.append(cardinal(int(after)))
-    heads = whole(before, grouped=True) if before else ["zero", ""]
+    heads = integer(before, grouped=True) if before else ["zero", ""]
     if before == "0":
         heads = ["zero", "", "nought"]
     readings = [f"{head} point {tail}".strip() for tail in tails for head in heads]

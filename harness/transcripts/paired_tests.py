@@ -97,10 +97,10 @@ def _segments_of(first: Scoring, second: Scoring, first_rows: Rows, other: Rows)
     for path, path_of_other in zip(
         first.paths(first_rows[wrong].tolist()), second.paths(other[wrong].tolist()), strict=True
     ):
-        yield from segments(path, path_of_other)
+        yield from segment_errors(path, path_of_other)
 
 
-def segments(first: str, second: str) -> Iterator[tuple[int, int]]:
+def segment_errors(first: str, second: str) -> Iterator[tuple[int, int]]:
     """The errors of either path in each segment with an error; APART words that both have correct end a segment.
 
     Where alternatives gave the two references of different lengths, the whole utterance is one segment.
@@ -117,7 +117,9 @@ def segments(first: str, second: str) -> Iterator[tuple[int, int]]:
         if step == step_of_other == "C":
             correct += 1
         else:
-            left, right, correct = left + (step in "SD"), right + (step_of_other in "SD"), 0
+            correct = 0
+            left += 1 if step in "SD" else 0
+            right += 1 if step_of_other in "SD" else 0
         if correct >= APART and (left or right):
             yield left, right
             left = right = 0

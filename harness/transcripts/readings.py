@@ -243,21 +243,21 @@ def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
     return tuple(out)
 
 
-def _phrase_at(pieces: Sequence[Piece], at: int, rewriting: Rewriting) -> tuple[tuple[str, ...], int] | None:
+def _phrase_at(pieces: Sequence[Piece], position: int, rewriting: Rewriting) -> tuple[tuple[str, ...], int] | None:
     """What the longest phrase counts as that some reading of the next pieces is, and where it ends; None for none."""
-    longest = max((rewriting.lengths[way[0]][0] for way in options(pieces[at]) if way and way[0] in rewriting.lengths),
-                  default=0)  # fmt: skip
+    first_words = [words[0] for words in options(pieces[position]) if words and words[0] in rewriting.lengths]
+    longest = max((rewriting.lengths[word][0] for word in first_words), default=0)
     best: tuple[int, tuple[str, ...], int] | None = None
     ways: list[tuple[str, ...]] = [()] if longest else []
-    while ways and at < len(pieces):
-        ways = [way + reading for way in ways for reading in options(pieces[at]) if len(way) + len(reading) <= longest][
-            :MOST_WAYS
-        ]
-        at += 1
+    while ways and position < len(pieces):
+        ways = [
+            way + reading for way in ways for reading in options(pieces[position]) if len(way) + len(reading) <= longest
+        ][:MOST_WAYS]
+        position += 1
         for way in ways:
             meant = rewriting.meanings.get(way)
             if meant is not None and (best is None or len(way) > best[0]):
-                best = len(way), meant, at
+                best = len(way), meant, position
     return best[1:] if best else None
 
 

@@ -17,10 +17,8 @@ from harness.model.trial import Trial
 from harness.statistics.word_intervals import LEAST_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
-from harness.transcripts.readings import Readings, first, rewrite, same, without
+from harness.transcripts.readings import Readings, Words, first, rewrite, same, without
 from harness.transcripts.words import best_of, normalise, readings
-
-Words = tuple[str, ...]
 
 
 class JudgedTranscript(NamedTuple):
@@ -86,12 +84,12 @@ def same_words(text: str, other: str, rule: RecognitionRule) -> bool:
     return same(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
 
 
-def _comparable(of: Readings, heard: Readings, rule: RecognitionRule) -> tuple[Readings, Readings]:
+def _comparable(written: Readings, heard: Readings, rule: RecognitionRule) -> tuple[Readings, Readings]:
     if rule.normalisation is not Normalisation.SPOKEN:
-        return of, heard
+        return written, heard
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
-    return comparable(of, heard)
+    return comparable(written, heard)
 
 
 class SamplingUnit(StrEnum):

@@ -404,16 +404,16 @@ class _TextSide:
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 
-def _read_apart(of: _TextSide, hypothesis: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
+def _read_apart(side: _TextSide, hypothesis: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
     """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, (words, heard) in enumerate(zip(of.normalised, hypothesis.normalised, strict=True)):
+    for row, (words, heard) in enumerate(zip(side.normalised, hypothesis.normalised, strict=True)):
         if words != heard and words and heard and row not in marked:
-            pieces = comparable(of.readings(row), hypothesis.readings(row))
+            pieces = comparable(side.readings(row), hypothesis.readings(row))
             if not all(map(is_single, pieces)):
-                aligned_by_row[row] = align_readings(*map(of.wording.split, pieces))
+                aligned_by_row[row] = align_readings(*map(side.wording.split, pieces))
     return aligned_by_row
 
 

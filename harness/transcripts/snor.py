@@ -75,10 +75,10 @@ def split_id(line: str) -> tuple[str, str]:
     start = bare.rfind("(")
     if start < 0:
         return line, ""
-    tokens = bare[start + 1 : -1].split()
-    if len(tokens) != 1 or len(tokens[0]) < 2 or ")" in tokens[0]:
+    parts = bare[start + 1 : -1].split()
+    if len(parts) != 1 or len(parts[0]) < 2 or ")" in parts[0]:
         return line, ""
-    return bare[:start], tokens[0]
+    return bare[:start], parts[0]
 
 
 def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
@@ -103,8 +103,8 @@ def refuse_nul(line: str, place: Place) -> None:
         raise _error("a NUL character stands here", "Take it out, or see whether this is a text file at all", place, at)
 
 
-def _error(problem: str, remedy: str, place: Place, at: int) -> InputError:
-    return InputError(problem, place=Place(place.file, place.line, max(place.column, 1) + at), remedy=remedy)
+def _error(problem: str, remedy: str, place: Place, position: int) -> InputError:
+    return InputError(problem, place=Place(place.file, place.line, max(place.column, 1) + position), remedy=remedy)
 
 
 class _Reading:
@@ -131,15 +131,15 @@ class _Reading:
             raise self._not_closed("at the end of the line")
         return self._tokens
 
-    def _take(self, sign: str, at: int, end: int) -> int:
-        """Takes the sign at `at`; where to go on."""
+    def _take(self, sign: str, position: int, end: int) -> int:
+        """Takes the sign at `position`; where to go on."""
         inside_event = bool(self._open) and self._open[-1][0] == "["
         if sign in _OPENER:
-            self._close(sign, at)
+            self._close(sign, position)
         elif sign in _CLOSER:
             if inside_event:
                 raise self._not_closed(f"before the next {sign!r}")
-            return self._start(sign, at, end)
+            return self._start(sign, position, end)
         elif inside_event:
             if bare := sign.translate(_MARKS).strip():
                 self._name.append(bare)
@@ -149,7 +149,7 @@ class _Reading:
             self._chunk.append((sign, self._deleted))
         return end
 
-    def _start(self, sign: str, at: int, end: int) -> int:
+    def _start(self, sign: str, position: int, end: int) -> int:
         if sign == "<":
             if self._deleted:
                 while self._open[-1][0] != "<":
@@ -160,14 +160,14 @@ class _Reading:
             self._end_chunk(touched=True)
             self._name = []
         else:
-            return self._start_cue(at)
-        self._open.append((sign, at))
+            return self._start_cue(position)
+        self._open.append((sign, position))
         return end
 
-    def _start_cue(self, at: int) -> int:
-        cue = _CUE.match(self._text, at)
+    def _start_cue(self, position: int) -> int:
+        cue = _CUE.match(self._text, position)
         if cue is None:
-            raise self._no_cue(at)
+            raise self._no_cue(position)
         number, marker = int(cue[1]), bool(cue[2])
         self._end_chunk(touched=True)
         if marker:
@@ -176,16 +176,16 @@ class _Reading:
         else:
             self._tokens.append(EditStart(number))
             self._glued = False
-            self._open.append(("(", at))
+            self._open.append(("(", position))
         return cue.end()
 
-    def _close(self, sign: str, at: int) -> None:
+    def _close(self, sign: str, position: int) -> None:
         opener = _OPENER[sign]
         if not self._open or self._open[-1][0] != opener:
             if any(opener == known for known, _ in self._open):
                 raise self._not_closed(f"before the {sign!r} of what it stands in")
             remedy = f"Put a {opener!r} before it, or take it out"
-            raise _error(f"there is a {sign!r} without its {opener!r}", remedy, self._place, at)
+            raise _error(f"there is a {sign!r} without its {opener!r}", remedy, self._place, position)
         self._open.pop()
         if sign == ">":
             self._deleted = False
@@ -213,13 +213,13 @@ class _Reading:
         problem = f"the {sign!r} is not closed {where}"
         return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or take it out", self._place, at)
 
-    def _no_cue(self, at: int) -> InputError:
-        end = self._text.find(")", at)
+    def _no_cue(self, position: int) -> InputError:
+        end = self._text.find(")", position)
         if end < 0:
-            self._open.append(("(", at))
+            self._open.append(("(", position))
             return self._not_closed("at the end of the line")
         remedy = "A cue is (n) or (n words), n from 1 to 9; an id of two or more characters stands last on its line"
-        return _error("this bracket is neither an edit cue nor the utterance id", remedy, self._place, at)
+        return _error("this bracket is neither an edit cue nor the utterance id", remedy, self._place, position)
 
 
 def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
@@ -273,10 +273,10 @@ def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: b
     if "\0" in line:
         refuse_nul(line, place)
     text, id_ = split_id(line)
-    words = _text(text, form, place, place_edits)
+    converted = _text(text, form, place, place_edits)
     if not id_:
-        return words
-    return f"{words} ({id_.upper()})" if words else f"({id_.upper()})"
+        return converted
+    return f"{converted} ({id_.upper()})" if converted else f"({id_.upper()})"
 
 
 def words(
@@ -311,7 +311,7 @@ def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
             return " ".join(filter(None, filled))
     token_list = tokens(text, place)
     return " ".join(
-        _placed(token_list, form) if place_edits else filter(None, (_said(token, form) for token in token_list))
+        _placed(token_list, form) if place_edits else filter(None, (_token_text(token, form) for token in token_list))
     )
 
 
@@ -360,7 +360,7 @@ class _KnownChunks(dict[str, "str | None"]):
     def __missing__(self, chunk: str) -> str | None:
         text: str | None
         try:
-            text = " ".join(filter(None, (_said(token, self._form) for token in tokens(chunk))))
+            text = " ".join(filter(None, (_token_text(token, self._form) for token in tokens(chunk))))
         except InputError:
             text = None  # another chunk may close its brackets; if not, the whole line shows the place
         if len(chunk) <= self.LONGEST:
@@ -397,7 +397,7 @@ def _placed(tokens: Iterable[Token], form: SnorForm) -> list[str]:
             case EditEnd():
                 current = around.pop()
             case _:
-                if text := _said(token, form):
+                if text := _token_text(token, form):
                     current.append(text)
     out: list[str] = []
     left: list[str | _Slot] = [root]
@@ -410,7 +410,7 @@ def _placed(tokens: Iterable[Token], form: SnorForm) -> list[str]:
     return out
 
 
-def _said(token: Token, form: SnorForm) -> str:
+def _token_text(token: Token, form: SnorForm) -> str:
     """The token in a form, "" where it has no place in it."""
     match token:
         case SroWord() as word:

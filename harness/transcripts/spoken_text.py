@@ -177,18 +177,20 @@ class _English:
     def _date(self, token: Token) -> None:
         """Month and day in the order that their numbers leave possible; 12.5.2024 is always in May."""
         first, second, year = re.split("[/.]", token.text)
-        heads, tails = ([*numerals.whole(half), *numerals.whole(half.lstrip("0") or "0")] for half in (first, second))
+        heads = [*numerals.integer(first), *numerals.integer(first.lstrip("0") or "0")]
+        tails = [*numerals.integer(second), *numerals.integer(second.lstrip("0") or "0")]
         readings = [f"{head} {sign}{tail}" for sign in ("", "slash ", "point ") for head in heads for tail in tails]
         day, month = (first, second) if "." in token.text or int(first) > 12 else (second, first)
         if (int(day) > 12 or "." in token.text) and 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
             readings = [*numerals.dates(CALENDAR[int(month) - 1], int(day)), *readings]
         self._say(readings)
-        self._say([*(numerals.whole(f"20{year}") if len(year) == 2 else []), *numerals.whole(year)], numeric=True)
+        self._say([*(numerals.integer(f"20{year}") if len(year) == 2 else []), *numerals.integer(year)], numeric=True)
 
     def _time(self, token: Token) -> None:
         hour, minute = map(int, token.text.split(":"))
         if hour > 24:
-            self._say([f"{head} {two}" for head in numerals.whole(str(hour)) for two in numerals.whole(f"{minute:02}")])
+            minutes = numerals.integer(f"{minute:02}")
+            self._say([f"{head} {two}" for head in numerals.integer(str(hour)) for two in minutes])
         else:
             self._say(numerals.times(hour, minute), numeric=True)
 
@@ -196,7 +198,7 @@ class _English:
         digits = re.sub(r"\D", "", token.text)
         readings = numerals.decades(digits)
         if "'" not in token.text and len(digits) == 2:
-            readings = [*readings, *(f"{reading} seconds" for reading in numerals.whole(digits)[:1])]
+            readings = [*readings, *(f"{reading} seconds" for reading in numerals.integer(digits)[:1])]
         self._say(readings)
 
     def _ordinal(self, token: Token) -> None:
@@ -218,7 +220,7 @@ class _English:
             self._say([*(f"and {reading}" for reading in readings), *readings], numeric=True)
             return
         if "/" in token.text and (int(top) >= int(bottom) or int(bottom) > 10):
-            in_pairs = [f"{head} {two}" for head in numerals.whole(top) for two in numerals.whole(bottom)]
+            in_pairs = [f"{head} {two}" for head in numerals.integer(top) for two in numerals.integer(bottom)]
             readings = [*in_pairs, *readings]
         self._say(readings, numeric=True)
 
@@ -236,7 +238,7 @@ class _English:
             return
         readings = self._plain(value)
         if len(value) == 2 and value[0] == "0" and not self.numeric and not self._peek().text[:1].isdigit():
-            readings = [*readings, *numerals.whole(value[1])]  # track 07
+            readings = [*readings, *numerals.integer(value[1])]  # track 07
         if value.isdigit() and len(value) <= 2 and self._before_month(int(value), readings):
             return
         clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", value)
@@ -256,7 +258,7 @@ class _English:
         if "." in value:
             before, after = value.replace(",", "").split(".")
             return numerals.decimals(before, after)
-        return numerals.whole(value.replace(",", ""), grouped="," in value)
+        return numerals.integer(value.replace(",", ""), grouped="," in value)
 
     def _before_month(self, day: int, readings: list[str]) -> bool:
         """5 January; readings: the day alone, which comes first."""
@@ -275,7 +277,7 @@ class _English:
         if month is None or day.kind not in ("number", "ordinal") or len(digits) > 2 or not 1 <= int(digits) <= 31:
             return False
         self.at += 1 + dot
-        readings = numerals.ordinals(int(digits)) if day.kind == "ordinal" else numerals.whole(digits)
+        readings = numerals.ordinals(int(digits)) if day.kind == "ordinal" else numerals.integer(digits)
         self._say([*(f"{month} {reading}" for reading in readings), *numerals.dates(month, int(digits))], numeric=True)
         return True
 
@@ -297,7 +299,7 @@ class _English:
         smaller = f"{numerals.cardinal(coins)} {cent if coins == 1 else cents}"
         readings = []
         if whole not in ("", "0"):
-            for amount in numerals.whole(whole, grouped=True):
+            for amount in numerals.integer(whole, grouped=True):
                 units = f"{amount} {singular if whole == '1' else many}"
                 if not coins:
                     readings += [units, f"{amount} {singular}"]
@@ -569,10 +571,7 @@ class _English:
 
     def _web(self, token: Token) -> None:
         for part in re.findall(r"[^\W_\d]+|\d+|[^\w\s]|_", re.sub("^https?://", "", token.text)):
-            if part.isdigit():
-                self._say(numerals.whole(part))
-            else:
-                self._say(IN_ADDRESSES.get(part, [part]))
+            self._say(numerals.integer(part) if part.isdigit() else IN_ADDRESSES.get(part, [part]))
 
 
 @lru_cache(maxsize=1 << 15)

@@ -100,25 +100,25 @@ def numeral_readings(text: str, language: str) -> Readings:
             readings = parts[-1]
         elif kind == "time":
             hour, minute = map(int, re.findall(r"\d+", token))
-            hour_and_minute = [f"{_said(hour, language)} {_said(minute, language)}"]
+            hour_and_minute = [f"{_number_words(hour, language)} {_number_words(minute, language)}"]
             readings = lexicon.clock(hour, minute) if lexicon.clock else hour_and_minute
             skip = plain(follows).strip() in ("uhr", "h")
         elif kind == "fraction":
             top, bottom = re.findall(r"\d+", token)
             readings = lexicon.fractions.get(f"{top}/{bottom}") or [
                 f"{head} {other}"
-                for head in _whole(top, language, lexicon)
-                for other in _whole(bottom, language, lexicon)
+                for head in _whole_number(top, language, lexicon)
+                for other in _whole_number(bottom, language, lexicon)
             ]
         elif kind == "number":
-            sign = token[0] if token[0] in lexicon.currencies else follows if follows in lexicon.currencies else ""
+            sign = next((sign for sign in (token[0], follows) if sign in lexicon.currencies), "")
             value = token.lstrip("€$£¥")
             if sign:
                 skip = follows == sign
                 readings = _money(value, sign, language, lexicon)
             elif lexicon.clock and plain(follows).strip() in lexicon.oclock and value.isdigit() and int(value) <= 24:
                 skip = True
-                bare = _whole(value, language, lexicon)
+                bare = _whole_number(value, language, lexicon)
                 readings = [
                     reading for reading in lexicon.clock(int(value), 0) if reading not in bare
                 ]  # 8 Uhr is not 8
@@ -131,7 +131,7 @@ def numeral_readings(text: str, language: str) -> Readings:
             number = int(re.findall(r"\d+", token)[0])
             readings = _ordinals(number, language)
             if token.endswith("o"):
-                amounts = _whole(str(number), language, lexicon)
+                amounts = _whole_number(str(number), language, lexicon)
                 readings += [
                     f"{amount} {degrees}" for degrees in lexicon.signs.get("°", ()) for amount in amounts
                 ]  # 21º
@@ -146,7 +146,7 @@ def _count(value: str, follows: str, language: str, lexicon: _LanguageWords, *, 
     """A number that is neither money nor a time. among_numbers: another stands before it."""
     readings = _number(value, language, lexicon)
     if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
-        return [*readings, *_whole(value[1], language, lexicon)]  # track 07
+        return [*readings, *_whole_number(value[1], language, lexicon)]  # track 07
     if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
         return [*readings, *_ordinals(int(value), language)]
     return [*readings, "primero"] if language == "es" and value == "1" and follows == "de" else readings
@@ -186,7 +186,7 @@ def _plain(text: str, language: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _said(number: int, language: str, to: str = "cardinal") -> str:
+def _number_words(number: int, language: str, to: str = "cardinal") -> str:
     from num2words import num2words
 
     return str(num2words(number, lang=language, to=to)).lower()
@@ -203,17 +203,17 @@ def _parts(written: str) -> tuple[str, str]:
 
 def _number(written: str, language: str, lexicon: _LanguageWords) -> list[str]:
     digits, part = _parts(written)
-    readings = _whole(digits, language, lexicon)
+    readings = _whole_number(digits, language, lexicon)
     if not part:
         return readings
     halves = _and_a_half(digits, language, lexicon) if part == "5" else []
-    spelled = " ".join(_said(int(digit), language) for digit in part)
-    tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _said(int(part), language)]
+    spelled = " ".join(_number_words(int(digit), language) for digit in part)
+    tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _number_words(int(part), language)]
     return [*(f"{head} {point} {tail}" for point in lexicon.point for tail in tails for head in readings), *halves]
 
 
 def _and_a_half(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
-    return [form.format(head) for form in lexicon.half for head in _whole(digits, language, lexicon)]
+    return [form.format(head) for form in lexicon.half for head in _whole_number(digits, language, lexicon)]
 
 
 def _date(written: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
@@ -221,40 +221,46 @@ def _date(written: str, language: str, lexicon: _LanguageWords) -> list[Sequence
     day, month, *year = re.findall(r"\d+", written)
     is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(lexicon.months)
     if not is_date and year:
-        return [_whole(number, language, lexicon) for number in (day, month, *year)]
+        return [_whole_number(number, language, lexicon) for number in (day, month, *year)]
     if not is_date or (not year and language != "de"):
         return [_number(f"{day}.{month}", language, lexicon)]  # at the end of a sentence
-    days = [_said(int(day), language), *_ordinals(int(day), language), *_whole(day, language, lexicon)]
-    months = [lexicon.months[int(month) - 1], *_ordinals(int(month), language), *_whole(month, language, lexicon)]
+    days = [_number_words(int(day), language), *_ordinals(int(day), language), *_whole_number(day, language, lexicon)]
+    months = [
+        lexicon.months[int(month) - 1],
+        *_ordinals(int(month), language),
+        *_whole_number(month, language, lexicon),
+    ]
     if not year:
         dates = [f"{day_reading} {other}" for day_reading in days for other in months]
         return [[*dates, *_number(f"{day}.{month}", language, lexicon)]]
     years = [reading for digits in (*(f"20{year_digits}" for year_digits in year if len(year_digits) == 2), *year)
-             for reading in _whole(digits, language, lexicon)]  # fmt: skip
+             for reading in _whole_number(digits, language, lexicon)]  # fmt: skip
     return [days, lexicon.before_month, months, lexicon.before_year, years]
 
 
-def _whole(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
-    digit_by_digit = " ".join(_said(int(digit), language) for digit in digits)
+def _whole_number(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    digit_by_digit = " ".join(_number_words(int(digit), language) for digit in digits)
     if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
         return [digit_by_digit]
     number = int(digits)
-    names = [_said(number, language)]
+    names = [_number_words(number, language)]
     if len(digits) == 4 and number >= 1100:
         names.append(_year(number, language))
     if language == "de":
         names += [name.removeprefix("ein") for name in names if name.startswith(("einhundert", "eintausend"))]
     if language == "fr":
-        names += [_said(number, other) for other in ("fr_CH", "fr_BE")]
+        names += [_number_words(number, other) for other in ("fr_CH", "fr_BE")]
     if 3 <= len(digits) <= 6 and len(digits) != 5:
         cut = len(digits) % 2
         pairs = [digits[at : at + 2] for at in range(cut, len(digits), 2)]
         spoken = [
-            _said(int(pair), language) if pair[0] != "0" else " ".join(_said(int(digit), language) for digit in pair)
+            _number_words(int(pair), language)
+            if pair[0] != "0"
+            else " ".join(_number_words(int(digit), language) for digit in pair)
             for pair in pairs
         ]
-        names.append(" ".join([*(_said(int(digit), language) for digit in digits[:cut]), *spoken]))
-    last = _said(1, language)
+        names.append(" ".join([*(_number_words(int(digit), language) for digit in digits[:cut]), *spoken]))
+    last = _number_words(1, language)
     names += [f"{name.removesuffix(last)}{form}" for name in names for form in lexicon.one if name.endswith(last)]
     if language == "es":
         names += [f"{name.removesuffix('uno')}ún" for name in names if name.endswith("veintiuno")]
@@ -265,12 +271,12 @@ def _whole(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
 def _year(number: int, language: str) -> str:
     if language == "fr" and number < 2000:
         rest = number % 100
-        return f"{_said(number // 100, language)} cent" + (f" {_said(rest, language)}" if rest else "")
-    return _said(number, language, "year")
+        return f"{_number_words(number // 100, language)} cent" + (f" {_number_words(rest, language)}" if rest else "")
+    return _number_words(number, language, "year")
 
 
 def _ordinals(number: int, language: str) -> list[str]:
-    word = _said(number, language, "ordinal")
+    word = _number_words(number, language, "ordinal")
     if language == "de":
         return [word, *(f"{word}{end}" for end in ("n", "r", "s"))]
     if language == "fr":
@@ -286,21 +292,21 @@ def _money(written: str, sign: str, language: str, lexicon: _LanguageWords) -> l
     if len(part) != 2:
         names = (singular, many) if written == "1" else (many,)
         return [f"{amount} {name}" for name in names for amount in _number(written, language, lexicon)]
-    units = [f"{amount} {singular if whole == '1' else many}" for amount in _whole(whole, language, lexicon)]
+    units = [f"{amount} {singular if whole == '1' else many}" for amount in _whole_number(whole, language, lexicon)]
     if int(part) == 0:
         return units
-    coins = _said(int(part), language)
+    coins = _number_words(int(part), language)
     amounts = [f"{unit} {word} {coins} {end}" for unit in units for word in lexicon.before_cents for end in ("", cents)]
     return [*amounts, *(f"{amount} {many}" for amount in _number(written, language, lexicon))]
 
 
 def _german(hour: int, minute: int) -> list[str]:
-    name, following = ("ein" if hour == 1 else _said(hour, "de")), _said(hour % 12 + 1, "de")
+    name, following = ("ein" if hour == 1 else _number_words(hour, "de")), _number_words(hour % 12 + 1, "de")
     if minute == 0:
-        return [f"{name} uhr", name, _said(hour, "de"), *(["mitternacht"] if hour % 24 == 0 else [])]
-    minutes = _said(minute, "de")
-    readings = [f"{name} uhr {minutes}", f"{_said(hour, 'de')} {minutes}"]
-    bare = _said(hour % 12 or 12, "de")
+        return [f"{name} uhr", name, _number_words(hour, "de"), *(["mitternacht"] if hour % 24 == 0 else [])]
+    minutes = _number_words(minute, "de")
+    readings = [f"{name} uhr {minutes}", f"{_number_words(hour, 'de')} {minutes}"]
+    bare = _number_words(hour % 12 or 12, "de")
     if minute == 15:
         readings += [f"viertel nach {bare}", f"viertel {following}"]
     elif minute == 30:
@@ -310,40 +316,40 @@ def _german(hour: int, minute: int) -> list[str]:
     elif minute < 30:
         readings.append(f"{minutes} nach {bare}")
     else:
-        readings.append(f"{_said(60 - minute, 'de')} vor {following}")
+        readings.append(f"{_number_words(60 - minute, 'de')} vor {following}")
     return readings
 
 
 def _french(hour: int, minute: int) -> list[str]:
     names = {0: ["zéro heure", "minuit"], 12: ["douze heures", "midi"], 1: ["une heure"]}
-    hours = [*names.get(hour, [f"{_said(hour, 'fr')} heures"]), *(["minuit"] if hour == 24 else [])]
+    hours = [*names.get(hour, [f"{_number_words(hour, 'fr')} heures"]), *(["minuit"] if hour == 24 else [])]
     if minute == 0:
         return hours
     following = (hour + 1) % 24
-    later = names.get(following, [f"{_said(following, 'fr')} heures"])
-    minutes = _said(minute, "fr")
-    readings = [f"{name} {minutes}" for name in hours] + [f"{_said(hour, 'fr')} {minutes}"]
+    later = names.get(following, [f"{_number_words(following, 'fr')} heures"])
+    minutes = _number_words(minute, "fr")
+    readings = [f"{name} {minutes}" for name in hours] + [f"{_number_words(hour, 'fr')} {minutes}"]
     endings = {15: ("et quart",), 30: ("et demie", "et demi")}.get(minute, ())
     readings += [f"{name} {ending}" for name in hours for ending in endings]
     if minute > 30:
-        rest = "le quart" if minute == 45 else _said(60 - minute, "fr")
+        rest = "le quart" if minute == 45 else _number_words(60 - minute, "fr")
         readings += [f"{name} moins {rest}" for name in later]
     return readings
 
 
 def _spanish(hour: int, minute: int) -> list[str]:
     def named(of: int) -> str:
-        return "una" if of == 1 else _said(of, "es")
+        return "una" if of == 1 else _number_words(of, "es")
 
     name, following = named(hour), named(hour % 12 + 1)
     if minute == 0:
         return [name, f"{name} en punto", f"{name} horas"]
-    minutes = _said(minute, "es")
+    minutes = _number_words(minute, "es")
     bare = named(hour % 12 or 12)
     readings = [f"{name} {minutes}", f"{name} y {minutes}", f"{bare} y {minutes}"]
     readings += {15: [f"{bare} y cuarto"], 30: [f"{bare} y media"], 45: [f"{following} menos cuarto"]}.get(minute, [])
     if minute > 30:
-        readings.append(f"{following} menos {_said(60 - minute, 'es')}")
+        readings.append(f"{following} menos {_number_words(60 - minute, 'es')}")
     return readings
 
 
@@ -421,10 +427,10 @@ def _clean(text: str) -> str:
         return text.replace("`", "'")
     text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))
     text = _RAISED.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-    return _OTHER.sub(_seen, split_numbers(text).translate(_SAME_SIGNS))
+    return _OTHER.sub(_blank_unless_mark, split_numbers(text).translate(_SAME_SIGNS))
 
 
-def _seen(match: re.Match[str]) -> str:
+def _blank_unless_mark(match: re.Match[str]) -> str:
     return match[0] if unicodedata.category(match[0])[0] == "M" else " "
 
 

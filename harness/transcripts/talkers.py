@@ -20,6 +20,7 @@ from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Segment, Transcripts
 from harness.transcripts.alignment import side_by_side
 from harness.transcripts.files.timed import Segments
+from harness.transcripts.readings import Words
 from harness.transcripts.words import WordRules
 
 COLLAR_S = 5.0
@@ -28,7 +29,6 @@ TOUCHING_S = 1e-9
 MOST_STATES, MOST_STEPS = 300_000_000, 30_000_000_000
 _INSERTED, _DELETED, _PAIRED = range(3)
 _FAR = 1 << 30
-Words = tuple[str, ...]
 Times = NDArray[np.float64]
 """Begin and end of each word in seconds, shape (words, 2)."""
 
@@ -235,7 +235,10 @@ class _Grid:
         at, to = len(self.reference), len(self.hypothesis)
         while at or to:
             step = _INSERTED if not at else _DELETED if not to else steps[at - 1][to - 1]
-            at, to = at - (step != _INSERTED), to - (step != _DELETED)
+            if step != _INSERTED:
+                at -= 1
+            if step != _DELETED:
+                to -= 1
             if step == _PAIRED:
                 letters.append("C" if self.reference[at] == self.hypothesis[to] else "S")
             else:

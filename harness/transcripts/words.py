@@ -69,7 +69,7 @@ def best_of(counts: Iterable[WordCounts]) -> int:
 
     The errors a word decide, as they do on recognised or not.
     """
-    rates = [float(count.errors) if count.wer is None else count.wer for count in counts]
+    rates = [float(sums.errors) if sums.wer is None else sums.wer for sums in counts]
     return rates.index(min(rates))
 
 
@@ -89,7 +89,6 @@ def units(text: str, unit: TextUnit) -> list[str]:
     return [piece for word in unicodedata.normalize("NFC", text).split() for piece in find_units(word)]
 
 
-NOWHERE = Place("<text>", 1)
 _FORMS = {Normalisation.SNOR: snor.SnorForm.LEXICAL, Normalisation.EXPANDED_SNOR: snor.SnorForm.EXPANDED}
 LINE_END = ord("\n")
 _SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
@@ -153,7 +152,7 @@ class WordRules:
         return self.normalisation is Normalisation.EXPANDED_SNOR
 
     def __call__(self, text: str) -> tuple[str, ...]:
-        return self.words(text, NOWHERE)
+        return self.words(text, snor.NOWHERE)
 
     def words(self, text: str, place: Place) -> tuple[str, ...]:
         """The words of a text; InputError with line and column where the normalisation refuses it."""

@@ -97,7 +97,7 @@ class Cascade:
     too_many: tuple[tuple[str, int], ...]
     words: WordScoring
 
-    def of(self, change: FrameChange) -> tuple[CascadeUtterance, ...]:
+    def utterances_with(self, change: FrameChange) -> tuple[CascadeUtterance, ...]:
         """In the order of gold."""
         return tuple(utterance for utterance in self.utterances if utterance.change is change)
 
@@ -186,19 +186,19 @@ def cascade(
     columns = by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
     grouping_columns = {name: of for name, of in columns.items() if by is not None or len(of) <= MOST_LABELS}
     return Cascade(
-        pairs,
-        rule,
-        zero,
-        declared_labels,
-        utterances,
-        group_of(utterances),
-        (score(pairs.gold, on_reference, rule, ()) if rule.places else before).totals,
-        tuple(
+        pairs=pairs,
+        rule=rule,
+        zero=zero,
+        labels=declared_labels,
+        utterances=utterances,
+        total=group_of(utterances),
+        placed=(score(pairs.gold, on_reference, rule, ()) if rule.places else before).totals,
+        groups=tuple(
             (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
             for name, labels in grouping_columns.items()
         ),
-        tuple((name, len(labels)) for name, labels in columns.items() if name not in grouping_columns),
-        words,
+        too_many=tuple((name, len(labels)) for name, labels in columns.items() if name not in grouping_columns),
+        words=words,
     )
 
 

@@ -114,7 +114,7 @@ def _ratios(counts: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list
     if not on.by_place:
         yield Metric.CONCEPT_F1, [_f1(pooled(counts.slots.multisets))]
     yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(counts.valued.multisets))]
-    whole = float(sum(of.whole() for of in counts.entities))
+    whole = float(sum(of.denominator() for of in counts.entities))
     yield Metric.SLU_F1, [(2 * sum(of.paired for of in counts.entities), whole)]
 
 
@@ -133,7 +133,8 @@ def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[
         number += n
         jaccard += n * (overlap.right / either if either else zero.accuracy)
         f1 += n * (2 * overlap.right / both if both else zero.f1)
-        exact += n * (overlap.right == either)
+        if overlap.right == either:
+            exact += n
     yield Metric.ACCURACY, [(jaccard, number)]
     yield Metric.EMR, [(exact, number)]
     yield Metric.SAMPLES_F1, [(f1, number)]
@@ -193,13 +194,13 @@ def compare(
         neither += frame.missing and other.missing
     first_counts, two = [frame.counts for frame, _ in shared], [other.counts for _, other in shared]
     return FrameComparison(
-        first.predicted,
-        second.predicted,
-        tuple(frame.id for frame, _ in shared),
-        only_first,
-        only_second,
-        neither,
-        differences(first_counts, two, zero, labels, draws=draws, seed=seed),
+        first=first.predicted,
+        second=second.predicted,
+        utterances=tuple(frame.id for frame, _ in shared),
+        only_first=only_first,
+        only_second=only_second,
+        neither=neither,
+        differences=differences(first_counts, two, zero, labels, draws=draws, seed=seed),
     )
 
 

@@ -175,10 +175,10 @@ class IntentCounts:
             return None
         return self._part(0), self._part(1)
 
-    def _part(self, at: int) -> Mapping[MatchCounts, int]:
+    def _part(self, index: int) -> Mapping[MatchCounts, int]:
         counts = Counter({MatchCounts(0, 1, 0): self.empty})
         for (gold, prediction), n in self.confusions.items():
-            right = gold.partition("_")[::2][at] == prediction.partition("_")[::2][at]
+            right = gold.partition("_")[::2][index] == prediction.partition("_")[::2][index]
             counts[MatchCounts(int(right), 1, 1)] += n
         return counts
 
@@ -255,14 +255,14 @@ def _total_intents(counts: Sequence[IntentCounts]) -> IntentCounts:
 def _total_slots(counts: Sequence[SlotCounts]) -> SlotCounts:
     counts = [slots for slots in counts if slots.utterances]
     return SlotCounts(
-        sum(slots.utterances for slots in counts),
-        sum(slots.placed for slots in counts),
-        _sum_matched(slots.chunks for slots in counts),
-        _sum_matched(slots.concepts for slots in counts),
-        _sum_counts(slots.multisets for slots in counts),
-        WordCounts.total(slots.edits for slots in counts),
-        _sum_shares([slots.frames for slots in counts]),
-        _sum_shares([slots.frames_placed for slots in counts]),
+        utterances=sum(slots.utterances for slots in counts),
+        placed=sum(slots.placed for slots in counts),
+        chunks=_sum_matched(slots.chunks for slots in counts),
+        concepts=_sum_matched(slots.concepts for slots in counts),
+        multisets=_sum_counts(slots.multisets for slots in counts),
+        edits=WordCounts.total(slots.edits for slots in counts),
+        frames=_sum_shares([slots.frames for slots in counts]),
+        frames_placed=_sum_shares([slots.frames_placed for slots in counts]),
     )
 
 
@@ -452,14 +452,14 @@ def _count_slots(
     placed = placed and _have_places(predicted)
     guesses = tuple([(concept, value) for concept, value, _ in predicted])
     return SlotCounts(
-        1,
-        int(placed),
-        _matched(gold, predicted) if placed else {},
-        _matched(list(dict.fromkeys(of)), list(dict.fromkeys(guesses))),
-        {MatchCounts(_in_both(of, guesses), len(of), len(guesses)): 1},
-        _edits(of, guesses),
-        _frame_share(right, of == guesses),
-        _frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
+        utterances=1,
+        placed=int(placed),
+        chunks=_matched(gold, predicted) if placed else {},
+        concepts=_matched(list(dict.fromkeys(of)), list(dict.fromkeys(guesses))),
+        multisets={MatchCounts(_in_both(of, guesses), len(of), len(guesses)): 1},
+        edits=_edits(of, guesses),
+        frames=_frame_share(right, of == guesses),
+        frames_placed=_frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
     )
 
 
@@ -468,16 +468,19 @@ def _all_right(slots: tuple[Bare, ...], placed: bool, right: bool | None) -> Slo
     """The counts of slots that are all predicted correctly."""
     once = tuple(dict.fromkeys(slots))
     concepts = _right(once)
+    chunk_counts = {}
+    if placed:
+        chunk_counts = concepts if len(once) == len(slots) else _right(slots)
     share = _frame_share(right, True)
     return SlotCounts(
-        1,
-        int(placed),
-        {} if not placed else concepts if len(once) == len(slots) else _right(slots),
-        concepts,
-        {_all_matched(len(slots)): 1},
-        _all_correct(len(slots)),
-        share,
-        share if placed else _NONE,
+        utterances=1,
+        placed=int(placed),
+        chunks=chunk_counts,
+        concepts=concepts,
+        multisets={_all_matched(len(slots)): 1},
+        edits=_all_correct(len(slots)),
+        frames=share,
+        frames_placed=share if placed else _NONE,
     )
 
 
@@ -503,7 +506,9 @@ _NONE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
 
 
 def _frame_share(intents: bool | None, slots: bool) -> Share:
-    return _NONE if intents is None else _RIGHT if intents and slots else _WRONG
+    if intents is None:
+        return _NONE
+    return _RIGHT if intents and slots else _WRONG
 
 
 @lru_cache(maxsize=256)

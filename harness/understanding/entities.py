@@ -30,7 +30,7 @@ class EntityCounts(NamedTuple):
     character_part: int = 0
     character_whole: int = 1
 
-    def whole(self, words: int = 1, characters: int = 1) -> Fraction:
+    def denominator(self, words: int = 1, characters: int = 1) -> Fraction:
         """What the utterance adds to the denominator of an F1 whose numerator is 2 · paired. The default is SLU-F1's.
 
         words, characters: how often each distance counts.

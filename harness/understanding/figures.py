@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from harness.model.frozen import frozen
-from harness.statistics.intervals import CONFIDENCE, Share, wilson
+from harness.statistics.intervals import CONFIDENCE, Interval, Share, wilson
 from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, SlotCounts, pooled
 from harness.understanding.entities import EntityCounts
 
@@ -107,7 +107,7 @@ class FrameFigures:
     valued: SlotFigures | None
 
 
-def figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str] | None = None) -> FrameFigures:
+def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str] | None = None) -> FrameFigures:
     """The metrics of some counts. labels: the declared ones, for macro averages; other labels that occur join them.
 
     Every sum is exact, so the order in which shards were added does not matter.
@@ -129,19 +129,19 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
     )
     overlaps = counts.overlaps
     return IntentFigures(
-        counts.utterances,
-        _mean(overlaps, partial(_jaccard, zero=zero)),
-        counts.exact,
-        _averaged(overlaps, zero),
-        _averaged([matched for _, matched, _ in by_label], zero),
-        _weighted([matched for _, matched, _ in by_label], zero),
-        averages(pooled(counts.labels.values()), zero, nothing=True),
-        by_label,
-        labels is not None,
-        tuple(name for name, matched, _ in by_label if not matched.predicted),
-        counts.empty,
-        counts.empty_rightly,
-        tuple(sorted(counts.confusions.items(), key=lambda item: (-item[1], item[0]))),
+        utterances=counts.utterances,
+        accuracy=_mean(overlaps, partial(_jaccard, zero=zero)),
+        exact=counts.exact,
+        samples=_averaged(overlaps, zero),
+        macro=_averaged([matched for _, matched, _ in by_label], zero),
+        weighted=_weighted([matched for _, matched, _ in by_label], zero),
+        micro=averages(pooled(counts.labels.values()), zero, nothing=True),
+        labels=by_label,
+        declared=labels is not None,
+        never_predicted=tuple(name for name, matched, _ in by_label if not matched.predicted),
+        empty=counts.empty,
+        empty_rightly=counts.empty_rightly,
+        confusions=tuple(sorted(counts.confusions.items(), key=lambda item: (-item[1], item[0]))),
     )
 
 
@@ -165,16 +165,16 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
 def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
     by_place = 0 < counts.placed == counts.utterances
     return SlotFigures(
-        counts.utterances,
-        counts.utterances - counts.placed,
-        averages(pooled(counts.chunks.values()), zero, nothing=True),
-        _weighted(counts.chunks.values(), zero),
-        _by_concept(counts.chunks, zero),
-        averages(pooled(counts.concepts.values()), zero, nothing=True),
-        _by_concept(counts.concepts, zero),
-        counts.edits.wer,
-        counts.frames_placed if by_place else counts.frames,
-        by_place,
+        utterances=counts.utterances,
+        unplaced=counts.utterances - counts.placed,
+        micro=averages(pooled(counts.chunks.values()), zero, nothing=True),
+        weighted=_weighted(counts.chunks.values(), zero),
+        per_concept=_by_concept(counts.chunks, zero),
+        concept_sets=averages(pooled(counts.concepts.values()), zero, nothing=True),
+        per_concept_set=_by_concept(counts.concepts, zero),
+        cer=counts.edits.wer,
+        frames=counts.frames_placed if by_place else counts.frames,
+        by_place=by_place,
     )
 
 
@@ -207,8 +207,8 @@ def _mean(counts: Mapping[MatchCounts, int], figure: Callable[[MatchCounts], Fra
     return float(sum((figure(matched) * n for matched, n in counts.items()), Fraction(0)) / number) if number else None
 
 
-def _over(count: int, of: int, zero: float) -> Fraction:
-    return Fraction(count, of) if of else Fraction(zero)
+def _over(count: int, total: int, zero: float) -> Fraction:
+    return Fraction(count, total) if total else Fraction(zero)
 
 
 def _jaccard(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
@@ -227,7 +227,6 @@ def _f1(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
     return _over(2 * matched.right, matched.gold + matched.predicted, zero.f1)
 
 
-Interval = tuple[float, float]
 Edits = tuple[int, int]
 """Concept errors and gold concepts of an utterance."""
 Row = TypeVar("Row", bound=tuple[int, ...])
@@ -304,12 +303,12 @@ def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, Sco
 
 
 def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> ScoredF1:
-    of = sum((entities.whole(words, characters) * n for entities, n in counts.items()), Fraction(0))
+    of = sum((entities.denominator(words, characters) * n for entities, n in counts.items()), Fraction(0))
     if not of:
         return None, None
     value = float(sum(2 * entities.paired * n for entities, n in counts.items()) / of)
     interval = ratio_interval(
-        counts, lambda entities: 2 * entities.paired, lambda entities: float(entities.whole(words, characters))
+        counts, lambda entities: 2 * entities.paired, lambda entities: float(entities.denominator(words, characters))
     )
     return value, interval
 

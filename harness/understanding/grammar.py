@@ -14,6 +14,7 @@ from itertools import accumulate
 from random import Random
 from typing import TypeVar
 
+from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Slot, Utterance, joined
@@ -146,7 +147,7 @@ class Grammar:
     path: str
 
 
-SPLIT, DOMAIN = "split", "domain"
+DOMAIN = "domain"
 TEST = "test"
 TRIES_OF_ONE = 30
 MOST_IN_VAIN = 400
@@ -273,20 +274,20 @@ class _Source:
     def _sentence(self, random: Random, intent: GrammarIntent, unseen: bool) -> tuple[_Run, ...]:
         sentences: list[Sentence] = [sentence for sentence in intent.sentences if unseen or not sentence.unseen]
         chosen = _weighted(random, sentences, tuple(accumulate(sentence.weight for sentence in sentences)))
-        return tuple(self._said(random, chosen.part, unseen))
+        return tuple(self._runs(random, chosen.part, unseen))
 
-    def _said(self, random: Random, part: Part, unseen: bool) -> list[_Run]:
+    def _runs(self, random: Random, part: Part, unseen: bool) -> list[_Run]:
         match part:
             case TextPart(words):
                 return [_Run(words)]
             case SequencePart(inner):
-                return [run for subpart in inner for run in self._said(random, subpart, unseen)]
+                return [run for subpart in inner for run in self._runs(random, subpart, unseen)]
             case AlternativePart(options):
-                return self._said(random, _any(random, options), unseen)
+                return self._runs(random, _any(random, options), unseen)
             case OptionalPart(inner_part):
-                return self._said(random, inner_part, unseen) if random.random() < 0.5 else []
+                return self._runs(random, inner_part, unseen) if random.random() < 0.5 else []
             case PhrasePart(name):
-                return self._said(random, self._phrases[name], unseen)
+                return self._runs(random, self._phrases[name], unseen)
             case SlotPart(concept, values):
                 return [self._slot(random, concept, values, unseen)]
 

@@ -155,25 +155,25 @@ def _named(concept: str, value: str | None) -> str:
     return name if value is None else f'{name} "{plain_text(value, LONGEST)}"'
 
 
-def _intents(wanted: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]:
-    for name in wanted:
+def _intents(expected: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]:
+    for name in expected:
         yield FramePart(PartMark.RIGHT if name in names else PartMark.MISSING, name)
     for name in names:
-        if name not in wanted:
+        if name not in expected:
             yield FramePart(PartMark.TOO_MANY, name)
 
 
-def _slots(wanted: Sequence[Slot] | None, slots: Sequence[Slot], rule: RecognitionRule) -> Iterator[FramePart]:
-    if wanted is None:
+def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: RecognitionRule) -> Iterator[FramePart]:
+    if expected is None:
         for slot in slots:
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
         return
     left = list(slots)
     # Slots with a value are matched before those that match any value, so that the latter take none from the former.
     same: dict[int, Slot | None] = {}
-    for number, slot in sorted(enumerate(wanted), key=lambda pair: pair[1].value is None):
+    for number, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
         same[number] = _take(left, slot, lambda candidate, want: _same(want, candidate, rule))
-    for number, slot in enumerate(wanted):
+    for number, slot in enumerate(expected):
         match = same[number]
         if match is not None:
             yield FramePart(PartMark.RIGHT, slot.concept, True, match.value)
@@ -185,10 +185,10 @@ def _slots(wanted: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogniti
         yield FramePart(PartMark.TOO_MANY, slot.concept, True, slot.value)
 
 
-def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> Slot | None:
+def _take(left: list[Slot], want: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:
     """The first that fits, which is removed from `left`."""
     for number, slot in enumerate(left):
-        if fits(slot, want):
+        if is_match(slot, want):
             return left.pop(number)
     return None
 

@@ -65,7 +65,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
     intents_given = any(utterance.intents is not None for utterance in predicted.utterances)
     slots_given = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
     values_given = _gives_values(gold, rule) and (not predictions or _gives_values(predicted, rule))
-    counted = rule if values_given else replace(rule, values=ValueRule.NONE)
+    counted_rule = rule if values_given else replace(rule, values=ValueRule.NONE)
     frames, missing, unannotated = [], [], []
     for utterance in gold.utterances:
         if not is_annotated(utterance):
@@ -78,29 +78,29 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
             _scored(
                 utterance,
                 heard,
-                counted,
+                counted_rule,
                 intents=intents_given or not predictions,
                 slots=slots_given or not predictions,
             )
         )
     known = {utterance.id for utterance in gold.utterances}
     return FrameScoring(
-        gold.path,
-        predicted.path,
-        rule,
-        tuple(frames),
-        total(frame.counts for frame in frames),
-        _groups(frames, by),
-        tuple(missing),
-        tuple(utterance.id for utterance in predicted.utterances if utterance.id not in known),
-        tuple(unannotated),
-        intents_given,
-        slots_given,
-        values_given,
+        gold=gold.path,
+        predicted=predicted.path,
+        rule=rule,
+        frames=tuple(frames),
+        totals=total(frame.counts for frame in frames),
+        groups=_groups(frames, by),
+        missing=tuple(missing),
+        unknown=tuple(utterance.id for utterance in predicted.utterances if utterance.id not in known),
+        unannotated=tuple(unannotated),
+        intents_given=intents_given,
+        slots_given=slots_given,
+        values_given=values_given,
     )
 
 
-def intent_confidences(of: FrameScoring) -> ConfidenceFigures | None:
+def intent_confidences(scoring: FrameScoring) -> ConfidenceFigures | None:
     """What the scores of predicted intents are worth: answers are utterances, right if their intents are exact.
 
     The confidence of an utterance is that of its least certain intent. An intent has its score if it is predicted, and
@@ -109,14 +109,16 @@ def intent_confidences(of: FrameScoring) -> ConfidenceFigures | None:
     values: list[float] = []
     rights: list[bool] = []
     left_out = 0
-    for frame in of.frames:
+    for frame in scoring.frames:
         intents, scores = frame.predicted.intents, dict(frame.predicted.scores)
         if frame.gold.intents is None:
             continue
         if not scores or intents is None or not scores.keys() >= set(intents):
             left_out += 1
         else:
-            values.append(min(score if label in intents else 1 - score for label, score in scores.items()))
+            values.append(
+                min(confidence if label in intents else 1 - confidence for label, confidence in scores.items())
+            )
             rights.append(intents == frame.gold.intents)
     return confidence_figures(values, rights, left_out) if values else None
 
@@ -220,21 +222,21 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
     if any((scoring.gold, scoring.predicted) != (first.gold, first.predicted) for scoring in scorings):
         raise ValueError("scorings of different files")
     return SystemCounts(
-        first.gold,
-        first.predicted,
-        tuple(
+        gold=first.gold,
+        predicted=first.predicted,
+        details=tuple(
             DetailCounts(
                 scoring.rule, scoring.totals, _sorted(scoring.groups), samples(frame.counts for frame in scoring.frames)
             )
             for scoring in scorings
         ),
-        tuple(sorted(first.missing)),
-        tuple(sorted(first.unknown)),
-        tuple(sorted(first.unannotated)),
-        tuple(sorted(frame.id for frame in first.frames if _other_words(frame))),
-        first.intents_given,
-        first.slots_given,
-        tuple(sorted(frame.id for frame in first.frames if _surplus_blanks(frame, first.rule))),
+        missing=tuple(sorted(first.missing)),
+        unknown=tuple(sorted(first.unknown)),
+        unannotated=tuple(sorted(first.unannotated)),
+        other_words=tuple(sorted(frame.id for frame in first.frames if _other_words(frame))),
+        intents_given=first.intents_given,
+        slots_given=first.slots_given,
+        surplus_blanks=tuple(sorted(frame.id for frame in first.frames if _surplus_blanks(frame, first.rule))),
     )
 
 

@@ -10,11 +10,11 @@ from harness.base.grouping import group_by
 from harness.base.progress import tracked
 from harness.base.text_file import safe_csv
 from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
+from harness.model.choices import SPLIT
 from harness.model.errors import InputError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.understanding import Utterance
 from harness.sound.stimuli.renderer import Renderer
-from harness.understanding.files.corpus_formats import SPLIT
 from harness.understanding.files.corpus_writing import demand_split_name
 
 LEVEL_DBFS = -26.0

@@ -210,24 +210,24 @@ def compare_systems(
         for number, ((first, second), (metrics, over_talkers)) in enumerate(zip(pairs, pairwise, strict=True))
     )
     return ComparedSystems(
-        counted_gold,
-        rule,
-        wording.normalisation.value,
-        tuple(utterance.id for utterance in shared),
-        {
+        gold=counted_gold,
+        rule=rule,
+        normalisation=wording.normalisation.value,
+        ids=tuple(utterance.id for utterance in shared),
+        unanswered={
             system.name: tuple(utterance.id for utterance in annotated if utterance.id not in ids)
             for system, ids in zip(systems, answered, strict=True)
         },
-        len(gold.utterances) - len(annotated),
-        talker_column,
-        len(talkers),
-        labels_of_talkers.count(""),
-        missing_is_empty,
-        tuple(
+        unannotated=len(gold.utterances) - len(annotated),
+        talker_column=talker_column,
+        talkers=len(talkers),
+        nameless=labels_of_talkers.count(""),
+        missing_is_empty=missing_is_empty,
+        results=tuple(
             _result(system, counted_gold, scoring, metrics, rule, wording)
             for system, scoring, metrics in zip(systems, scorings, values, strict=True)
         ),
-        differences,
+        differences=differences,
     )
 
 
@@ -273,7 +273,7 @@ def _values(
 ) -> list[dict[Metric, MetricValue]]:
     """The metrics of each system."""
     table = columns(counts, on)
-    found, drawn = table.found(), table.resampled(draws, _SEED)
+    found, drawn = table.estimates(), table.resampled(draws, _SEED)
     without_each = _by_talker(counts, on, talkers).without_each() if talkers else {}
     values: list[dict[Metric, MetricValue]] = [{} for _ in counts]
     for metric in METRICS:
@@ -338,13 +338,13 @@ def _result(
         None if heard is None else score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)
     )
     return SystemResult(
-        system,
-        total(frame.counts for frame in frames),
-        metrics,
-        tuple(lost_stage(frame, of, rule, wording) for frame, of in pairs),
-        None if words is None else words.totals,
-        None if words is None else interval_of(words),
-        _cost(system, gold),
+        system=system,
+        counts=total(frame.counts for frame in frames),
+        metrics=metrics,
+        lost=tuple(lost_stage(frame, of, rule, wording) for frame, of in pairs),
+        words=None if words is None else words.totals,
+        wer_interval=None if words is None else interval_of(words),
+        cost=_cost(system, gold),
     )
 
 

@@ -81,7 +81,7 @@ class Proofs:
         cut = bisect_left(self.cuts_s, from_s) < bisect_right(self.cuts_s, to_s)
         return to_s - from_s <= self.within_s and not cut
 
-    def of(self, play: Play) -> list[Span]:
+    def spans_of(self, play: Play) -> list[Span]:
         """Spans of a play's line during which the device was known to listen."""
         if not play.on_audio_line:
             return list(self._since(play.start_s))
@@ -146,12 +146,12 @@ class ListeningProofs:
         self.doubtful.clear()
         return self.woken is not None and self.woken.cut(at_s)
 
-    def of(self, play: Play) -> list[Span]:
+    def spans_of(self, play: Play) -> list[Span]:
         """Separate spans of a play's line during which the device was known to listen, in order."""
         if self.woken is None:
-            return self.own.of(play)
+            return self.own.spans_of(play)
         merged: list[Span] = []
-        for low, high in sorted([*self.own.of(play), *self.woken.of(play)]):
+        for low, high in sorted([*self.own.spans_of(play), *self.woken.spans_of(play)]):
             if merged and low <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(merged[-1][1], high))
             else:

@@ -41,8 +41,10 @@ class PlayTotals:
         reading = play.reading
         if play.kind is TrialKind.WAKE:
             self.wake_trials += sign
-            self.hits += sign * (reading.hit is not None)
-            self.doubled += sign * reading.doubled
+            if reading.hit is not None:
+                self.hits += sign
+            if reading.doubled:
+                self.doubled += sign
             missed, speaker = reading.hit is None, play.trial.speaker
             _tally(self.speakers, speaker, missed, sign)
             opening = play.trial.recipe.opening
@@ -52,7 +54,8 @@ class PlayTotals:
                 _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, missed, sign)
         if play.kind is TrialKind.PROBE:
             self.probes += sign
-            self.probes_heard += sign * (reading.hit is not None)
+            if reading.hit is not None:
+                self.probes_heard += sign
         if reading.command is not None:
             self.commands[reading.command] += sign
             if (request := play.request) is not None:
@@ -62,7 +65,8 @@ class PlayTotals:
                 self.seen_by[event.sources] += sign
             if event.inferred:
                 self.inferred[event.inferred] += sign
-        self.matched += sign * (reading.hit is not None)
+        if reading.hit is not None:
+            self.matched += sign
         self.suppressed += sign * reading.suppressed
         self.expected += sign * reading.expected
         # Whole nanoseconds, so that subtracting is exact and a sample keeps its length.

@@ -69,7 +69,7 @@ class UnmatchedEvents:
         self._clips[seq] = clip
         return self._changed(seq)
 
-    def of(self, seq: int) -> UnmatchedWake | None:
+    def event_with(self, seq: int) -> UnmatchedWake | None:
         return self._events.get(seq)
 
     def latest(self) -> tuple[UnmatchedWake, ...]:

@@ -209,9 +209,17 @@ class WakeFigures:
             case seen_by.Wake() if name is not None and device is not None:  # most observations
                 plays_only = row.trial_id is not None and row.trial_id not in self._trials
                 event = HeardWake(
-                    entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s, seen.source, (),
-                    seen.inferred, plays_only,
-                )  # fmt: skip
+                    seq=entry.seq,
+                    at=seen.at,
+                    wall_s=entry.wall_s,
+                    phrase=seen.phrase,
+                    score=seen.score,
+                    audio_s=seen.audio_s,
+                    source=seen.source,
+                    reports=(),
+                    inferred=seen.inferred,
+                    plays_only=plays_only,
+                )
                 self._speech.woke(name, seen.at.at_s)
                 device.heard(event)
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
@@ -267,14 +275,16 @@ class WakeFigures:
         attempt = row.trial_id or "", row.take or 0, row.attempt or 0
         return self._running.get(attempt) or self._last.get(attempt) or {}
 
-    def _stimulus(self, seen: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]) -> None:
+    def _stimulus(
+        self, observation: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]
+    ) -> None:
         for name, play in plays.items():
-            if play.target.player != seen.source or play.state is not PlayState.RUNNING:
+            if play.target.player != observation.source or play.state is not PlayState.RUNNING:
                 continue
-            if isinstance(seen, seen_by.StimulusStarted):
-                self._devices[name].started(play, seen)
+            if isinstance(observation, seen_by.StimulusStarted):
+                self._devices[name].started(play, observation)
             else:
-                play.ended, play.audio_end_s = seen.at, seen.audio_s
+                play.ended, play.audio_end_s = observation.at, observation.audio_s
             self._touch(name)
 
     def _touch(self, device: str | None) -> None:
@@ -322,5 +332,15 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
         accepts = a.after_review, b.after_review
         between = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
         lags = latency_figures([lag for lag in between if lag is not None])
-        pairs.append(DevicePair(a.device, b.device, counts, alone, other, accepts, lags))
+        pairs.append(
+            DevicePair(
+                first=a.device,
+                second=b.device,
+                counts=counts,
+                only_first=alone,
+                only_second=other,
+                accepts=accepts,
+                later=lags,
+            )
+        )
     return tuple(pairs)

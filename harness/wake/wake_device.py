@@ -132,7 +132,7 @@ class DeviceFigures:
 
     def _forget(self, event: HeardWake) -> bool:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
-        shown = self._events.of(event.seq) is not None
+        shown = self._events.event_with(event.seq) is not None
         self._events.drop(event.seq)
         if not event.plays_only or self._homes.get(event.seq) is not None:
             self._counted -= 1
@@ -167,19 +167,19 @@ class DeviceFigures:
             self._settle(play)
         elif play.state is PlayState.OUTSIDE:
             self._settle_near(event, play)
-        elif play.kind is TrialKind.AMBIENT and (shown or play.stands(event)):
+        elif play.kind is TrialKind.AMBIENT and (shown or play.counts_by_itself(event)):
             self._put(event, play, exposed=True, pending=True)
 
     def unaccounted(self) -> int:
         """How many more events there are than in the results: 0, or they are counted wrong."""
         open_plays = [play for play in self._recent if play.state is PlayState.RUNNING]
-        waiting = sum(self._events.of(event.seq) is None for play in open_plays for event in play.events)
+        waiting = sum(self._events.event_with(event.seq) is None for play in open_plays for event in play.events)
         sums, listed = self._sums, len(self._events.every(self.device))
         return self._counted - sums.matched - sums.suppressed - sums.expected - listed - waiting
 
     def explained(self, seq: int) -> bool | None:
         """Whether an event matches a stimulus or is part of an earlier event; None while this is open."""
-        if self._events.of(seq) is not None:
+        if self._events.event_with(seq) is not None:
             return False
         if self._merging.is_part(seq):
             return True
@@ -188,8 +188,8 @@ class DeviceFigures:
             return False
         return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
 
-    def started(self, play: Play, seen: StimulusStarted) -> None:
-        play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
+    def started(self, play: Play, observation: StimulusStarted) -> None:
+        play.started, play.audio_start_s = observation.at, observation.audio_s if play.target.injected else None
         for stall in self._stalls:
             self._add_stall(play, stall)
         self.changed = True
@@ -248,12 +248,12 @@ class DeviceFigures:
             self._put(event, play, exposed=False)
         self.changed = True
 
-    def heard_in_room(self, seen: StimulusHeard) -> None:
+    def heard_in_room(self, observation: StimulusHeard) -> None:
         """Sound through the air began where the microphone found it, which it may report after the attempt."""
-        play = next((play for play in self._recent if play.row.play_id == seen.play_id), None)
+        play = next((play for play in self._recent if play.row.play_id == observation.play_id), None)
         if play is None or play.target.injected or play.heard is not None:
             return
-        play.heard = seen.at
+        play.heard = observation.at
         self.changed = True
         self._gather(play)
         self._reorder_events(play)
@@ -307,7 +307,7 @@ class DeviceFigures:
                     self._read(play)
 
     def _listened(self, play: Play) -> list[Span]:
-        return self._proofs_of_runs[play.run].of(play)
+        return self._proofs_of_runs[play.run].spans_of(play)
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:
@@ -568,7 +568,7 @@ class DeviceFigures:
 
     def _event_marks(self, seqs: Iterable[int], trial_id: str) -> Iterator[TimelineMark]:
         for seq in seqs:
-            if (event := self._events.of(seq)) is not None:
+            if (event := self._events.event_with(seq)) is not None:
                 yield TimelineMark(MarkKind.UNMATCHED, event.at.at_s, event.at.at_s, trial_id, seq)
 
 

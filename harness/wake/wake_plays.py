@@ -345,7 +345,7 @@ class Play:
         """Place of its last event that is not part of another one, also when the play is replaced."""
         return max(map(self.place, self.assignment.separate), default=None)
 
-    def stands(self, event: HeardWake) -> bool:
+    def counts_by_itself(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
         place_s = self.place(event)
         if self.stood_s is None:

@@ -14,14 +14,12 @@ from harness.model.record import Clip, DecisionReached, ReviewVerdict
 from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson, garwood
+from harness.statistics.intervals import Interval, LatencyFigures, Share, clopper_pearson, garwood
 from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.statistics.voices import over_voices, voices_verdict
 from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
-
-Interval = tuple[float, float]
 
 
 @frozen

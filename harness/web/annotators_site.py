@@ -98,7 +98,7 @@ class AnnotationSeat(BaseSeat):
 
     # Labels looked at again
 
-    def found(self) -> tuple[FoundUtterance, ...]:
+    def found_utterances(self) -> tuple[FoundUtterance, ...]:
         """The utterances with these words that the annotator may label again."""
         if self.finding is None or not self.finding.words:
             return ()
@@ -187,7 +187,7 @@ def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]
 
 def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
     """Values of the search page."""
-    hits, finding = seat.found(), seat.finding
+    hits, finding = seat.found_utterances(), seat.finding
     again = finding.again.view if finding is not None and finding.again is not None else None
     return {
         "words": finding.words if finding is not None else "",

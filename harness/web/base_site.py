@@ -387,7 +387,7 @@ class BaseSite(ABC):
             Route("/login", self._login, methods=["GET"]),
             Route("/login", self._log_in, methods=["POST"]),
             Route("/leave", self._leave, methods=["POST"]),
-            Route("/rest", self._rest),
+            Route("/rest", self._rest_page),
             Route("/static/{name}", self._file),
         ]
         starlette = Starlette(
@@ -494,7 +494,7 @@ class BaseSite(ABC):
 
     # Notices and files
 
-    def _rest(self, request: Request) -> Response:
+    def _rest_page(self, request: Request) -> Response:
         return self._notice(self._rater(request), 200, "Take a rest", self._templates.words.rest)
 
     def _notice(self, visit: Visit | None, status: int, title: str, text: str) -> Response:

@@ -25,10 +25,10 @@ from harness.base.user_text import name_key, person_name, refuse_same_names
 from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
+from harness.model.time import DAY_S
 
 TOKEN_BYTES = 20
 MOST_BYTES = 1_000_000
-DAY_S = 86400.0
 
 
 @frozen
@@ -132,7 +132,15 @@ class Invitations:
         now_s = self._wall_s()
         tokens = {rater: new_token() for rater in raters}
         made = [
-            Invitation(rater, token_digest(token), now_s, now_s + days * DAY_S, False, adjudicator, coordinator)
+            Invitation(
+                rater=rater,
+                token_sha256=token_digest(token),
+                created_s=now_s,
+                expires_s=now_s + days * DAY_S,
+                revoked=False,
+                adjudicator=adjudicator,
+                coordinator=coordinator,
+            )
             for rater, token in tokens.items()
         ]
         with self._changing() as invited:

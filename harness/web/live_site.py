@@ -278,7 +278,7 @@ class LiveSite(BaseSite):
         self._shelf = SoundCache()
         routes = [
             Route(LIVE, self._overview),
-            Route(LIVE + "/{key}", self._one),
+            Route(LIVE + "/{key}", self._session_page),
             Route("/sound/{key}/{clip}", self._sound),
             Route("/charts.css", self._styles),
         ]
@@ -296,7 +296,7 @@ class LiveSite(BaseSite):
         shown = [session.values() for session in self._sessions.sessions]
         return self._page("live.html", visit, sessions=shown, unreached=self._sessions.unreached, now=_clock())
 
-    def _one(self, request: Request) -> Response:
+    def _session_page(self, request: Request) -> Response:
         visit = self._rater(request)
         session = self._session(request)
         values = session.values()

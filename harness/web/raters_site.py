@@ -415,7 +415,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         words = search_words(request.query_params.get("words", ""))
         place = self._place(visit)
         with seat.lock:
-            hits = seat.desk.given(words)
+            hits = seat.desk.reopenable_items(words)
             return self._page(
                 "earlier.html",
                 visit,
@@ -448,7 +448,7 @@ class RatersSite(SeatedSite[Seat, Post]):
             return self._coordinated(visit, 503, alert=UNSAVED)
         self.readings.number += 1  # all desks take in the new shares
         rest = f"; {left} stay unassigned: all of these raters have them already" if left else ""
-        return self._coordinated(visit, said=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}.")
+        return self._coordinated(visit, notice=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}.")
 
     def _coordinator(self, request: Request) -> Visit:
         visit = self._rater(request)
@@ -457,7 +457,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         return visit
 
     def _coordinated(
-        self, visit: Visit, status: int = 200, *, giving: str = "", said: str = "", alert: str = ""
+        self, visit: Visit, status: int = 200, *, giving: str = "", notice: str = "", alert: str = ""
     ) -> Response:
         now_s = time.time()
         invited = [
@@ -466,7 +466,7 @@ class RatersSite(SeatedSite[Seat, Post]):
             if invitation.holds(now_s) and not invitation.adjudicator and not invitation.coordinator
         ]
         values = coordinator_page(self._room, giving, invited)
-        return self._page("coordinate.html", visit, status, said=said, alert=alert, **values)
+        return self._page("coordinate.html", visit, status, said=notice, alert=alert, **values)
 
     def _sound(self, request: Request) -> Response:
         seat = self._seat(self._rater(request))

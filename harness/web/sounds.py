@@ -53,10 +53,10 @@ def picture(content: bytes) -> bytes:
     ).encode()
 
 
-def ranged(content: bytes, media_type: str, wanted: str | None) -> Response:
+def ranged(content: bytes, media_type: str, range_header: str | None) -> Response:
     """The content, or the range that a Range header requests (RFC 9110, 14)."""
     headers = {"accept-ranges": "bytes"}
-    match = _RANGE.fullmatch(wanted.strip()) if wanted else None
+    match = _RANGE.fullmatch(range_header.strip()) if range_header else None
     if match is None or match.groups() == ("", ""):
         # For several ranges, other units and invalid values, the answer may be the whole content.
         return Response(content, media_type=media_type, headers=headers)

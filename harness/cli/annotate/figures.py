@@ -74,9 +74,9 @@ def report(
     with closing(open_project(project)) as room:
         standing = outcome(room.utterances, room.shares, room.ledger).standing
         final = {
-            id_: status.intents
-            for id_, status in standing.items()
-            if status.state.is_final and status.intents is not None
+            id_: utterance.intents
+            for id_, utterance in standing.items()
+            if utterance.state.is_final and utterance.intents is not None
         }
         counts = annotation_report(room.utterances, room.rows, final)
         labels = room.label_set.ids

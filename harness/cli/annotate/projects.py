@@ -26,6 +26,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.model.annotation import MOST_ON_A_PAGE, LabellingOrder, LabelProposalShown, SecondAnnotatorMode
+from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.model.understanding import Corpus
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from harness.annotation.project_creation import LabelImport
 
 FORMATS = ("jsonl", "bio", "csv")
-SPLIT = "split"
 LISTED = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
@@ -173,8 +173,10 @@ def _say_imported(import_result: LabelImport) -> None:
         (import_result.without_labels, "utterance", "without labels in the file"),
     ):
         if ids:
-            such = ", ".join(plain_text(id_, 60) for id_ in ids[:LISTED]) + ", …" * (len(ids) > LISTED)
-            click.echo(f"{counted(len(ids), noun)} {how}: {such}")
+            more = ", …" if len(ids) > LISTED else ""
+            click.echo(
+                f"{counted(len(ids), noun)} {how}: {', '.join(plain_text(id_, 60) for id_ in ids[:LISTED])}{more}"
+            )
 
 
 @verb("export")

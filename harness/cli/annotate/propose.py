@@ -114,8 +114,8 @@ def _by_one(project: Path, seed: int) -> None:
     ctx = click.get_current_context()
     for name in _OF_TRI_TRAINING:
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = f"--{name.replace('_', '-')}" if name != "given" else "-s"
-            raise InputError(f"{option} applies to tri-training only", remedy="Leave it out")
+            flag = f"--{name.replace('_', '-')}" if name != "given" else "-s"
+            raise InputError(f"{flag} applies to tri-training only", remedy="Leave it out")
     with closing(open_project(project)) as room:
         project_guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
         if not project_guesses.guesses:

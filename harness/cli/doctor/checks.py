@@ -80,10 +80,10 @@ def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[C
         loaded = load_scenario(scenario)
         check_compatibility(loaded, bench)
         trials = planned(loaded, bench).trials
-    clock, actuators = clock_of(bench), {actuator.id for actuator in bench.actuators}
+    bench_clock, actuators = clock_of(bench), {actuator.id for actuator in bench.actuators}
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch, ExitStack() as stack:
-        drivers = assemble(bench, clock, 0, Path(scratch))
-        checking = BenchCheck(bench, bench.checks, drivers, clock, folder.absolute())
+        drivers = assemble(bench, bench_clock, 0, Path(scratch))
+        checking = BenchCheck(bench, bench.checks, drivers, bench_clock, folder.absolute())
         for driver in drivers.values():
             if driver.id in actuators:
                 continue  # nothing is moved or switched

@@ -259,7 +259,9 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         systems.append(ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, read(gold)[0]))
         for name, path in map(_named, sources.heard):
             heard = _of_trials(_read(path, stack), gold)
-            given, how = _given(joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads)
+            given, how = _transcripts_for(
+                joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads
+            )
             frames, cost = read(given)
             systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cost))
             notes.append(("model reads", f"of {plain_text(name, 60)}: {how}"))
@@ -403,13 +405,13 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     ordered = not (sources.sessions and listed_only)
     if sources.model is None:
         predictions = (_read(path or "", stack) for path in (sources.pred_reference, sources.pred_heard))
-        before, after = (_known(corpus, pairs) for corpus in predictions)
+        before, after = (_compared_predictions(corpus, pairs) for corpus in predictions)
         return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
     from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
 
     model = load_model(sources.model)
     notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
-    given, how = _given(pairs, sources.reads)
+    given, how = _transcripts_for(pairs, sources.reads)
     notes.append(("model reads", how))
     understand: Understand = model.understander.predict
     before, after = (understood(corpus, understand, str(sources.model)) for corpus in (pairs.gold, given))
@@ -434,7 +436,7 @@ def _read(named: str, stack: ExitStack) -> Corpus:
     return read_corpus(file.path, name=file.name)
 
 
-def _known(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
+def _compared_predictions(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
     """The predictions for the compared utterances; InputError when there are none."""
     ids = {utterance.id for utterance in pairs.gold.utterances}
     utterances = tuple(utterance for utterance in predicted.utterances if utterance.id in ids)
@@ -454,7 +456,7 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
     raise InputError(problem, place=Place(heard.path), remedy=remedy)
 
 
-def _given(pairs: HeardCorpus, reads: TranscriptStyle) -> tuple[Corpus, str]:
+def _transcripts_for(pairs: HeardCorpus, reads: TranscriptStyle) -> tuple[Corpus, str]:
     """The transcripts as the model reads them, and a phrase for it."""
     if reads is TranscriptStyle.HEARD:
         return pairs.heard, "transcripts as heard"

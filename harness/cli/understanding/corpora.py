@@ -26,7 +26,7 @@ from harness.cli.streams import (
     width,
 )
 from harness.cli.understanding.options import chunking_option, declared_labels, named_file, separator_option
-from harness.model.choices import CorpusFormat
+from harness.model.choices import SPLIT, CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus, joined
 
@@ -55,7 +55,6 @@ def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tupl
 MOST_ROWS = 20
 MOST_UTTERANCES = 200_000
 MOST_LISTED = 20
-SPLIT = "split"
 JSONL, BIO = "jsonl", "bio"
 
 
@@ -200,13 +199,14 @@ def generate(
     loaded = load_grammars(_files(grammars))
     _demand_new(out)
     corpus = generated(loaded, seed, sizes)
-    (write_bio if form == BIO else write_jsonl_folder)(corpus, out)
+    write_folder = write_bio if form == BIO else write_jsonl_folder
+    write_folder(corpus, out)
     made = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
     click.echo(f"{out}: {made} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
 
 
 @verb("split")
-def split(
+def split_corpus(
     *,
     corpus: str = argument("FILE|FOLDER"),
     parts: tuple[tuple[str, float], ...] = option(
@@ -232,7 +232,6 @@ def split(
     Exit status: 0 split · 2 wrong usage or input · 3 the folder cannot be written.
     """
     from harness.understanding.files.corpus_file import read_corpus
-    from harness.understanding.files.corpus_formats import SPLIT
     from harness.understanding.files.corpus_writing import write_bio, write_jsonl_folder
     from harness.understanding.splitting import stratified
 
@@ -245,7 +244,8 @@ def split(
         for (name, _), part in zip(parts, corpora, strict=True)
         for utterance in part.utterances
     ]
-    (write_bio if written == BIO else write_jsonl_folder)(Corpus(whole.path, tuple(named)), out)
+    write_folder = write_bio if written == BIO else write_jsonl_folder
+    write_folder(Corpus(whole.path, tuple(named)), out)
     made = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
     click.echo(f"{shown(str(out))}: {made} (seed {seed})", err=True)
 

@@ -30,7 +30,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.streams import STDIN, drawn_progress, put, readable, refuse_overwriting, width
-from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
+from harness.model.choices import DEV_SPLITS, YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed, number, percent
@@ -52,7 +52,6 @@ MOST_SEED = 2**31 - 1
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
 SOUND_REFUSED = 3
-HELD_OUT = ("dev", "valid", "validation")
 FOLDER = click.Path(path_type=Path)
 
 
@@ -351,12 +350,12 @@ def _splits_of(folder: Path, form: str | None = None) -> _Splits:
     from harness.understanding.files.corpus_file import read_splits
 
     splits = read_splits(folder, CorpusFormat(form) if form else None)
-    train = splits.get("train", splits.get(""))
-    if train is None:
+    training = splits.get("train", splits.get(""))
+    if training is None:
         problem = f"there is no split train (splits: {', '.join(splits)})"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
-    held_out = next((splits[name] for name in HELD_OUT if name in splits), None)
-    return _Splits(_tagged(train), held_out and _tagged(held_out), splits.get("test"))
+    held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
+    return _Splits(_tagged(training), held_out and _tagged(held_out), splits.get("test"))
 
 
 def _tagged(corpus: Corpus) -> Corpus:

@@ -14,7 +14,7 @@ from harness.base.foreign import plain_text
 from harness.cli.options import argument, option, repeatable, verb
 from harness.cli.streams import InputFile, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
-from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, CountedAttempt
+from harness.model.choices import MOST_CONFUSIONS, SPLIT, CorpusFormat, CountedAttempt
 from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus
@@ -212,17 +212,17 @@ def _write(
     targets.put(as_json, page, lines())
 
 
-def _corpora(wanted: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
+def _corpora(sources: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
     """Gold paired with each prediction, and lines to print."""
-    listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
-    if wanted.sessions:
-        of, predicted, notes = _session_pair(wanted.sessions, wanted.attempt)
+    listed = stack.enter_context(readable(sources.groups)) if sources.groups else None
+    if sources.sessions:
+        of, predicted, notes = _session_pair(sources.sessions, sources.attempt)
         return [(grouped(of, listed), predicted)], notes
-    gold_file = stack.enter_context(readable(wanted.gold or ""))
-    files = [stack.enter_context(readable(path)) for path in wanted.predicted]
-    gold, split = read_gold(gold_file, wanted.gold_format, wanted.split)
+    gold_file = stack.enter_context(readable(sources.gold or ""))
+    files = [stack.enter_context(readable(path)) for path in sources.predicted]
+    gold, split = read_gold(gold_file, sources.gold_format, sources.split)
     gold = grouped(gold, listed)
-    return [(gold, _read_predicted(file, wanted.pred_format, split, gold)) for file in files], []
+    return [(gold, _read_predicted(file, sources.pred_format, split, gold)) for file in files], []
 
 
 def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, list[str]]:
@@ -247,7 +247,6 @@ def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Cor
 def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
     """Gold, and the name of its split as written in its ids."""
     from harness.understanding.files.corpus_file import read_corpus
-    from harness.understanding.files.corpus_formats import SPLIT
     from harness.understanding.scoring import is_annotated
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
@@ -285,11 +284,11 @@ def _demand_intent(label: str | None, gold: Corpus) -> None:
         raise InputError(problem, place=Place(gold.path), remedy=plain_text(remedy, 300))
 
 
-def demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
-    """InputError if gold has none of the ids. of, name: what they are the ids of, and its file."""
+def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:
+    """InputError if gold has none of the ids. subject, name: what they are the ids of, and its file."""
     known = {utterance.id for utterance in gold.utterances}
     if ids and known.isdisjoint(ids):
-        problem = f"no id of {of} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
+        problem = f"no id of {subject} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
         like = plain_text(gold.utterances[0].id, 60)
         remedy = f"Use the ids of {plain_text(gold.path)}, such as {like!r}"
         raise InputError(problem, place=Place(name), remedy=remedy)

@@ -100,8 +100,11 @@ class AidPanel(Panel):
         text.append("\n\n" if steps else "\n")
         text.append_text(self._ending() if self._state.ending is not None else self._question())
         text.append("\n\n")
-        keys = [("enter", "save")] * (self._state.ending is not None)
-        keys += [("backspace", "back")] * self._state.can_go_back
+        keys = []
+        if self._state.ending is not None:
+            keys.append(("enter", "save"))
+        if self._state.can_go_back:
+            keys.append(("backspace", "back"))
         text.append_text(key_words((*keys, ("escape", "leave without saving")), "   "))
         self.query_one("#aid", Static).update(text)
 
@@ -386,22 +389,22 @@ class JudgingScreen(Screen[None]):
         """Asks for words, then which of the responses with them to open again."""
 
         def worded(words: str | None) -> None:
-            responses = self._desk.given(words or "")
+            responses = self._desk.reopenable_items(words or "")
             if words is None:
                 return
             if not responses:
                 self._tell("none of your responses has these words")
                 self.show()
                 return
-            offered = responses[:MOST_FOUND]
-            more = f" ({len(responses) - len(offered)} more: give more words)" if len(responses) > len(offered) else ""
-            lines = tuple(found_words(response) for response in offered)
-            self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(offered))
+            choices = responses[:MOST_FOUND]
+            more = f" ({len(responses) - len(choices)} more: give more words)" if len(responses) > len(choices) else ""
+            lines = tuple(found_words(response) for response in choices)
+            self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(choices))
 
-        def chosen(offered: Sequence[ReopenableItem]) -> Callable[[int | None], None]:
+        def chosen(choices: Sequence[ReopenableItem]) -> Callable[[int | None], None]:
             def take(index: int | None) -> None:
                 if index is not None:
-                    self._write(lambda: self._desk.open(offered[index].item.id))
+                    self._write(lambda: self._desk.open(choices[index].item.id))
                     self.show()
 
             return take

@@ -280,12 +280,12 @@ class WakeScreen(Sheet):
             if not answer.ok or not self.is_attached:
                 return
             self._given = [event_seq for event_seq in self._given if event_seq != seq]
-            events = self.query_one(UnmatchedList)
+            unmatched = self.query_one(UnmatchedList)
             if word is None:
-                events.select(seq)
+                unmatched.select(seq)
             else:
                 self._given.append(seq)
-                events.select_next(seq)
+                unmatched.select_next(seq)
 
         self._saving = True
         self.post_message(CommandWanted(Review(new_id(), self._reviewer, seq, word), f"event {seq}: {label}", answered))

@@ -44,7 +44,7 @@ class JudgedItem(Showing[SittingView]):
         if item is None:
             return []
         rows = [("asked", Text(f"“{plain_text(item.query, LONGEST)}”", style=f"bold {palette.TEXT}"))]
-        rows += self._said(item, view)
+        rows += self._transcript_rows(item, view)
         rows += self._inputs(item)
         if view.proposal is not None:
             rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
@@ -64,7 +64,7 @@ class JudgedItem(Showing[SittingView]):
             rows.append(("before", Text(own, style=palette.VIOLET)))
         return rows
 
-    def _said(self, item: Item, view: SittingView) -> list[Row]:
+    def _transcript_rows(self, item: Item, view: SittingView) -> list[Row]:
         if not view.draft.transcript_shown:
             words = "hidden in this round" if view.hides_text else f"not shown; {self._key} shows it in writing"
             return [("said", Text(words, style=palette.QUIET))]

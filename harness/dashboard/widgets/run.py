@@ -112,18 +112,20 @@ class FramePanel(Painted):
         """The last attempt whose frame is decided, known or unknown, and earlier attempts of its take."""
         if progress.last_frame is None:
             return
-        trial_id, take_number, number = progress.last_frame
+        trial_id, take_number, attempt_number = progress.last_frame
         trial = progress.trial(trial_id)
         take = next((candidate for candidate in trial.takes if candidate.take == take_number), None) if trial else None
         if trial is None or take is None:
             return
         attempts = tuple(
-            attempt for attempt in take.attempts if attempt.attempt <= number and _reported_frame(attempt) is not None
+            attempt
+            for attempt in take.attempts
+            if attempt.attempt <= attempt_number and _reported_frame(attempt) is not None
         )
         if (trial.trial, attempts) == (self._trial, self._attempts):
             return
         self._trial, self._attempts = trial.trial, attempts
-        self.border_title = Content(f"{FRAME_TITLE}, ×{number}: {plain_text(trial_id, 80)}")
+        self.border_title = Content(f"{FRAME_TITLE}, ×{attempt_number}: {plain_text(trial_id, 80)}")
         self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
@@ -280,11 +282,11 @@ class TotalsPanel(Painted):
             rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
         if progress.unplaced:
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
-        cells = [(f"{name:<{NAMES}}", palette.QUIET, value) for name, value in rows]
-        cells += [
+        items = [(f"{name:<{NAMES}}", palette.QUIET, value) for name, value in rows]
+        items += [
             (f"{OUTCOME_WORDS[outcome]:<13}", palette.OUTCOMES[outcome], str(n)) for outcome, n in totals.by_outcome
         ]
-        return Text("\n").join(Text.assemble((name, colour), (value, palette.TEXT)) for name, colour, value in cells)
+        return Text("\n").join(Text.assemble((name, colour), (value, palette.TEXT)) for name, colour, value in items)
 
 
 def _until_understood(progress: Progress) -> bool:
@@ -400,7 +402,9 @@ class TrialList(RowList):
         chosen = index == self._selected
         word, colour = self._outcome(trial)
         take = trial.counting or trial.current
-        attempts = trial.tries if trial.tries is not None else len(take.attempts) if take else 0
+        attempts = trial.tries
+        if attempts is None:
+            attempts = len(take.attempts) if take else 0
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
         mark = "▶" if trial.state is TrialState.RUNNING else "›" if chosen else " "

@@ -21,7 +21,8 @@ class SittingTitle(TextLine):
         text = Text()
         if view.phase is SittingPhase.TRAINING:
             done, all_ = view.exercises
-            number = max(1, min(done + (view.explained is None), all_))
+            current = done + 1 if view.explained is None else done
+            number = max(1, min(current, all_))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
             text.append(f" {number} of {all_}, nothing counts yet", style=palette.TEXT)
         elif view.item is not None:

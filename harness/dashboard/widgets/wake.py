@@ -326,10 +326,22 @@ def _block(device: DeviceWake, view: View, width: int, lines: int, settings: Wak
         head.append(f" · {hours(device.exposure_s)} heard", style=palette.QUIET)
     rows = [head]
     rows += _figure(
-        reject_words, rejects, reject_top, f"{exact(reject_top * 100)} %", limits_beside(_REJECTS, limits), width, lines
+        reject_words,
+        points=rejects,
+        top=reject_top,
+        scale=f"{exact(reject_top * 100)} %",
+        limit_texts=limits_beside(_REJECTS, limits),
+        width=width,
+        lines=lines,
     )
     rows += _figure(
-        accept_words, accepts, accept_top, f"{exact(accept_top)}/h", limits_beside(_ACCEPTS, limits), width, lines
+        accept_words,
+        points=accepts,
+        top=accept_top,
+        scale=f"{exact(accept_top)}/h",
+        limit_texts=limits_beside(_ACCEPTS, limits),
+        width=width,
+        lines=lines,
     )
     if lines != COMPACT:
         rows.append(_exposure(device))
@@ -411,7 +423,7 @@ def _figure(
     points: Sequence[Point],
     top: float,
     scale: str,
-    wanted: Sequence[LimitText],
+    limit_texts: Sequence[LimitText],
     width: int,
     lines: int,
 ) -> list[Text]:
@@ -429,7 +441,7 @@ def _figure(
         mark = scale if index == 0 else "0" if index == lines - 1 else ""
         text.append(set_cell_size(f" {mark}", SCALE + 1), style=palette.QUIET)
         # Most urgent first: the end may be cut off.
-        ordered = sorted(wanted, key=lambda limit: SEVERITY.index(limit.verdict), reverse=True)
+        ordered = sorted(limit_texts, key=lambda limit: SEVERITY.index(limit.verdict), reverse=True)
         for place, limit in enumerate(ordered[index::lines]):
             text.append("  " if place else "", style=palette.QUIET)
             text.append(f"{limit.text} ", style=palette.TEXT)

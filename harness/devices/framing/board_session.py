@@ -189,7 +189,9 @@ class BoardSession:
             self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         end = self.link.end
-        self.playing = ActivePlay(play_id, samples, rate_hz, end, end, encoded, now_s)
+        self.playing = ActivePlay(
+            play_id=play_id, samples=samples, rate_hz=rate_hz, start=end, end=end, waiting=encoded, asked_s=now_s
+        )
         self._progress_s = now_s
         self._give(now_s)
 
@@ -325,7 +327,7 @@ class BoardSession:
                     self._contest(at.at_s)
                 self._asks_hello = True
         elif isinstance(message, messages.Event | messages.Log):
-            if self.boots.known(boot):
+            if self.boots.is_known(boot):
                 self._outlet.tell(LogLine(self._source, at, f"from another boot, {boot}: {message}"))
                 return
             self._put_away.append((received, at))

@@ -66,12 +66,12 @@ class Boots:
         self._alive_s: dict[str, float] = {}
         """When each boot that has sent a hello last showed that it runs."""
 
-    def known(self, boot: str) -> bool:
+    def is_known(self, boot: str) -> bool:
         """Whether its hello has arrived."""
         return boot in self._alive_s
 
     def hello(self, boot: str, now_s: float) -> HelloResult:
-        known, before = self.known(boot), self.current
+        known, before = self.is_known(boot), self.current
         self._alive_s[boot] = now_s
         if self.rivals:
             alive = tuple(other_boot for other_boot, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
@@ -90,7 +90,7 @@ class Boots:
 
     def answered(self, boot: str, now_s: float) -> bool:
         """A boot has answered a recent question. Returns True if this first reveals a second board."""
-        if not self.known(boot):
+        if not self.is_known(boot):
             return False
         self._alive_s[boot] = now_s
         if boot == self.current or self.rivals:

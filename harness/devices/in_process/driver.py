@@ -92,7 +92,7 @@ class Air:
         if threads.current_thread() is not self._thread:
             self._thread.join(1.0)
 
-    def at(self, due_s: float, tag: str, happen: Callable[[], None]) -> None:
+    def schedule(self, due_s: float, tag: str, happen: Callable[[], None]) -> None:
         """Schedules a call, unless its tag is cancelled first."""
         with self._changed:
             heapq.heappush(self._due, (due_s, next(self._order), tag, happen))
@@ -252,7 +252,7 @@ class InProcess:
         with self._lock:
             self._playing = None
 
-    def _here(self) -> _Room:
+    def _open_room(self) -> _Room:
         if self._room is None or self._lost:
             raise DeviceError(f"{self.id} is not open", remedy="Open it first, or wait until its link is back")
         return self._room
@@ -266,7 +266,7 @@ class InProcess:
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Returns at once; DeviceError while a sound is playing."""
-        room = self._here()
+        room = self._open_room()
         if self.options.injection and self.surroundings.profile is not None:
             self._inject(room, play_id, waveform)
             return
@@ -277,15 +277,24 @@ class InProcess:
             sound = room.air.sound(self.id, starts_s, waveform)
             self._playing = (play_id, starts_s, sound.ends_s)
         own = f"{self.id}:{play_id}"
-        room.air.at(starts_s, own, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
-        room.air.at(sound.ends_s, own, lambda: self._ended(play_id, sound.ends_s, complete=True))
+        room.air.schedule(starts_s, own, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
+        room.air.schedule(sound.ends_s, own, lambda: self._ended(play_id, sound.ends_s, complete=True))
         ear = room.ear
         heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
-        room.air.at(sound.ends_s + NOTICED_S, own, lambda: ear._tell(heard))
+        room.air.schedule(sound.ends_s + NOTICED_S, own, lambda: ear._tell(heard))
         sha = waveform_sha256(waveform)
         for each in room.present:
             if each.surroundings.profile is not None and not each.options.injection:
-                each._listen(room, own, play_id, sha, starts_s, waveform.duration_s, 1.0, line=False)
+                each._listen(
+                    room,
+                    tag=own,
+                    play_id=play_id,
+                    waveform_sha=sha,
+                    starts_s=starts_s,
+                    duration_s=waveform.duration_s,
+                    speed=1.0,
+                    line=False,
+                )
         self._reach_device(room, play_id, starts_s, sha, sound.samples)
 
     def stop(self) -> None:
@@ -327,9 +336,18 @@ class InProcess:
             line_s = self._line_s
         own = f"{self.id}:{play_id}"
         started = StimulusStarted(self.id, Stamp(starts_s), play_id, line_s)
-        room.air.at(starts_s, own, lambda: self._tell(started))
-        self._listen(room, own, play_id, waveform_sha256(waveform), starts_s, duration_s, speed, line=True)
-        room.air.at(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, heard_s=duration_s))
+        room.air.schedule(starts_s, own, lambda: self._tell(started))
+        self._listen(
+            room,
+            tag=own,
+            play_id=play_id,
+            waveform_sha=waveform_sha256(waveform),
+            starts_s=starts_s,
+            duration_s=duration_s,
+            speed=speed,
+            line=True,
+        )
+        room.air.schedule(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, heard_s=duration_s))
 
     def _listen(
         self,
@@ -359,7 +377,7 @@ class InProcess:
         ) -> None:
             at = Stamp(starts_s + place_s / speed, 0.0 if line else 0.01)
             seen = make(at, first_s + place_s if line else None)
-            room.air.at(at.at_s, tag, lambda: self._tell(seen) if kind is None else self._report(kind, seen))
+            room.air.schedule(at.at_s, tag, lambda: self._tell(seen) if kind is None else self._report(kind, seen))
 
         def proof(at: Stamp, audio_s: float | None) -> Observation:
             return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if line else Proof.HEARTBEAT, audio_s)
@@ -397,7 +415,7 @@ class InProcess:
         """Nothing to do: the air knows the source of each sound."""
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
-        return self._here().air.cut(start_s, end_s), start_s
+        return self._open_room().air.cut(start_s, end_s), start_s
 
     def level_dbfs(self) -> float | None:
         room = self._room
@@ -463,17 +481,19 @@ class InProcess:
             called_s = wake_end_s + WAKES_AFTER_S
             connection._report(ObservationKind.WAKE, Wake(connection.id, Stamp(called_s, 0.01)))
             remembers = device.remembers(called_s)
-            room.air.at(query_end_s, tag, lambda: understands(reaction, remembers))
+            room.air.schedule(query_end_s, tag, lambda: understands(reaction, remembers))
 
         def understands(reaction: DeviceReaction, remembers: bool) -> None:
             tells_s = query_end_s + REPORTS_AFTER_S
             transcript = Transcript(connection.id, Stamp(tells_s, 0.01), reaction.transcript or "")
-            room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
+            room.air.schedule(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
             if reaction.frame is not None:
                 intent = reported_intent(connection.id, Stamp(tells_s, 0.01), reaction.frame)
-                room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
+                room.air.schedule(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
             if reaction.answers_after_s is not None:
-                room.air.at(query_end_s + reaction.answers_after_s, "device", lambda: answers(reaction, remembers))
+                room.air.schedule(
+                    query_end_s + reaction.answers_after_s, "device", lambda: answers(reaction, remembers)
+                )
 
         def answers(reaction: DeviceReaction, remembers: bool) -> None:
             begins_s = query_end_s + (reaction.answers_after_s or 0.0)
@@ -482,11 +502,11 @@ class InProcess:
             response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(reaction, remembers))
             connection._report(ObservationKind.RESPONSE, response)
             began = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
-            room.air.at(begins_s + NOTICED_S, "device", lambda: ear._tell(began))
+            room.air.schedule(begins_s + NOTICED_S, "device", lambda: ear._tell(began))
             ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
-            room.air.at(ends_s + NOTICED_S, "device", lambda: ear._tell(ended))
+            room.air.schedule(ends_s + NOTICED_S, "device", lambda: ear._tell(ended))
 
-        room.air.at(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wakes)
+        room.air.schedule(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wakes)
 
     def _report(self, kind: ObservationKind, observation: Observation) -> None:
         profile = self.surroundings.profile

@@ -230,13 +230,13 @@ class MqttDevice:
             )
         events = LinkEvents(self._up, self._down, self._message, self._outlet.remark)
         self._link = BrokerLink(
-            self.id,
-            self._options,
-            self._surroundings.clock,
-            self._surroundings.folder,
-            sorted(topics),
-            events,
-            optional,
+            id=self.id,
+            options=self._options,
+            clock=self._surroundings.clock,
+            folder=self._surroundings.folder,
+            topics=sorted(topics),
+            events=events,
+            optional=optional,
             client=self.client,
         )
         try:

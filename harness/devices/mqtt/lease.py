@@ -161,14 +161,14 @@ class Reservation:
         topic: str,
         clock: Clock,
         publish: Callable[[str, bytes], None],
-        taken: Callable[[str], None],
+        on_taken: Callable[[str], None],
         free: Callable[[], None],
     ) -> None:
         self._lease = Lease(owner, f"{_user()}@{socket.gethostname()}, process {os.getpid()}")
         self._topic = topic
         self._clock = clock
         self._publish = publish
-        self._taken, self._free = taken, free
+        self._taken, self._free = on_taken, free
         self._changed = threads.condition()
         self._ended = self._waited = False
         self._reported_state = LeaseState.NONE

@@ -49,12 +49,12 @@ class KeepAlive:
     """
 
     def __init__(
-        self, client: mqtt.Client, now_s: Callable[[], float], limit_s: float, frozen: Callable[[float], None]
+        self, client: mqtt.Client, now_s: Callable[[], float], limit_s: float, on_frozen: Callable[[float], None]
     ) -> None:
         self._client = client
         self._now_s = now_s
         self._limit_s = limit_s
-        self._frozen = frozen
+        self._frozen = on_frozen
         self._lock = threads.lock()
         self._sent: dict[int, float] = {}
         self._early: dict[int, float] = {}
@@ -292,7 +292,7 @@ class BrokerLink:
         client.on_connect = self._guarded(self._connected)
         client.on_disconnect = self._guarded(self._disconnected)
         client.on_connect_fail = self._guarded(lambda client, _: self._follow(client))
-        client.on_subscribe = self._guarded(self._taken)
+        client.on_subscribe = self._guarded(self._on_subscribed)
         client.on_publish = self._guarded(self._published)
         client.on_message = self._guarded(self._message)
         self._pulse = KeepAlive(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
@@ -412,7 +412,9 @@ class BrokerLink:
         else:
             self._arrived()
 
-    def _taken(self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None) -> None:
+    def _on_subscribed(
+        self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None
+    ) -> None:
         refused = {topic: reason for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure}
         if refused.keys() - self._optional:
             named = ", ".join(f"{topic} ({reason})" for topic, reason in refused.items())

@@ -128,61 +128,65 @@ def _entries(written: Plain, key: str) -> list[Plain]:
     return entries if isinstance(entries, list) else []
 
 
-def _check_mapping(rule: MappingKeys, at: At, findings: Findings) -> None:
+def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
     slots = tuple(name for name in rule.fields if rule.kind is ObservationKind.INTENT and name.startswith(SLOT))
-    _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), at, findings)
+    _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), key_path, findings)
     if (rule.topic is None) == (rule.type is None):
         remedy = "Write `topic` for MQTT, or `type` for lines of JSON"
-        findings.add(at, "a mapping needs either a `topic` or a `type`", remedy, key=True)
+        findings.add(key_path, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
-    _check_fields(rule.kind, tuple(captured), at, findings, under="type")
+    _check_fields(rule.kind, tuple(captured), key_path, findings, under="type")
     if rule.match is not None:
         if rule.type is not None:
-            findings.add((*at, "match"), "`match` applies to text, but `type` to JSON", "Remove one of them", key=True)
-        _check_groups(rule, (rule.match,), at, findings)
+            findings.add(
+                (*key_path, "match"), "`match` applies to text, but `type` to JSON", "Remove one of them", key=True
+            )
+        _check_groups(rule, (rule.match,), key_path, findings)
         if rule.when:
-            findings.add((*at, "when"), "`when` applies to JSON, but `match` to text", "Remove one of them", key=True)
+            findings.add(
+                (*key_path, "when"), "`when` applies to JSON, but `match` to text", "Remove one of them", key=True
+            )
     for name, pointer in rule.fields.items() if rule.match is None else ():
         if not is_pointer(pointer):
-            findings.add((*at, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
+            findings.add((*key_path, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
     needed = REQUIRED.get(rule.kind)
     if needed and rule.match is None and (rule.fields or rule.type) and needed not in {*rule.fields, *captured}:
         remedy = f"Add `{needed}: /pointer` to `fields`"
-        findings.add(at, f"a mapping of kind {rule.kind.value} needs the field {needed!r}", remedy)
-    _check_values(rule.kind, rule.values, at, findings)
+        findings.add(key_path, f"a mapping of kind {rule.kind.value} needs the field {needed!r}", remedy)
+    _check_values(rule.kind, rule.values, key_path, findings)
 
 
-def _check_line(rule: LineKeys, at: At, findings: Findings) -> None:
-    _check_fields(rule.kind, tuple(rule.fields), at, findings)
-    _check_values(rule.kind, rule.values, at, findings)
-    groups = _check_groups(rule, (rule.match, *rule.more), at, findings)
+def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
+    _check_fields(rule.kind, tuple(rule.fields), key_path, findings)
+    _check_values(rule.kind, rule.values, key_path, findings)
+    groups = _check_groups(rule, (rule.match, *rule.more), key_path, findings)
     for group in rule.when:
         if group not in groups:
             problem, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
-            findings.add((*at, "when", group), problem, remedy, key=True)
+            findings.add((*key_path, "when", group), problem, remedy, key=True)
     if rule.kind is ObservationKind.STATUS and not rule.values and "{" not in (state := rule.fields.get("state", "{")):
-        _check_state(state, (*at, "fields", "state"), findings)
+        _check_state(state, (*key_path, "fields", "state"), findings)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
         remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
-        findings.add(at, "a group `time` and the key `clock` are needed together", remedy)
+        findings.add(key_path, "a group `time` and the key `clock` are needed together", remedy)
     if rule.until is not None and not rule.more:
-        findings.add((*at, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
+        findings.add((*key_path, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
     if rule.block is not None and not any(
         {"phrase", "score"} <= set(regex.compile(expression).groupindex) for expression in rule.more
     ):
         remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
         findings.add(
-            (*at, "block"), "`block` needs an expression with a phrase and a score in `more`", remedy, key=True
+            (*key_path, "block"), "`block` needs an expression with a phrase and a score in `more`", remedy, key=True
         )
 
 
-def _check_threshold(rule: ThresholdKeys, at: At, findings: Findings) -> None:
+def _check_threshold(rule: ThresholdKeys, key_path: At, findings: Findings) -> None:
     groups = set(regex.compile(rule.match).groupindex) if rule.match else None
     used: set[str] = set()
     for name, state in rule.states.items():
         for number, ends in state.when.items():
             used.add(number)
-            where = (*at, "states", name, "when", number)
+            where = (*key_path, "states", name, "when", number)
             if groups is not None and number not in groups:
                 remedy = nearest(number, sorted(groups), listed="Groups")
                 findings.add(where, f"`match` has no group {number!r}", remedy, key=True)
@@ -193,15 +197,17 @@ def _check_threshold(rule: ThresholdKeys, at: At, findings: Findings) -> None:
                 findings.add(where, problem, "Swap them; only the range of a hue may go past 360")
     if not used:
         findings.add(
-            (*at, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
+            (*key_path, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
         )
     for number in rule.hysteresis:
         if number not in used:
             remedy = nearest(number, sorted(used), listed="Numbers")
-            findings.add((*at, "hysteresis", number), f"no state uses the number {number!r}", remedy, key=True)
+            findings.add((*key_path, "hysteresis", number), f"no state uses the number {number!r}", remedy, key=True)
 
 
-def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: At, findings: Findings) -> set[str]:
+def _check_groups(
+    rule: LineKeys | MappingKeys, expressions: Sequence[str], key_path: At, findings: Findings
+) -> set[str]:
     """The groups of the expressions. Adds problems: unknown groups in fields, and missing required fields."""
     groups = {name for text in expressions for name in regex.compile(text).groupindex}
     for name, template in rule.fields.items():
@@ -211,44 +217,44 @@ def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: 
                     f"no expression has a group {group!r}",
                     nearest(group, sorted(groups), listed="Groups"),
                 )
-                findings.add((*at, "fields", name), problem, remedy)
+                findings.add((*key_path, "fields", name), problem, remedy)
     needed = REQUIRED.get(rule.kind)
     if needed and needed not in groups and needed not in rule.fields:
         remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
-        findings.add(at, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
+        findings.add(key_path, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
     return groups
 
 
 def _check_fields(
-    kind: ObservationKind, names: tuple[str, ...], at: At, findings: Findings, under: str = "fields"
+    kind: ObservationKind, names: tuple[str, ...], key_path: At, findings: Findings, under: str = "fields"
 ) -> None:
     allowed = FIELDS[kind]
     for name in names:
         if name not in allowed:
             problem = f"an observation of kind {kind.value} has no field {name!r}"
-            where = (*at, under, name) if under == "fields" else (*at, under)
+            where = (*key_path, under, name) if under == "fields" else (*key_path, under)
             findings.add(where, problem, nearest(name, allowed, listed="Fields"), key=under == "fields")
 
 
-def _check_values(kind: ObservationKind, values: dict[str, str], at: At, findings: Findings) -> None:
+def _check_values(kind: ObservationKind, values: dict[str, str], key_path: At, findings: Findings) -> None:
     if values and kind not in _NAMED:
         problem = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
-        findings.add((*at, "values"), problem, "Remove them", key=True)
+        findings.add((*key_path, "values"), problem, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
         for theirs, ours in values.items():
-            _check_state(ours, (*at, "values", theirs), findings)
+            _check_state(ours, (*key_path, "values", theirs), findings)
 
 
-def _check_state(state: str, at: At, findings: Findings) -> None:
+def _check_state(state: str, key_path: At, findings: Findings) -> None:
     if state not in STATES:
-        findings.add(at, f"{state!r} is not a state", nearest(state, STATES))
+        findings.add(key_path, f"{state!r} is not a state", nearest(state, STATES))
 
 
-def _check_sample(sample: SampleKeys, at: At, findings: Findings) -> None:
+def _check_sample(sample: SampleKeys, key_path: At, findings: Findings) -> None:
     ways = [bool(sample.lines) or sample.bytes is not None, sample.topic is not None]
     if sum(ways) != 1:
         findings.add(
-            at,
+            key_path,
             "a sample needs either console text or a message",
             "Write `lines` (or `bytes`), or `topic` with `payload`",
         )
@@ -257,15 +263,17 @@ def _check_sample(sample: SampleKeys, at: At, findings: Findings) -> None:
         for name in observation.model_fields_set - {"kind"}:
             if name not in allowed:
                 problem = f"an observation of kind {observation.kind.value} has no field {name!r}"
-                findings.add((*at, "gives", number, name), problem, nearest(name, allowed, listed="Fields"), key=True)
+                findings.add(
+                    (*key_path, "gives", number, name), problem, nearest(name, allowed, listed="Fields"), key=True
+                )
 
 
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
 
 
-def _of_payload(at: At) -> bool:
+def _of_payload(key_path: At) -> bool:
     """Whether the value is in a payload: the device's own JSON, in which null is allowed."""
-    return len(at) > 3 and at[0] == "samples" and at[2] == "payload"
+    return len(key_path) > 3 and key_path[0] == "samples" and key_path[2] == "payload"
 
 
 def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") -> DeviceProfile:

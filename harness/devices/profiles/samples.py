@@ -59,14 +59,14 @@ def check_samples(profile: DeviceProfile) -> tuple[SampleResult, ...]:
     return tuple(_result(profile, sample) for sample in profile.samples)
 
 
-def sample_fields(seen: Observation) -> Fields:
+def sample_fields(observation: Observation) -> Fields:
     """An observation as written under `gives`, without empty fields."""
-    kind = _KINDS.get(type(seen))
+    kind = _KINDS.get(type(observation))
     if kind is None:
-        return {"kind": seen.kind}
-    if isinstance(seen, Intent) and not seen.name:
+        return {"kind": observation.kind}
+    if isinstance(observation, Intent) and not observation.name:
         return {"kind": ObservationKind.NOT_UNDERSTOOD.value}
-    values = {name: _plain(getattr(seen, name)) for name in FIELDS[kind]}
+    values = {name: _plain(getattr(observation, name)) for name in FIELDS[kind]}
     return {"kind": kind.value, **{name: value for name, value in values.items() if value != _EMPTY.get(name, "")}}
 
 
@@ -115,21 +115,21 @@ def _console(profile: DeviceProfile, sample: Sample) -> list[Fields]:
     ]
 
 
-def _differs(wanted: Mapping[str, PlainValue], got: Fields) -> bool:
-    kind = str(wanted.get("kind"))
+def _differs(expected: Mapping[str, PlainValue], got: Fields) -> bool:
+    kind = str(expected.get("kind"))
     if got["kind"] != kind:
         return True
     for name in FIELDS[ObservationKind(kind)]:
         empty = _EMPTY.get(name, "")
-        if not _same(wanted.get(name, empty), got.get(name, empty)):
+        if not _same(expected.get(name, empty), got.get(name, empty)):
             return True
-    return "device_s" in wanted and not _same(wanted["device_s"], got.get("device_s"))
+    return "device_s" in expected and not _same(expected["device_s"], got.get("device_s"))
 
 
-def _same(wanted: PlainValue, got: PlainValue) -> bool:
-    if isinstance(wanted, float | int) and isinstance(got, float | int) and not isinstance(wanted, bool):
-        return abs(wanted - got) <= SCORE_STEP
-    return wanted == got
+def _same(expected: PlainValue, got: PlainValue) -> bool:
+    if isinstance(expected, float | int) and isinstance(got, float | int) and not isinstance(expected, bool):
+        return abs(expected - got) <= SCORE_STEP
+    return expected == got
 
 
 def shown(fields: Mapping[str, PlainValue] | None) -> str:

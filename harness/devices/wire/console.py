@@ -31,9 +31,9 @@ class HeartbeatThrottle:
     def __init__(self) -> None:
         self._told_s: float | None = None
 
-    def passes(self, seen: Observation) -> bool:
+    def passes(self, observation: Observation) -> bool:
         """Whether to report it; call it with every observation in order."""
-        match seen:
+        match observation:
             case ListeningProved(at=at, proof=Proof.HEARTBEAT):
                 if self._told_s is not None and 0 <= at.at_s - self._told_s < PROOF_EVERY_S - EARLY_S:
                     return False

@@ -371,7 +371,7 @@ class LineRules:
         fields = fields.with_groups(groups, _pairs(match))
         opened = _OpenObservation(rule, raw, stamp, at.at_s, fields)
         if not mapping.more and not mapping.until:
-            done = self._made(opened)
+            done = self._completed(opened)
             return LineReading(raw, at, done.observations, rule.number, done.why, device_s)
         closed = [pending for pending in self._opened if pending.rule is rule] or self._opened[: -MAX_OPEN + 1]
         observations: tuple[Observation, ...] = ()
@@ -382,9 +382,9 @@ class LineRules:
 
     def _close(self, opened: _OpenObservation) -> LineReading:
         self._opened.remove(opened)
-        return self._made(opened)
+        return self._completed(opened)
 
-    def _made(self, opened: _OpenObservation) -> LineReading:
+    def _completed(self, opened: _OpenObservation) -> LineReading:
         """The observation for what was gathered; if that is not enough, none, with the reason."""
         rule, mapping, fields = opened.rule, opened.rule.mapping, opened.fields
         nothing = LineReading("", opened.at, (), rule.number, "", fields.device_s)

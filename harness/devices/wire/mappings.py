@@ -15,6 +15,7 @@ from types import MappingProxyType
 import regex
 
 from harness.base.foreign import strip_terminal_codes
+from harness.base.plain_json import refuse_constant
 from harness.devices.wire.lines import LOST, SLOT, LineFields, MappingError, lines_lost, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
@@ -67,7 +68,7 @@ def parse(payload: bytes) -> PlainValue:
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     try:
-        document: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+        document: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=refuse_constant)
     except UnicodeDecodeError as error:
         raise MappingError("not UTF-8") from error
     except (ValueError, RecursionError) as error:
@@ -97,7 +98,7 @@ def observations(
     An unmapped message becomes one LogLine with the reason; nothing raises. In topics of the rules, {device} must be
     replaced already. A payload that is not JSON is text for rules that use the whole payload.
     """
-    observations: list[Observation] = []
+    mapped: list[Observation] = []
     reasons: list[str] = []
     document: PlainValue = None
     no_json = ""
@@ -111,7 +112,7 @@ def observations(
         try:
             if mapping.match:
                 if (seen := _searched(mapping, payload, at, source)) is not None:
-                    observations.append(seen)
+                    mapped.append(seen)
                 continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
             if no_json and not (whole_only and no_json == "not JSON"):
@@ -121,9 +122,9 @@ def observations(
             reasons.append(str(error))
         else:
             if seen is not None:
-                observations.append(seen)
-    if observations:
-        return tuple(observations)
+                mapped.append(seen)
+    if mapped:
+        return tuple(mapped)
     why = f" ({reasons[0]})" if reasons else ""
     return (LogLine(source, at, f"{topic}: {shown(payload)}{why}"),)
 
@@ -338,7 +339,3 @@ def _slot(value: PlainValue) -> tuple[str, str]:
 def _slot_value(value: PlainValue) -> str:
     """The value itself, or the value in Hermes' {kind, value}."""
     return _text(value["value"]) if isinstance(value, dict) and "value" in value else _text(value)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")

@@ -149,9 +149,15 @@ class _GraphReader:
         if graph.outputs[0] not in self._answers or self._layers[-1].kind is not LayerKind.ANSWER:
             raise UnsupportedModel("the chain does not end in the model's output")
         return KernelNetwork(
-            entry.shape[1], entry.shape[2], float(entry.scales[0]), entry.zero, tuple(self._layers),
-            self._answers[graph.outputs[0]], float(end.scales[0]), end.zero,
-        )  # fmt: skip
+            stride=entry.shape[1],
+            width=entry.shape[2],
+            input_scale=float(entry.scales[0]),
+            input_zero=entry.zero,
+            layers=tuple(self._layers),
+            answer=self._answers[graph.outputs[0]],
+            output_scale=float(end.scales[0]),
+            output_zero=end.zero,
+        )
 
     def _reshape(self, op: Operator) -> None:
         if op.inputs[0] in self._flows:
@@ -164,7 +170,7 @@ class _GraphReader:
 
     def _concatenate(self, op: Operator) -> None:
         rank = len(self._graph.tensors[op.outputs[0]].shape)
-        axis = op.whole(0) % rank
+        axis = op.integer(0) % rank
         if axis == 1 and len(op.inputs) == 2 and op.inputs[0] in self._variables:
             flow, handle = self._flows[op.inputs[1]], self._variables[op.inputs[0]]
             self._same_quantity(op.inputs[0], op.inputs[1], op.outputs[0])
@@ -183,7 +189,7 @@ class _GraphReader:
     def _slice(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
         begin, _, strides = (self._constant(number) for number in op.inputs[1:4])
-        masks = [op.whole(field) for field in range(5)]
+        masks = [op.integer(field) for field in range(5)]
         if masks[0] != 0b1101 or masks[1] != 0b1111 or any(masks[2:]) or strides.tolist() != [1, 1, 1, 1]:
             raise UnsupportedModel(f"a slice with masks {masks}")
         at = int(begin[1])
@@ -216,17 +222,26 @@ class _GraphReader:
         outputs, taps, across, inputs = weights.shape
         taken = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
         one_frame = taps == flow.frames and across == 1 and inputs == flow.width and not flow.first
-        dilated = op.whole(4, 1) != 1 or op.whole(5, 1) != 1
+        dilated = op.integer(4, 1) != 1 or op.integer(5, 1) != 1
         if not one_frame or dilated:
             raise UnsupportedModel(f"a convolution of {taps} taps over {flow.frames} frames")
-        self._add(op.outputs[0], LayerKind.DENSE, flow, taken, weights[:, :, 0, :].transpose(1, 2, 0), bias, multiplier,
-                  np.ones(outputs, np.bool_), op.byte(3))  # fmt: skip
+        self._add(
+            op.outputs[0],
+            kind=LayerKind.DENSE,
+            flow=flow,
+            stride=taken,
+            weights=weights[:, :, 0, :].transpose(1, 2, 0),
+            bias=bias,
+            multiplier=multiplier,
+            away=np.ones(outputs, np.bool_),
+            activation=op.byte(3),
+        )
 
     def _depthwise(self, op: Operator) -> None:
         flow, weights, bias, multiplier = self._weighed(op)
         _, taps, across, outputs = weights.shape
-        dilated = op.whole(5, 1) != 1 or op.whole(6, 1) != 1
-        if taps != flow.frames or across != 1 or outputs != flow.width or op.whole(3) != 1 or dilated:
+        dilated = op.integer(5, 1) != 1 or op.integer(6, 1) != 1
+        if taps != flow.frames or across != 1 or outputs != flow.width or op.integer(3) != 1 or dilated:
             raise UnsupportedModel(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
         if op.byte(4):
             raise UnsupportedModel("a depthwise convolution with an activation")
@@ -255,7 +270,17 @@ class _GraphReader:
         )
         # The library takes eight channels at a time, rounding up. Its reference code rounds the rest.
         away = np.concatenate([np.arange(len(p.bias)) >= len(p.bias) // _VECTOR * _VECTOR for p in parts])
-        self._add(output, LayerKind.DEPTHWISE, flow, 1, np.concatenate(weights, axis=1), bias, multiplier, away, 0)
+        self._add(
+            output,
+            kind=LayerKind.DEPTHWISE,
+            flow=flow,
+            stride=1,
+            weights=np.concatenate(weights, axis=1),
+            bias=bias,
+            multiplier=multiplier,
+            away=away,
+            activation=0,
+        )
 
     def _connect(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
@@ -268,8 +293,17 @@ class _GraphReader:
             raise UnsupportedModel("a dense layer with a scale a channel")
         # The library multiplies these two scales as float32 before it continues in float64.
         multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
-        self._add(op.outputs[0], LayerKind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
-                  self._bias(op, 1), multiplier, np.zeros(1, np.bool_), op.byte(0))  # fmt: skip
+        self._add(
+            op.outputs[0],
+            kind=LayerKind.ANSWER,
+            flow=flow,
+            stride=1,
+            weights=weights.reshape(flow.frames, flow.width),
+            bias=self._bias(op, 1),
+            multiplier=multiplier,
+            away=np.zeros(1, np.bool_),
+            activation=op.byte(0),
+        )
         self._last = end
 
     def _logistic(self, op: Operator) -> None:
@@ -317,8 +351,18 @@ class _GraphReader:
         sums = np.abs(weights).sum(axis=(0, 1) if kind is LayerKind.DENSE else 0).max() * 255 + np.abs(bias).max()
         if sums >= _EXACT or (multiplier >= 1).any() or (multiplier <= 0).any():
             raise UnsupportedModel("sums or scales that are too large")
-        layer = Layer(kind, stride, weights, bias, state[len(state) - history :], multiplier, away,
-                      end.zero, low - end.zero, 127 - end.zero)  # fmt: skip
+        layer = Layer(
+            kind=kind,
+            stride=stride,
+            weights=weights,
+            bias=bias,
+            start=state[len(state) - history :],
+            multiplier=multiplier,
+            away=away,
+            zero=end.zero,
+            low=low - end.zero,
+            high=127 - end.zero,
+        )
         self._layers.append(layer)
         self._flows[output] = _Flow(len(self._layers), 1, 0, len(multiplier))
 
@@ -498,8 +542,15 @@ def _packed(network: KernelNetwork, memory: list[object]) -> int:
     layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, memory) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
     first = ctypes.addressof(layers)
-    packed = _CNetwork(len(layers), network.stride, network.width, network.input_zero,
-                       first, answer.ctypes.data, levels.ctypes.data)  # fmt: skip
+    packed = _CNetwork(
+        layers=len(layers),
+        stride=network.stride,
+        width=network.width,
+        input_zero=network.input_zero,
+        layer=first,
+        answer=answer.ctypes.data,
+        quantised=levels.ctypes.data,
+    )
     memory += [packed, layers, answer, levels]
     return ctypes.addressof(packed)
 

@@ -53,7 +53,7 @@ def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
                 chain.append(_convolution(graph, operator, beside))
                 beside = 0
             case Op.MAX_POOL_2D:
-                chain.append(Pool(operator.whole(4), operator.whole(3)))
+                chain.append(Pool(operator.integer(4), operator.integer(3)))
             case Op.LEAKY_RELU if isinstance(previous, Convolution):
                 chain[-1] = replace(previous, slope=operator.number(0))
             case Op.MAXIMUM if isinstance(previous, Convolution):

@@ -110,7 +110,14 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     if not reporter.connected(10.0):
         raise LabError(f"the MQTT broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
     device = AssistantDevice(
-        settings, Ears(engine, WebrtcDetector(), settings), recogniser, mouth, playback, reporter, faults, state.enter
+        settings=settings,
+        ears=Ears(engine, WebrtcDetector(), settings),
+        recogniser=recogniser,
+        mouth=mouth,
+        speaker=playback,
+        reporter=reporter,
+        faults=faults,
+        on_state=state.enter,
     )
     try:
         playback.open()

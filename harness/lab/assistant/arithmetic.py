@@ -35,13 +35,13 @@ class ArithmeticSkill:
     def _sum(self, query: str) -> SkillAnswer | None:
         if match := re.search(rf"\b{_N} percent of {_N}\b", query):
             share, whole = float(match[1]), float(match[2])
-            request = _asked(share, "percent of", whole)
+            request = _calculation_frame(share, "percent of", whole)
             return _spoken_result(
                 f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, request
             )
         if match := _SUM.search(query):
             left, word, right = float(match[1]), _operator(match[2]), float(match[3])
-            return _calculated(left, word, right, _asked(left, word, right))
+            return _calculated(left, word, right, _calculation_frame(left, word, right))
         return None
 
     def _follow_up(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
@@ -61,14 +61,14 @@ def _operator(word: str) -> str:
     return next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
 
 
-def _asked(left: float | None, operator: str, right: float) -> ReportedFrame:
+def _calculation_frame(left: float | None, operator: str, right: float) -> ReportedFrame:
     first = [] if left is None else [("number", say_number(left))]
     return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
 
 
 def _continued_calculation(last: Result, name: str, right: float) -> SkillAnswer:
     """Continues with the previous result, which is not part of the new request."""
-    return _calculated(last.value, name, right, _asked(None, name, right))
+    return _calculated(last.value, name, right, _calculation_frame(None, name, right))
 
 
 def _calculated(left: float, name: str, right: float, request: ReportedFrame) -> SkillAnswer:

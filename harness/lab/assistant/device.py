@@ -139,7 +139,7 @@ class AssistantDevice:
                 case PhraseDetection():
                     self._called(heard)
                 case SpokenRequest():
-                    self._asked(heard)
+                    self._answer_request(heard)
                 case NoRequest():
                     self._given_up()
         if self._ears.frames > before:
@@ -175,7 +175,7 @@ class AssistantDevice:
         if self._settings.earcons:
             self._beep(880.0)
 
-    def _asked(self, heard: SpokenRequest) -> None:
+    def _answer_request(self, heard: SpokenRequest) -> None:
         self._end_of_query_s = time.monotonic() - heard.after_s
         self._query += 1
         query = self._query
@@ -230,7 +230,7 @@ class AssistantDevice:
 
     def _answered(self, worse: FaultEffect) -> Reply:
         """The reply with the faults of this query applied."""
-        before = self._dialogue.kept
+        before = self._dialogue.user_state
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         heard_frame = misunderstood(reply.frame, worse.slips)
         if FaultAction.NO_EFFECT in worse.actions or heard_frame != reply.frame:

@@ -88,9 +88,9 @@ class Dialogue:
         if was_open and _CLOSING_WORD.search(query):
             self._memory.forget()
             return Reply("", frame=frame("cancel"))
-        reply = self._asked(query, moment)
+        reply = self._answer_in_dialogue(query, moment)
         if reply is None and was_open and slot:
-            reply = self._asked(f"{slot} {query}", moment)
+            reply = self._answer_in_dialogue(f"{slot} {query}", moment)
             if reply is not None and reply.open:
                 # It asks back only once: otherwise it would loop on words that it does not understand.
                 self.close()
@@ -98,7 +98,7 @@ class Dialogue:
         return reply or Reply(UNKNOWN)
 
     @property
-    def kept(self) -> UserState:
+    def user_state(self) -> UserState:
         """Timers, alarms and list as they are now."""
         return UserState((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
 
@@ -141,7 +141,7 @@ class Dialogue:
         """What timers and alarms have to say now. Each is returned once."""
         return self.timers.due(moment)
 
-    def _asked(self, query: str, moment: Moment) -> Reply | None:
+    def _answer_in_dialogue(self, query: str, moment: Moment) -> Reply | None:
         answer = self._two_requests(query, moment) or self._one_request(query, moment)
         if answer is None:
             return None
@@ -165,7 +165,7 @@ class Dialogue:
         where = _ONE_MORE.search(query)
         if where is None:
             return None
-        before = self.kept
+        before = self.user_state
         first = self._one_request(query[: where.start()], moment)
         if first is not None and not first.asks:
             second = self._two_requests(query[where.end() :], moment) or self._one_request(query[where.end() :], moment)

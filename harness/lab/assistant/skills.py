@@ -270,7 +270,8 @@ class WeatherSkill:
         if question is not None:
             for number, place in enumerate(question.places):
                 region = place.partition(", ")[2].lower()
-                if region in query or re.search(("first|former", "second|latter|last")[number], query):
+                ordinals = "first|former" if number == 0 else "second|latter|last"
+                if region in query or re.search(ordinals, query):
                     return _none(place, _asked_for(place, ""))
         if re.search(r"\b(weather|forecast|temperature|rain|whether)\b", query):
             match = _PLACE.search(query)

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from harness.base.lazy_sequence import LazySequence
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
+from harness.offline.file_sources import FOLDER
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, garwood
 from harness.statistics.significance import Difference, Discordance
 
-FOLDER = "folder"
 _DIGEST_BYTES = 16
 """Two of a million names collide once in 10^26 comparisons."""
 Rows = npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ class Clusters:
                 f"{by!r} is not a regular expression: {error}", remedy="Correct it, or write --cluster-by folder"
             ) from error
 
-    def of(self, file: str) -> str:
+    def cluster_of(self, file: str) -> str:
         """A file's cluster. A file that the expression does not match is its own cluster."""
         if self._pattern is None:
             return str(PurePath(file).parent)
@@ -76,7 +76,7 @@ class _NamedFiles:
     def _add(self, name: str) -> None:
         self._names.frombytes(_digest(name))
         if self._by is not None:
-            self._clusters.frombytes(_digest(self._by.of(name)))
+            self._clusters.frombytes(_digest(self._by.cluster_of(name)))
 
     @property
     def names(self) -> Digests:
@@ -163,8 +163,8 @@ def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
     return first_rows[by], other[by]
 
 
-def others(of: FileKeys, rows: Rows) -> Rows:
-    left = np.ones(len(of.names), np.bool_)
+def others(file_keys: FileKeys, rows: Rows) -> Rows:
+    left = np.ones(len(file_keys.names), np.bool_)
     left[rows] = False
     return np.flatnonzero(left)
 
@@ -323,17 +323,17 @@ def _same_files(
         words = difference_of(MeasureKind.WORDS, *texts, paired=True)
         sums = int(errors[0][alike].sum()), int(errors[1][alike].sum()), int(references[0][alike].sum())
     return SharedFilesResult(
-        Discordance.of(*right),
-        _only(first, others(first_keys, rows[0])),
-        _only(second, others(other, rows[1])),
-        _differing(first, second, *(at[right[0] != right[1]] for at in rows)),
-        wrong[0].share_interval,
-        wrong[1].share_interval,
-        difference_of(MeasureKind.SHARE, *wrong, paired=True),
-        words,
-        sums,
-        len(alike) - int(alike.sum()),
-        0 if groups is None else int(groups.max(initial=-1)) + 1,
+        discordance=Discordance.of(*right),
+        only_first=_only(first, others(first_keys, rows[0])),
+        only_second=_only(second, others(other, rows[1])),
+        differing=_differing(first, second, *(at[right[0] != right[1]] for at in rows)),
+        first=wrong[0].share_interval,
+        second=wrong[1].share_interval,
+        difference=difference_of(MeasureKind.SHARE, *wrong, paired=True),
+        words=words,
+        word_errors=sums,
+        other_references=len(alike) - int(alike.sum()),
+        clusters=0 if groups is None else int(groups.max(initial=-1)) + 1,
     )
 
 

@@ -16,8 +16,7 @@ from harness.model.time import MeasuredDuration
 from harness.offline.figures.counts import ACCEPTED, FileVerdict
 from harness.offline.figures.det import Det, at_most_false_accepts
 from harness.offline.figures.figures import Figures
-from harness.offline.figures.sweep import PointFigures, Sweep
-from harness.offline.figures.sweep import figures as point_at
+from harness.offline.figures.sweep import PointFigures, Sweep, point_figures
 from harness.offline.journal import JournalFile
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
@@ -48,7 +47,9 @@ def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhra
     if outcome.kind is not ListKind.LABELLED:
         right = any(fact.key in ACCEPTED for fact in verdict.facts)
         spot = verdict.accepted
-        known_s = spot.end / outcome.engine_rate_hz if spot is not None else 0.0 if right else None
+        known_s = 0.0 if right else None
+        if spot is not None:
+            known_s = spot.end / outcome.engine_rate_hz
         yield SpokenPhrase((outcome.kind.value, outcome.number, -1), known_s)
         return
     for fact in verdict.facts:
@@ -79,18 +80,18 @@ class EvaluatedEngine:
     missed_at: Callable[[float], MissedPhrases]
 
     @property
-    def own(self) -> PointFigures:
+    def as_run(self) -> PointFigures:
         """As it ran."""
         counts, facts = self.counted.counts, self.journal.header.facts
         wrong = counts.rejects_and_substitutions
         return PointFigures(
-            0.0 if facts.rule is None else facts.rule.threshold,
-            facts.operating_point,
-            wrong,
-            wrong + counts.true_accepts,
-            counts.false_accepts(self.counted.counting),
-            counts.exposure_hours(self.counted.counting),
-            max(1, len(self.journal.header.evaluation.conditions)),
+            threshold=0.0 if facts.rule is None else facts.rule.threshold,
+            point=facts.operating_point,
+            misses=wrong,
+            files=wrong + counts.true_accepts,
+            false_accepts=counts.false_accepts(self.counted.counting),
+            hours=counts.exposure_hours(self.counted.counting),
+            repeats=max(1, len(self.journal.header.evaluation.conditions)),
         )
 
     @property
@@ -106,8 +107,8 @@ class EvaluatedEngine:
     def det(self) -> Det:
         """At every threshold; without scores at the one that the engine ran with. Kept, since it may have millions."""
         if self.sweep is not None:
-            return self.sweep.at()
-        own = self.own
+            return self.sweep.det_at()
+        own = self.as_run
         return Det(
             np.array([own.threshold], np.float32),
             np.array([own.misses]),
@@ -123,7 +124,7 @@ class EvaluatedEngine:
             return None
         det = self.det
         index = at_most_false_accepts(det, per_hour)
-        return None if index is None else point_at(det, index, self.points)
+        return None if index is None else point_figures(det, index, self.points)
 
 
 @frozen
@@ -173,7 +174,7 @@ def engines_table(
     clusters: the talker of each phrase, or what else clustered_by names; none: each phrase by itself. InputError if
     two engines have no phrase in common."""
     rows = []
-    per_hour = engines[0].own.per_hour if per_hour is None else per_hour
+    per_hour = engines[0].as_run.per_hour if per_hour is None else per_hour
     first: MissedPhrases = {}
     for place, engine in enumerate(engines):
         if place and engine.phrases and not (engines[0].phrases.keys() & engine.phrases.keys()):
@@ -187,6 +188,7 @@ def engines_table(
         counts, used = engine.counted.counts, engine.journal.used
         heard_s = (counts.inv_ms + counts.oov_ms) / 1000
         played_s = heard_s - used.cached_s
+        cpu_s = counts.cpu_s + used.programs_cpu_s
         errors = engine.counted.totals.get("WER")
         delays = [
             MeasuredDuration(phrase.known_s - ends[key].value_s, ends[key].error_s)
@@ -195,15 +197,15 @@ def engines_table(
         ]
         rows.append(
             EngineRow(
-                engine.name,
-                engine.own,
-                equal,
-                None if equal is None else _interval(equal, missed, clusters),
-                difference,
-                None if errors is None else errors / 100,
-                latency_figures(delays),
-                (counts.cpu_s + used.programs_cpu_s) * 3600 / played_s if played_s > heard_s / 2 else None,
-                used.memory_mb or None,
+                name=engine.name,
+                own=engine.as_run,
+                equal=equal,
+                equal_interval=None if equal is None else _interval(equal, missed, clusters),
+                difference=difference,
+                wer=None if errors is None else errors / 100,
+                delays=latency_figures(delays),
+                cpu_s_per_hour=cpu_s * 3600 / played_s if played_s > heard_s / 2 else None,
+                memory_mb=used.memory_mb or None,
             )
         )
     return EnginesTable(tuple(rows), per_hour, clustered_by if clusters else "", ends_are_labels)

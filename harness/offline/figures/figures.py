@@ -50,7 +50,7 @@ class Figures:
         return self.clustering is not None and self.clustering.index > 1 and self.clustering.p < CLUSTERED_P
 
 
-def totals(counts: OfflineCounts, counting: CountingRules) -> dict[str, float]:
+def totals_of(counts: OfflineCounts, counting: CountingRules) -> dict[str, float]:
     """The log's totals. Rates use the hours as the log has them; those without data are left out."""
     lines = {key.value: count for key, count in counts.lines.items()}
     word_counts = counts.words
@@ -59,7 +59,7 @@ def totals(counts: OfflineCounts, counting: CountingRules) -> dict[str, float]:
     return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=words)
 
 
-def figures(tally: Tally, counting: CountingRules) -> Figures:
+def figures_of(tally: Tally, counting: CountingRules) -> Figures:
     """The results of what was counted."""
     counts = tally.counts
     hours = counts.exposure_hours(counting)
@@ -78,22 +78,22 @@ def figures(tally: Tally, counting: CountingRules) -> Figures:
         )
 
     return Figures(
-        counts,
-        counting,
-        totals(counts, counting),
-        garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
-        rejects(missed, 0),
-        None if clusters else wilson(missed, files),
-        rejects(wrong, 0, 1) if referenced else None,
-        wilson(wrong, files) if referenced and not clusters else None,
-        wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
-        clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
+        counts=counts,
+        counting=counting,
+        totals=totals_of(counts, counting),
+        false_accepts=garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
+        false_rejects=rejects(missed, 0),
+        false_rejects_wilson=None if clusters else wilson(missed, files),
+        with_substitutions=rejects(wrong, 0, 1) if referenced else None,
+        with_substitutions_wilson=wilson(wrong, files) if referenced and not clusters else None,
+        word_errors=wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
+        clustering=clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
         if tally.false_accepts
         else None,
-        by_file,
-        talkers,
-        "" in by_talker,
-        len(tally.contents) - len(np.unique(np.asarray(tally.contents))),
+        by_file=by_file,
+        talkers=talkers,
+        unknown_talkers="" in by_talker,
+        copies=len(tally.contents) - len(np.unique(np.asarray(tally.contents))),
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from harness.base.grouping import group_by
+from harness.base.table import NO_LABEL
 from harness.model.frozen import frozen
-from harness.model.offline import CountingRules, FileOutcome, LabelledPhrase, ListKind, file_number
+from harness.model.offline import PHRASE, CountingRules, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import LogKey, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.phrase_matching import compared
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
@@ -17,9 +18,6 @@ from harness.statistics.significance import Difference, holm
 
 Labels = Mapping[ListKind, Sequence[str]]
 """The label of each file, by its kind and number."""
-PHRASE = "phrase"
-"""The column that the phrases of labels make."""
-NO_LABEL = "(none)"
 
 
 @frozen
@@ -92,7 +90,15 @@ def breakdown(
         of = value(clustered_by) if clustered_by else f"{outcome.kind} {file_number(outcome.number, conditions)}"
         if outcome.kind is ListKind.LABELLED:
             labelled = True
-            _add_labelled(tallies, outcome, counting, columns, by, clustered_by, conditions)
+            _add_labelled(
+                tallies,
+                outcome=outcome,
+                counting=counting,
+                columns=columns,
+                by=by,
+                clustered_by=clustered_by,
+                conditions=conditions,
+            )
         else:
             tallies[", ".join(value(name) or NO_LABEL for name in by), of].add(outcome)
     parts = group_by((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
@@ -116,17 +122,17 @@ def breakdown(
     )
     groups = [
         FileGroup(
-            label,
-            sum(rejects[label], Share()),
-            ComparedColumns.of_shares(
+            label=label,
+            rejects=sum(rejects[label], Share()),
+            rejects_interval=ComparedColumns.of_shares(
                 rejects[label], clustered=clusters or any(share.total > 1 for share in rejects[label])
             ).share_interval,
-            rejects_p[label],
-            len(rejects[label]) if clusters else 0,
-            accepts[label],
-            hours[label],
-            garwood(accepts[label], hours[label]) if hours[label] else None,
-            accepts_p[label],
+            rejects_p=rejects_p[label],
+            clusters=len(rejects[label]) if clusters else 0,
+            accepts=accepts[label],
+            hours=hours[label],
+            accepts_interval=garwood(accepts[label], hours[label]) if hours[label] else None,
+            accepts_p=accepts_p[label],
         )
         for label in parts
     ]
@@ -205,9 +211,13 @@ def _rate_difference(first: tuple[int, float], second: tuple[int, float]) -> Dif
     return difference_of(MeasureKind.RATE, *sides, paired=False)
 
 
-def _corrected(of: Mapping[str, Difference | None]) -> dict[str, float | None]:
+def _corrected(differences: Mapping[str, Difference | None]) -> dict[str, float | None]:
     return dict(
-        zip(of, holm([None if difference is None else difference.p for difference in of.values()]), strict=True)
+        zip(
+            differences,
+            holm([None if difference is None else difference.p for difference in differences.values()]),
+            strict=True,
+        )
     )
 
 

@@ -117,7 +117,7 @@ class Steps:
         self._settle()
         return self._values
 
-    def at(self, thresholds: Scores) -> npt.NDArray[np.int64]:
+    def counts_at(self, thresholds: Scores) -> npt.NDArray[np.int64]:
         """Its value at each threshold, shape (n,)."""
         self._settle()
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._deltas)])
@@ -254,19 +254,27 @@ class Sweep:
         values = np.unique(np.concatenate(every))
         return np.ascontiguousarray(values[(values >= 0) & (values <= 1)][::-1])
 
-    def at(self, thresholds: Scores | None = None) -> Det:
+    def det_at(self, thresholds: Scores | None = None) -> Det:
         """The counts at some thresholds, or at all; the strictest first."""
         cutoffs = self.thresholds() if thresholds is None else np.unique(np.asarray(thresholds, np.float32))[::-1]
-        accepted = self._found.at(cutoffs)
-        false_accepts = self._in_oov.at(cutoffs)
+        accepted = self._found.counts_at(cutoffs)
+        false_accepts = self._in_oov.counts_at(cutoffs)
         hours = np.full(len(cutoffs), rounded_ms(exact_seconds(self._oov)) / 3_600_000)
         if self.counting.count_in_vocabulary:
-            false_accepts = false_accepts + self._in_inv.at(cutoffs) - accepted
+            false_accepts = false_accepts + self._in_inv.counts_at(cutoffs) - accepted
             rate = self._engine_rate_hz or 1
             inv_ms = float(1000 * exact_seconds(self._inv))
-            hours = hours + np.round(inv_ms - self._own_spots.at(cutoffs) * 1000 / rate) / 3_600_000
+            hours = hours + np.round(inv_ms - self._own_spots.counts_at(cutoffs) * 1000 / rate) / 3_600_000
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
-        return Det(cutoffs, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets, self._repeats)
+        return Det(
+            thresholds=cutoffs,
+            misses=self.inv_files - accepted,
+            files=self.inv_files,
+            false_accepts=false_accepts,
+            hours=hours,
+            targets=targets,
+            repeats=self._repeats,
+        )
 
     def _in_vocabulary(self, outcome: FileOutcome, track_spans: list[Spans]) -> None:
         """The first spot after the lead-in is the true accept; there is one if any spot lies after the lead-in."""
@@ -396,7 +404,7 @@ def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], repor
             index = least_cost(on, target.miss_cost, target.accept_cost, target.uses_per_hour)
     if index is None:
         return None
-    chosen = figures(on, index, points)
+    chosen = point_figures(on, index, points)
     return ChosenPoint(chosen, figures_at(report, chosen.threshold) if report is not None else None)
 
 
@@ -410,28 +418,28 @@ def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: floa
         beta,
         speech_s,
         None if index is None else float(values[index]),
-        None if index is None else figures(det, index, sweep.points),
+        None if index is None else point_figures(det, index, sweep.points),
         float(values[own]) if np.isfinite(values[own]) else None,
         at,
     )
 
 
-def figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> PointFigures:
+def point_figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> PointFigures:
     """The counts of a row."""
     threshold = det.thresholds[index]
     return PointFigures(
-        float(threshold),
-        point_of(threshold, points),
-        int(det.misses[index]),
-        det.files,
-        int(det.false_accepts[index]),
-        float(det.hours[index]),
-        det.repeats,
+        threshold=float(threshold),
+        point=point_of(threshold, points),
+        misses=int(det.misses[index]),
+        files=det.files,
+        false_accepts=int(det.false_accepts[index]),
+        hours=float(det.hours[index]),
+        repeats=det.repeats,
     )
 
 
 def figures_at(sweep: Sweep, threshold: float) -> PointFigures:
-    return figures(sweep.at(np.array([threshold], np.float32)), 0, sweep.points)
+    return point_figures(sweep.det_at(np.array([threshold], np.float32)), 0, sweep.points)
 
 
 def point_of(threshold: np.float32, points: Sequence[OperatingPoint]) -> int | None:

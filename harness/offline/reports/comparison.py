@@ -91,8 +91,8 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> C
         if verdict.rejected is not None:
             continue
         if entry.outcome.kind is ListKind.LABELLED:
-            for number, (phrase, file) in enumerate(_labelled(verdict, entry.listed)):
-                spoken.add(phrase, file, int(offset) << _LABEL_BITS | number)
+            for label_number, (phrase, file) in enumerate(_labelled(verdict, entry.listed)):
+                spoken.add(phrase, file, int(offset) << _LABEL_BITS | label_number)
         if entry.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             accepts = sum(fact.key is LogKey.OOVFA for fact in verdict.facts)
             ambient.add(entry.listed, accepts, entry.outcome.seconds / 3600)
@@ -115,14 +115,14 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> C
         **dict(host_info(journal.used)),
     }
     return ComparedEvaluation(
-        name,
-        spoken,
-        ambient,
-        counts.false_accepts(counting),
-        counts.exposure_hours(counting),
-        {_SETTINGS[key]: value for key, value in settings.items() if value is not None},
-        counts.has_words,
-        tuple(notes),
+        name=name,
+        spoken=spoken,
+        ambient=ambient,
+        false_accepts=counts.false_accepts(counting),
+        hours=counts.exposure_hours(counting),
+        settings={_SETTINGS[key]: value for key, value in settings.items() if value is not None},
+        has_words=counts.has_words,
+        notes=tuple(notes),
     )
 
 
@@ -154,7 +154,7 @@ def phrase_name(file: str, label_ms: str) -> str:
 
 def _of_journal_again(path: Path, counting: CountingRules, place: int) -> tuple[str, SpokenFile]:
     """Reads an outcome of a journal again, by the byte at which its line begins, and the number of the phrase."""
-    begins, number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
+    begins, label_number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
     try:
         with path.open("rb") as file:
             file.seek(begins)
@@ -163,7 +163,7 @@ def _of_journal_again(path: Path, counting: CountingRules, place: int) -> tuple[
         raise _changed(path) from error
     verdict = judged(entry.outcome, counting)
     if entry.outcome.kind is ListKind.LABELLED:
-        return _labelled(verdict, entry.listed)[number]
+        return _labelled(verdict, entry.listed)[label_number]
     return entry.listed, _spoken(verdict)
 
 
@@ -226,14 +226,14 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvalu
     if rejected:
         notes.append(f"rejected: {counted(rejected, 'file')}")
     return ComparedEvaluation(
-        Path(called).name,
-        spoken,
-        None,
-        int(totals.get("FACOUNT", sums.lines["OOVFA"])),
-        hours / 3600,
-        settings,
-        "WER_WORDS" in totals,
-        tuple(notes),
+        name=Path(called).name,
+        spoken=spoken,
+        ambient=None,
+        false_accepts=int(totals.get("FACOUNT", sums.lines["OOVFA"])),
+        hours=hours / 3600,
+        settings=settings,
+        has_words="WER_WORDS" in totals,
+        notes=tuple(notes),
     )
 
 
@@ -294,8 +294,8 @@ def _rates(rates: FalseAccepts) -> Iterator[str]:
         yield f"  {_sentence(rates.difference, MeasureKind.RATE)}, over the same files"
 
 
-def _sentence(difference: Difference, counted: MeasureKind) -> str:
-    return sentence("A", "B", difference, counted, more_is_better=False) + (" (exact)" if difference.exact else "")
+def _sentence(difference: Difference, what: MeasureKind) -> str:
+    return sentence("A", "B", difference, what, more_is_better=False) + (" (exact)" if difference.exact else "")
 
 
 def _between(written: Callable[[Interval], str], interval: Interval | None) -> str:

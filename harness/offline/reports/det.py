@@ -19,7 +19,15 @@ from harness.model.errors import LogError, PluginError
 from harness.model.numbers import NOTHING, exact, exposure, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.figures.det import Det, so_far, term_weighted_value
-from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, figures, figures_at, point_of
+from harness.offline.figures.sweep import (
+    ChosenPoint,
+    PointFigures,
+    Sweep,
+    TermWeighted,
+    figures_at,
+    point_figures,
+    point_of,
+)
 from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.text import number_interval, percent_interval
 
@@ -80,10 +88,10 @@ def det_cells(
     values = term_weighted_value(det, *twv) if twv is not None else None
     at = None if chosen is None else np.float32(chosen)
     for index in turning(det, points, chosen):
-        number = point_of(det.thresholds[index], points)
+        operating_point = point_of(det.thresholds[index], points)
         row = [
             threshold_text(det.thresholds[index]),
-            "" if number is None else str(number),
+            "" if operating_point is None else str(operating_point),
             "yes" if det.thresholds[index] == at else "",
             str(det.files),
             str(det.misses[index]),
@@ -129,8 +137,8 @@ def figures_text(figures: PointFigures) -> str:
 
 
 def point_text(figures: PointFigures) -> str:
-    number = f" (operating point {figures.point})" if figures.point is not None else ""
-    return f"threshold {threshold_text(figures.threshold)}{number}"
+    point = f" (operating point {figures.point})" if figures.point is not None else ""
+    return f"threshold {threshold_text(figures.threshold)}{point}"
 
 
 def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[str]:
@@ -365,8 +373,8 @@ class _Picture:
             rows = np.flatnonzero(det.thresholds == np.float32(point.threshold))
             if not len(rows) or rows[0] > lenient:
                 continue
-            point_figures = figures(det, int(rows[0]), points)
-            x, y = self._at.place(point_figures)
+            own = point_figures(det, int(rows[0]), points)
+            x, y = self._at.place(own)
             if x > self._at.right or y >= self._at.all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)

@@ -14,12 +14,12 @@ from harness.statistics.text import number_interval, voices_interval
 _MOST_GROUPS = 40
 
 
-def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
+def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
     """The table of a breakdown, and how far the worst and the best group are apart."""
-    rejects = any(group.rejects.total for group in of.groups)
-    accepts = any(group.hours for group in of.groups)
-    trials = "phrases" if of.labelled else "files"
-    fields: list[Field[FileGroup]] = [Field("", shown(of.by, 40), lambda group: shown(group.label, 40))]
+    rejects = any(group.rejects.total for group in breakdown.groups)
+    accepts = any(group.hours for group in breakdown.groups)
+    trials = "phrases" if breakdown.labelled else "files"
+    fields: list[Field[FileGroup]] = [Field("", shown(breakdown.by, 40), lambda group: shown(group.label, 40))]
     if rejects:
         fields += [
             Field("", trials, lambda group: f"{group.rejects.total:,}"),
@@ -42,19 +42,21 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     pairs: list[tuple[str, str]] = []
     if rejects:
         clusters = (
-            f"{shown(of.clustered_by, 40)} as a whole, unknown ones as one"
-            if of.clustered_by
+            f"{shown(breakdown.clustered_by, 40)} as a whole, unknown ones as one"
+            if breakdown.clustered_by
             else f"each {trials[:-1]} by itself"
         )
         pairs.append(("intervals of FR", clusters))
     pairs.append(("p", "of the difference from all other groups together, corrected for all groups (Holm)"))
     yield ""
-    yield from Section("", "", (Table(fields, of.groups), Notes([*pairs, *gap_texts(of)]))).lines(width, _MOST_GROUPS)
+    yield from Section("", "", (Table(fields, breakdown.groups), Notes([*pairs, *gap_texts(breakdown)]))).lines(
+        width, _MOST_GROUPS
+    )
 
 
-def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:
+def gap_texts(breakdown: FileBreakdown) -> Iterator[tuple[str, str]]:
     """How far the worst and the best group are apart: what, and how far."""
-    gaps = (("FR", of.rejects_gap, MeasureKind.SHARE), ("FA/h", of.accepts_gap, MeasureKind.RATE))
+    gaps = (("FR", breakdown.rejects_gap, MeasureKind.SHARE), ("FA/h", breakdown.accepts_gap, MeasureKind.RATE))
     for name, gap, counted in gaps:
         if gap is not None:
             text = difference_text(counted, gap.difference.difference, gap.difference.interval)

@@ -21,7 +21,7 @@ from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, Offline
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
 from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, LogKey, OfflineCounts, TalkerOf, Tally
-from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
+from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures_of
 from harness.offline.figures.groups import FileBreakdown
 from harness.offline.figures.phrase_matching import silent_labels
 from harness.offline.journal import JournalFile
@@ -143,7 +143,7 @@ def write_log(
         for label in silent_labels(entry.outcome, counting):
             silent = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
             stream.write(wake_log.info_line("x-no-sound", silent) + "\n")
-    run_figures = figures(tally, counting)
+    run_figures = figures_of(tally, counting)
     for name, detail in (*sound_info(run_figures.counts), *_ending(run, run_figures), *interval_info(run_figures)):
         stream.write(wake_log.info_line(name, detail) + "\n")
     for warning in clip_warnings(run_figures):
@@ -268,14 +268,14 @@ def _ending(run: EvaluationRun, figures: Figures) -> Iterator[tuple[str, str]]:
 
 def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
     """95 % intervals of the totals, and whether false accepts come in clusters."""
-    yield from _interval("x-farate-interval", figures.false_accepts, 1, "/ hr, Garwood")
+    yield from interval_lines("x-farate-interval", figures.false_accepts, 1, "/ hr, Garwood")
     clustering = figures.clustering
     if clustering is not None:
         over = f"over {clustering.stretches} files"
         yield "x-farate-dispersion", f"{clustering.index:.3f}, p {clustering.p:.4f}, {over}"
         if figures.clustered:
             by_file = f"/ hr, bootstrap by file, seed {BOOTSTRAP_SEED}"
-            yield from _interval("x-farate-interval-by-file", clustering.interval, 1, by_file)
+            yield from interval_lines("x-farate-interval-by-file", clustering.interval, 1, by_file)
             yield "x-warning", "false accepts come in clusters: Garwood's interval is too narrow"
     for name, interval, score in (
         ("x-frratio-interval", figures.false_rejects, figures.false_rejects_wilson),
@@ -290,12 +290,13 @@ def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
         over = "Clopper-Pearson"
         if figures.by_file or figures.talkers:
             over = basis(figures.talkers, figures.unknown_talkers) if figures.talkers else "by file"
-        yield from _interval(name, interval, 100, f"%, {over}")
-        yield from _interval(f"{name}-wilson", score, 100, "%, Wilson")
-    yield from _interval("x-wer-interval", figures.word_errors, 100, "%, by file")
+        yield from interval_lines(name, interval, 100, f"%, {over}")
+        yield from interval_lines(f"{name}-wilson", score, 100, "%, Wilson")
+    yield from interval_lines("x-wer-interval", figures.word_errors, 100, "%, by file")
 
 
-def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
+def interval_lines(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
+    """A line of the log: an interval of 95 %, if there is one."""
     if interval is not None:
         yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
 

@@ -58,17 +58,17 @@ def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
     files = int(totals.get("TACOUNT", 0)) + wrong
     return LogSummary(
-        log,
-        summary(log, sums),
-        totals,
-        garwood(int(totals["FACOUNT"]), hours) if hours > 0 else None,
-        clopper_pearson(wrong, files),
-        wilson(wrong, files),
-        wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words)) if sums.words else None,
-        dict(sorted(sums.rejected.items())),
-        sums.lines["ERROR"],
-        (*differences(log, sums), *_file_differences(log, sums.lines)),
-        tuple(sums.missed),
+        log=log,
+        summary=summary(log, sums),
+        totals=totals,
+        false_accepts=garwood(int(totals["FACOUNT"]), hours) if hours > 0 else None,
+        false_rejects=clopper_pearson(wrong, files),
+        false_rejects_wilson=wilson(wrong, files),
+        word_errors=wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words)) if sums.words else None,
+        rejected=dict(sorted(sums.rejected.items())),
+        errors=sums.lines["ERROR"],
+        differences=(*differences(log, sums), *_file_differences(log, sums.lines)),
+        missed=tuple(sums.missed),
     )
 
 

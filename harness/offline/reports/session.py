@@ -144,8 +144,8 @@ def _rate(count: int, exposure_s: float) -> str:
     return f"{count} in {exposure(hours)} = {number(count / hours)}/h (95 % exact interval {ends})"
 
 
-def _quantiles(of: LatencyFigures) -> str:
-    return f"median {quantile(of.p50)}, p95 {percentile(of.p95, of.total)}"
+def _quantiles(latency: LatencyFigures) -> str:
+    return f"median {quantile(latency.p50)}, p95 {percentile(latency.p95, latency.total)}"
 
 
 def _score(side: Side) -> str:

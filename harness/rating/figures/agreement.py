@@ -110,7 +110,8 @@ def rater_figures(
                 rows[row.rater].append(row)
     known = {exercise.trial_id: exercise for exercise in exercises}
     return tuple(
-        _of(rater, standing.get(rater, []), rows[rater], gold, known, agreed.get(rater, ())) for rater in sorted(rows)
+        _figures_of_rater(rater, standing.get(rater, []), rows[rater], gold, known, agreed.get(rater, ()))
+        for rater in sorted(rows)
     )
 
 
@@ -119,7 +120,7 @@ def gold_items(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
     return {(gold_item.session, gold_item.trial): gold_item for gold_item in gold}
 
 
-def _of(
+def _figures_of_rater(
     rater: str,
     standing: Sequence[tuple[JudgedResponse, Judgment]],
     rows: Sequence[Judgment],
@@ -134,35 +135,37 @@ def _of(
     counting = {judgment.id for _, judgment in standing}
     half = len(agreed) // 2
     return RaterFigures(
-        rater,
-        statuses[JudgmentStatus.SUBMITTED],
-        statuses[JudgmentStatus.SKIPPED],
-        statuses[JudgmentStatus.FLAGGED],
-        statuses[JudgmentStatus.HELD],
-        sum(row.status is JudgmentStatus.WITHDRAWN for row in on_responses),
-        sum(row.id not in counting for row in in_force(on_responses)),
-        tuple(judgment.time_to_answer_s for _, judgment in submitted if judgment.time_to_answer_s is not None),
-        _share(
+        rater=rater,
+        submitted=statuses[JudgmentStatus.SUBMITTED],
+        skipped=statuses[JudgmentStatus.SKIPPED],
+        flagged=statuses[JudgmentStatus.FLAGGED],
+        held=statuses[JudgmentStatus.HELD],
+        withdrawn=sum(row.status is JudgmentStatus.WITHDRAWN for row in on_responses),
+        outdated=sum(row.id not in counting for row in in_force(on_responses)),
+        times_s=tuple(judgment.time_to_answer_s for _, judgment in submitted if judgment.time_to_answer_s is not None),
+        too_fast=_share(
             judgment.time_to_answer_s < response.response.clip.duration_s
             for response, judgment in submitted
             if judgment.time_to_answer_s is not None and not judgment.program
         ),
-        _share(
+        heard_whole=_share(
             judgment.heard_ms >= 1000 * WHOLE_SHARE * response.response.clip.duration_s
             for response, judgment in submitted
             if judgment.heard_ms is not None
         ),
-        _share(judgment.transcript_shown for _, judgment in submitted if judgment.transcript_shown is not None),
-        _share(
+        transcript_shown=_share(
+            judgment.transcript_shown for _, judgment in submitted if judgment.transcript_shown is not None
+        ),
+        gold=_share(
             known.is_right(judgment.category)
             for response, judgment in submitted
             if (known := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
-        _first_answers(rows, exercises),
-        _share(agreed),
-        _share(agreed[:half]),
-        _share(agreed[half:]) if half else Share(),
-        any(row.program for row in rows),
+        exercises=_first_answers(rows, exercises),
+        others=_share(agreed),
+        first_half=_share(agreed[:half]),
+        second_half=_share(agreed[half:]) if half else Share(),
+        program=any(row.program for row in rows),
     )
 
 
@@ -329,18 +332,20 @@ def agreement_figures(
     drawn_ones = [response for response, of_table in zip(judged, drawn, strict=True) if of_table]
     pairs_beside, as_people_say = _program_agreement(drawn_ones, names, programs, labels[:, drawn])
     return AgreementFigures(
-        tuple(session.session_id for session in sessions),
-        rater_figures(sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}),
-        tuple(names),
-        len(responses),
-        items,
-        agreement(labels[:, drawn], len(CATEGORIES)),
-        (*pairs(labels[:, drawn], len(CATEGORIES)), *pairs_beside),
-        model,
-        _by_votes(items, judged, known),
-        _sub_flags(drawn_ones),
-        int((~drawn).sum()),
-        tuple(programs),
+        sessions=tuple(session.session_id for session in sessions),
+        raters=rater_figures(
+            sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}
+        ),
+        names=tuple(names),
+        responses=len(responses),
+        items=items,
+        agreement=agreement(labels[:, drawn], len(CATEGORIES)),
+        pairs=(*pairs(labels[:, drawn], len(CATEGORIES)), *pairs_beside),
+        model=model,
+        by_votes=_by_votes(items, judged, known),
+        sub_flags=_sub_flags(drawn_ones),
+        gold_items=int((~drawn).sum()),
+        programs=tuple(programs),
     )
 
 
@@ -414,15 +419,17 @@ def _items(
         known = gold.get(_key(response))
         items.append(
             AgreedItem(
-                response.session_id,
-                response.trial.trial.id,
-                tuple((judgment.rater, judgment.category) for judgment in response.submitted if judgment.category),
-                None if by_majority[column] == MISSING else CATEGORIES[by_majority[column]],
-                category,
-                None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
-                None if response.settled is None else response.settled.category,
-                None if known is None else known.category,
-                votes,
+                session_id=response.session_id,
+                trial_id=response.trial.trial.id,
+                labels=tuple(
+                    (judgment.rater, judgment.category) for judgment in response.submitted if judgment.category
+                ),
+                majority=None if by_majority[column] == MISSING else CATEGORIES[by_majority[column]],
+                consensus=category,
+                probability=None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
+                settled=None if response.settled is None else response.settled.category,
+                gold=None if known is None else known.category,
+                consensus_raters=votes,
             )
         )
     return tuple(items)
@@ -454,5 +461,6 @@ def _sub_flags(judged: Sequence[JudgedResponse]) -> tuple[tuple[SubFlag, SubFlag
             if first.category is not second.category or first.category is None:
                 continue
             for flag in SUB_FLAGS_OF.get(first.category, ()):
-                counts[flag][2 - (flag in first.sub_flags) - (flag in second.sub_flags)] += 1
+                flagged = [flag in row.sub_flags for row in (first, second)].count(True)
+                counts[flag][2 - flagged] += 1
     return tuple((flag, SubFlagAgreement(*counts[flag])) for flag in SubFlag if flag in counts)

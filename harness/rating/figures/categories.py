@@ -140,8 +140,8 @@ class CategoryFigures:
         """Responses with a final category, the denominator of the shares."""
         return self.count(QueryOutcome.CATEGORY)
 
-    def share(self, of: Figure, reading: Reading = Reading.ADMITTED) -> CountedShare:
-        return dict(dict(self.shares)[reading])[of]
+    def share(self, figure: Figure, reading: Reading = Reading.ADMITTED) -> CountedShare:
+        return dict(dict(self.shares)[reading])[figure]
 
     @property
     def why_not(self) -> str:
@@ -499,11 +499,14 @@ def _differing(
         weight = sum((strata[place].weight for place in places), Fraction())
         difference = sum((strata[place].difference for place in places), Fraction()) / weight
         if any(strata[place].difference for place in places):
-            sides = [_given([trial for place in places for trial in side[place]], reading) for side in (mine, theirs)]
+            sides = [
+                _category_counts([trial for place in places for trial in side[place]], reading)
+                for side in (mine, theirs)
+            ]
             differences.append(DifferingQuery(*query, float(difference), *sides))
     return tuple(sorted(differences, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))
 
 
-def _given(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:
+def _category_counts(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:
     counts = Counter(category_under(trial, reading) for trial in trials)
     return tuple((category, counts[category]) for category in Category if counts[category])

@@ -224,7 +224,15 @@ def _rated(session_id: str, trial: TrialProgress, judged: JudgedResponse | None)
     category, basis = _final(judged)
     if category is None:
         return RatedTrial(session_id, trial, _waiting(judged), judged)
-    return RatedTrial(session_id, trial, QueryOutcome.CATEGORY, judged, category, basis, _sub_flags(judged, category))
+    return RatedTrial(
+        session_id=session_id,
+        progress=trial,
+        outcome=QueryOutcome.CATEGORY,
+        judged=judged,
+        category=category,
+        basis=basis,
+        sub_flags=_sub_flags(judged, category),
+    )
 
 
 def _end_of(trial: TrialProgress) -> QueryOutcome:

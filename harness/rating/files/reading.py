@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from harness.base.plain_json import refuse_constant
 from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.base.user_text import checked_text, person_name
@@ -18,6 +19,7 @@ from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, InputProblems, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
+from harness.model.numbers import WRITTEN_NUMBER, counted
 from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT
 
 MOST_COLUMNS = 1000
@@ -75,7 +77,7 @@ def _csv_rows(
             errors.append(faults[0])
             continue
         if len(row) != columns:
-            problem = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {columns}"
+            problem = f"{counted(len(row), 'field')}, where the header has {columns}"
             remedy = "Write one for each column, empty for none; put a field with commas in quotes"
             errors.append(InputError(problem, place=Place(file, line, 1), remedy=remedy))
             continue
@@ -95,7 +97,7 @@ def jsonl_table(path: Path, encoding: str | None) -> RawRows:
             errors.append(faults[line])
             continue
         try:
-            row = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+            row = json.loads(text, object_pairs_hook=_object, parse_constant=refuse_constant)
             if not isinstance(row, dict):
                 raise ValueError(f"a line holds an object, not {shown(text)}")
         except (ValueError, RecursionError) as error:
@@ -145,15 +147,10 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
 Value = str | int | float | bool | tuple[str, ...]
 LONGEST_CELL = 100_000
 """Characters."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _HALF = re.compile("[\ud800-\udfff]")
 _LARGEST = 1 << 53
 _YES = frozenset({"true", "yes", "1"})
@@ -194,7 +191,7 @@ def _text(written: object) -> str | None:
     return str(written)
 
 
-def _whole(written: object) -> int | None:
+def _integer(written: object) -> int | None:
     match written:
         case bool():
             pass
@@ -218,7 +215,7 @@ def _number(written: object) -> float | None:
             number = float(written) if abs(written) < 1e300 else math.inf
         case str() if not written.strip():
             return None
-        case str() if _NUMBER.fullmatch(written.strip()):
+        case str() if WRITTEN_NUMBER.fullmatch(written.strip()):
             number = float(written.strip())
         case str():
             number = _moment(written.strip())
@@ -271,7 +268,7 @@ def _list(written: object) -> tuple[str, ...] | None:
 
 _READERS: dict[ColumnContent, Callable[[object], Value | None]] = {
     ColumnContent.TEXT: _text,
-    ColumnContent.WHOLE: _whole,
+    ColumnContent.WHOLE: _integer,
     ColumnContent.NUMBER: _number,
     ColumnContent.YES_NO: _yes_no,
     ColumnContent.LIST: _list,
@@ -303,7 +300,7 @@ class ParsedJudgment:
         """A text; "" when it is absent."""
         return str(self.values.get(column, ""))
 
-    def whole(self, column: str) -> int | None:
+    def integer(self, column: str) -> int | None:
         number = self.values.get(column)
         return number if isinstance(number, int) else None
 

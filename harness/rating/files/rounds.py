@@ -301,7 +301,9 @@ def load_rater_keys(path: Path) -> RaterKeys:
     )
 
 
-def _matching_sessions(path: Path, pattern: str, at: tuple[str | int, ...], findings: Findings) -> tuple[str, ...]:
+def _matching_sessions(
+    path: Path, pattern: str, key_path: tuple[str | int, ...], findings: Findings
+) -> tuple[str, ...]:
     """Absolute paths of the session folders that match a pattern; an error when none does."""
     folder = path.absolute().parent
     sessions = [
@@ -309,7 +311,7 @@ def _matching_sessions(path: Path, pattern: str, at: tuple[str | int, ...], find
     ]
     if not sessions:
         problem = f"{pattern!r} matches no session folder"
-        findings.add(at, problem, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
+        findings.add(key_path, problem, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
     return tuple(str(session.resolve()) for session in sessions)
 
 
@@ -358,15 +360,15 @@ def _check_raters(keys: RoundKeys, findings: Findings) -> None:
 
 
 def _refuse_duplicates(
-    ids: Sequence[str], at: tuple[str, ...], key: str, findings: Findings, *, alike: Callable[[str], str] = str
+    ids: Sequence[str], key_path: tuple[str, ...], key: str, findings: Findings, *, alike: Callable[[str], str] = str
 ) -> None:
     """alike: equal for ids that count as one."""
     met: dict[str, int] = {}
     for number, name in enumerate(ids):
         first = met.setdefault(alike(name), number)
         if first != number:
-            line = findings.place((*at, first)).line
-            where: tuple[str | int, ...] = (*at, number, key) if key else (*at, number)
+            line = findings.place((*key_path, first)).line
+            where: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
             other = "" if ids[first] == name else f", as {ids[first]!r}"
             findings.add(where, f"{name!r} occurs already in line {line}{other}", "Remove one of the two")
 

@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from harness.base.grouping import group_by
-from harness.base.plain_json import picked, to_plain
+from harness.base.plain_json import Json, picked, to_plain
 from harness.base.table import Field, Notes, Occurrences, Part, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.judgment import Category, SubFlag
@@ -27,8 +27,6 @@ from harness.rating.guide import LABELS, TO_JUDGE
 from harness.statistics.agreement import DOUBTFUL, NOTHING_JUDGED, CategoryAgreement, Figure, PairAgreement, confusions
 from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
-
-Json = dict[str, Any]
 
 
 def as_json(figures: AgreementFigures) -> Json:
@@ -124,8 +122,8 @@ def table_of(figures: AgreementFigures) -> list[list[str]]:
                 "true" if item.disputed else "false",
                 str(item.consensus_raters or ""),
                 *(
-                    "" if share is None else fixed(share, 4)
-                    for share in (right.value, *(right.interval or (None, None)))
+                    "" if value is None else fixed(value, 4)
+                    for value in (right.value, *(right.interval or (None, None)))
                 ),
             ]
         )
@@ -137,8 +135,8 @@ def _figure(figure: Figure) -> Json:
     return {**fields, "why_not": figure.why_not} if figure.why_not else fields
 
 
-def _share(of: Share) -> Json:
-    return {"count": of.count, "of": of.total, "share": of.value, "interval": of.interval}
+def _share(share: Share) -> Json:
+    return {"count": share.count, "of": share.total, "share": share.value, "interval": share.interval}
 
 
 def _cells(confusion: Any, *, symmetric: bool = False) -> list[Json]:
@@ -200,7 +198,7 @@ _AT = 15
 def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]:
     """The report without disputed items. rated: what `harness rate` takes to settle them, escaped."""
     names = ", ".join(shown(session, 30) for session in figures.sessions)
-    yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
+    yield shown(f"session {names}" if len(figures.sessions) == 1 else f"sessions {names}", WIDTH)
     if figures.untouched:
         yield f"{counted(figures.responses, 'response')}: {NOTHING_JUDGED}. {TO_JUDGE}"
         return
@@ -326,7 +324,7 @@ def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
         Field("raters", "", lambda row: row[0][1]),
         Field("items", "items", lambda row: row[1].items),
         Field("doubtful", "doubtful", lambda row: row[1].doubtful),
-        Field("gold", "known answers right", lambda row: _share(row[1].right), lambda row: _of(row[1].right)),
+        Field("gold", "known answers right", lambda row: _share(row[1].right), lambda row: _share_text(row[1].right)),
         Field("", "95 %", lambda row: percent_interval(row[1].right.interval)),
     )
     return Table(fields, list(figures.by_votes.items()))
@@ -406,24 +404,24 @@ def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
     return Table(fields, figures.pairs)
 
 
-def _with_interval(of: Share) -> str:
-    return NOTHING if of.value is None else f"{_of(of)}, {percent_interval(of.interval)}"
+def _with_interval(share: Share) -> str:
+    return NOTHING if share.value is None else f"{_share_text(share)}, {percent_interval(share.interval)}"
 
 
-def _percent(of: Share) -> str:
-    return percent(of.value)
+def _percent(share: Share) -> str:
+    return percent(share.value)
 
 
-def _of(of: Share) -> str:
-    return NOTHING if of.value is None else f"{of.count}/{of.total} {percent(of.value)}"
+def _share_text(share: Share) -> str:
+    return NOTHING if share.value is None else f"{share.count}/{share.total} {percent(share.value)}"
 
 
 _SHARES = (
-    _share_column("too_fast", "too fast", _of),
-    _share_column("heard_whole", "heard whole", _of),
+    _share_column("too_fast", "too fast", _share_text),
+    _share_column("heard_whole", "heard whole", _share_text),
     _share_column("transcript_shown", "read", _percent),
     _share_column("gold", "gold right", _with_interval),
-    _share_column("exercises", "exercises right", _of),
+    _share_column("exercises", "exercises right", _share_text),
     _share_column("as_the_others", "as the others say", _with_interval, "others"),
     _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
     _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),

@@ -11,6 +11,7 @@ from typing import Any
 from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked, to_plain
+from harness.base.table import NO_LABEL
 from harness.base.text_table import shown
 from harness.model.choices import CategoryGroup, Grouping, LimitTarget, Reading, ResultGrouping
 from harness.model.frozen import frozen
@@ -37,7 +38,6 @@ from harness.statistics.significance import SwapTestResult
 from harness.statistics.verdict import SHARE, DeclaredLimit
 
 GROUP_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
-NO_LABEL = "(none)"
 NEVER_RECOGNISED = "(not recognised)"
 
 
@@ -79,7 +79,7 @@ class CategoryReport:
     crossed: tuple[CrossedFigures, ...]
     comparisons: tuple[CategoryComparison, ...] = ()
 
-    def of(self, outcome: QueryOutcome) -> tuple[RatedTrial, ...]:
+    def trials_with(self, outcome: QueryOutcome) -> tuple[RatedTrial, ...]:
         return tuple(trial for trial in self.trials if trial.outcome is outcome)
 
     def devices(self) -> tuple[QueryGroup, ...]:
@@ -104,14 +104,14 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
             else ()
         )
     return CategoryReport(
-        tuple(sessions),
-        selection,
-        held,
-        figures_of(held),
-        reprompts_of(held),
-        tuple(groups),
-        tuple(crossed(held, *both) for both in crosses),
-        _comparisons(held, selection),
+        sessions=tuple(sessions),
+        selection=selection,
+        trials=held,
+        figures=figures_of(held),
+        reprompts=reprompts_of(held),
+        groups=tuple(groups),
+        crossed=tuple(crossed(held, *both) for both in crosses),
+        comparisons=_comparisons(held, selection),
     )
 
 
@@ -147,14 +147,14 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
 
 
 def limits_of(
-    report: CategoryReport, option: str, category: Category, wanted: float, reading: Reading, bound: LimitTarget
+    report: CategoryReport, option: str, category: Category, most: float, reading: Reading, bound: LimitTarget
 ) -> Iterator[DeclaredLimit]:
     """A limit on the share of a category, for each device: the least of correct responses, the most of others."""
     least, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
         why_not = report.figures.why_not or "there is no device"
-        yield DeclaredLimit(option, name, wanted, None, least=least, unit=SHARE, why_not=why_not)
+        yield DeclaredLimit(option, name, most, None, least=least, unit=SHARE, why_not=why_not)
     for group in groups:
         share = group.figures.share(category, reading)
         figure, end = share.value, ""
@@ -164,7 +164,7 @@ def limits_of(
         yield DeclaredLimit(
             option,
             f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
-            wanted,
+            most,
             figure,
             least=least,
             unit=SHARE,
@@ -204,15 +204,19 @@ def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, s
                     yield (first, plain_text(row, 200), second, plain_text(column, 200)), figures
 
 
-def _csv_rows(group: tuple[str, str, str, str], of: CategoryFigures) -> Iterator[list[object]]:
-    funnel = (of.planned, of.asked, of.recognised, of.answered, of.judged)
-    aside = (of.count(QueryOutcome.DISPUTED), of.count(QueryOutcome.HELD), of.count(QueryOutcome.FLAGGED))
+def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Iterator[list[object]]:
+    funnel = (figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged)
+    aside = (
+        figures.count(QueryOutcome.DISPUTED),
+        figures.count(QueryOutcome.HELD),
+        figures.count(QueryOutcome.FLAGGED),
+    )
     for figure in (*Category, *CategoryGroup):
         for reading in Reading:
-            share = of.share(figure, reading)
+            share = figures.share(figure, reading)
             ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
             shares = ["" if number is None else fixed(number, 6) for number in (share.value, *ends)]
-            how = ("queries", of.method.value) if of.total else ("", "")
+            how = ("queries", figures.method.value) if figures.total else ("", "")
             counts = (figure.value, reading.value, share.count, share.total)
             yield [*group, *counts, *shares, *how, *funnel, *aside]
 
@@ -254,31 +258,31 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
             for of in report.crossed
         ],
         "comparisons": [_comparison(comparison) for comparison in report.comparisons],
-        "disputed": [_response(trial) for trial in report.of(QueryOutcome.DISPUTED)],
+        "disputed": [_response(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
     }
 
 
-def _figures(of: CategoryFigures) -> dict[str, Any]:
+def _figures(figures: CategoryFigures) -> dict[str, Any]:
     return {
         "funnel": {
-            **picked(of, "planned", "asked", "recognised", "answered", "judged"),
-            "not_assessed": of.unassessed,
-            "fates": {outcome.value: count for outcome, count in of.outcomes},
+            **picked(figures, "planned", "asked", "recognised", "answered", "judged"),
+            "not_assessed": figures.unassessed,
+            "fates": {outcome.value: count for outcome, count in figures.outcomes},
         },
-        **picked(of, "why_not", "total", "queries"),
+        **picked(figures, "why_not", "total", "queries"),
         "interval_over": "queries",
-        "interval_method": of.method.value,
-        "basis": {basis.value: count for basis, count in of.bases},
-        "categories": {category.value: _shares(of, category) for category in Category},
-        "derived": {group.value: _shares(of, group) for group in CategoryGroup},
-        "core_capability": to_plain(of.core),
-        "sub_flags": {flag.value: count for flag, count in of.sub_flags},
-        "flagged_too": of.flagged_too,
+        "interval_method": figures.method.value,
+        "basis": {basis.value: count for basis, count in figures.bases},
+        "categories": {category.value: _shares(figures, category) for category in Category},
+        "derived": {group.value: _shares(figures, group) for group in CategoryGroup},
+        "core_capability": to_plain(figures.core),
+        "sub_flags": {flag.value: count for flag, count in figures.sub_flags},
+        "flagged_too": figures.flagged_too,
     }
 
 
-def _shares(of: CategoryFigures, figure: Figure) -> dict[str, Any]:
-    shares = {reading.value: of.share(figure, reading) for reading in Reading}
+def _shares(figures: CategoryFigures, figure: Figure) -> dict[str, Any]:
+    shares = {reading.value: figures.share(figure, reading) for reading in Reading}
     return {
         reading: {
             "count": share.count,
@@ -290,33 +294,37 @@ def _shares(of: CategoryFigures, figure: Figure) -> dict[str, Any]:
     }
 
 
-def _reprompts(of: RepromptFigures) -> dict[str, Any]:
+def _reprompts(reprompts: RepromptFigures) -> dict[str, Any]:
     return {
-        "assessed": of.assessed,
-        "attempts": {str(attempts): queries for attempts, queries in of.needed},
-        "never": of.never,
-        "not_assessed": of.unassessed,
-        "first_attempt": {"count": of.first.count, "share": of.first.value, "interval": of.first.interval},
-        **picked(of, "mean", "mean_interval"),
+        "assessed": reprompts.assessed,
+        "attempts": {str(attempts): queries for attempts, queries in reprompts.needed},
+        "never": reprompts.never,
+        "not_assessed": reprompts.unassessed,
+        "first_attempt": {
+            "count": reprompts.first.count,
+            "share": reprompts.first.value,
+            "interval": reprompts.first.interval,
+        },
+        **picked(reprompts, "mean", "mean_interval"),
         "interval_over": "queries",
-        "waits": to_plain(of.waits),
+        "waits": to_plain(reprompts.waits),
     }
 
 
-def _comparison(of: CategoryComparison) -> dict[str, Any]:
-    estimate = of.difference
+def _comparison(comparison: CategoryComparison) -> dict[str, Any]:
+    estimate = comparison.difference
     counts = estimate and estimate.discordance
     return {
-        **picked(of, "first", "second", "on", "reading", "why_not", "queries", "strata"),
-        "responses": [of.first_responses, of.second_responses],
-        "unpaired": [of.first_unpaired, of.second_unpaired],
+        **picked(comparison, "first", "second", "on", "reading", "why_not", "queries", "strata"),
+        "responses": [comparison.first_responses, comparison.second_responses],
+        "unpaired": [comparison.first_unpaired, comparison.second_unpaired],
         "shares": None if estimate is None else [estimate.first, estimate.second],
         "difference": None if estimate is None else estimate.difference,
         "interval": None if estimate is None else estimate.interval,
         "pairs": None if counts is None else picked(counts, "both", "only_first", "only_second", "neither"),
         "swap": estimate and _swap(estimate.swap),
         "mantel_haenszel_p": estimate and estimate.alone_p,
-        "swap_of_all_categories": _swap(of.all_swap),
+        "swap_of_all_categories": _swap(comparison.all_swap),
         "differing": [
             {
                 "query": query.query_id,
@@ -325,13 +333,13 @@ def _comparison(of: CategoryComparison) -> dict[str, Any]:
                 "first": {category.value: count for category, count in query.first},
                 "second": {category.value: count for category, count in query.second},
             }
-            for query in of.differing
+            for query in comparison.differing
         ],
     }
 
 
-def _swap(of: SwapTestResult | None) -> dict[str, Any] | None:
-    return None if of is None else {"p": of.p, "exact": of.exact, "queries": of.clusters}
+def _swap(swap_test: SwapTestResult | None) -> dict[str, Any] | None:
+    return None if swap_test is None else {"p": swap_test.p, "exact": swap_test.exact, "queries": swap_test.clusters}
 
 
 def _response(trial: RatedTrial) -> dict[str, Any]:

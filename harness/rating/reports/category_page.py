@@ -17,7 +17,15 @@ from harness.rating.figures.categories import CategoryFigures, CountedShare, cat
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, name_of
-from harness.rating.reports.category_text import all_in_words, given, notes, p_in_words, sections, share_span, stages
+from harness.rating.reports.category_text import (
+    all_in_words,
+    categories_given,
+    notes,
+    p_in_words,
+    sections,
+    share_span,
+    stages,
+)
 from harness.statistics.text import hundredths_interval
 
 MOST_LISTED = 500
@@ -35,9 +43,11 @@ def write_html(report: CategoryReport, path: Path) -> None:
 def page(report: CategoryReport) -> str:
     """The page as text, with all foreign text escaped."""
     wrong = [
-        trial for trial in report.of(QueryOutcome.CATEGORY) if category_under(trial, Reading.WRONG) is Category.WRONG
+        trial
+        for trial in report.trials_with(QueryOutcome.CATEGORY)
+        if category_under(trial, Reading.WRONG) is Category.WRONG
     ]
-    disputed = report.of(QueryOutcome.DISPUTED)
+    disputed = report.trials_with(QueryOutcome.DISPUTED)
     return filled_page(
         "harness.rating.reports",
         "categories.html",
@@ -111,6 +121,6 @@ def _listed(trial: RatedTrial) -> dict[str, Any]:
         "query": plain_text(trial.trial.reference, LONGEST_TEXT),
         "answer": plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
         "category": category + lacks + flags,
-        "said": given(trial),
+        "said": categories_given(trial),
         "comments": [plain_text(text, LONGEST_TEXT, kept=ON_A_PAGE) for text in comments],
     }

@@ -37,9 +37,9 @@ QUERY = ("query", "queries")
 TOO_FEW_WHY = f"{TOO_FEW}: one query, asked several times, says nothing of others"
 
 
-def share_span(of: CountedShare) -> str:
+def share_span(share: CountedShare) -> str:
     """The 95 % interval of a share; `too few` queries where there is a share and no interval."""
-    return TOO_FEW if of.interval is None and of.total else hundredths_interval(of.interval)
+    return TOO_FEW if share.interval is None and share.total else hundredths_interval(share.interval)
 
 
 MOST_LISTED = 20
@@ -89,7 +89,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         funnel(figures),
         eleven(figures).lines(width),
         notes(figures).lines(width),
-        _disputed(report.of(QueryOutcome.DISPUTED), width),
+        _disputed(report.trials_with(QueryOutcome.DISPUTED), width),
         *(section.lines(width, MOST_ROWS) for section in sections(report)),
         *(_comparison(comparison, width) for comparison in report.comparisons),
         Notes([("", f"Further groups: --by {', '.join(more)}. All of them: --html FILE")]).lines(width) if more else (),
@@ -188,7 +188,7 @@ def interval_in_words(figures: CategoryFigures) -> str:
             return f"none: too few queries. {once}. {OF_A_RUN}"
 
 
-def given(trial: RatedTrial) -> str:
+def categories_given(trial: RatedTrial) -> str:
     """What raters said of a response: `2 Correct, 1 Wrong`."""
     categories = [row.category for row in trial.judged.submitted] if trial.judged else []
     return ", ".join(
@@ -196,15 +196,15 @@ def given(trial: RatedTrial) -> str:
     )
 
 
-def _cells(figures: CategoryFigures, of: Figure) -> tuple[str, ...]:
-    a, b = figures.share(of), figures.share(of, Reading.WRONG)
+def _cells(figures: CategoryFigures, figure: Figure) -> tuple[str, ...]:
+    a, b = figures.share(figure), figures.share(figure, Reading.WRONG)
     return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
 
 
 def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
         yield f"disputed ({len(trials)}): not counted until settled"
-    lines = [f"{trial.trial.id} ({trial.trial.device}): {given(trial)}" for trial in trials]
+    lines = [f"{trial.trial.id} ({trial.trial.device}): {categories_given(trial)}" for trial in trials]
     yield from (shown(f"  {line}", width) for line in shortened(lines, MOST_LISTED, ", which the JSON has"))
 
 
@@ -275,14 +275,14 @@ def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(cell for share in shares for cell in (hundredths(share.value), share_span(share)))
 
 
-def _crossed(of: CrossedFigures, on: Figure) -> CrossTable:
-    first, second = of.by
+def _crossed(crossed_figures: CrossedFigures, on: Figure) -> CrossTable:
+    first, second = crossed_figures.by
     rows = [
         (label_in_words(label, first), [_crossed_cell(figures, on) for figures in cells])
-        for label, cells in zip(of.rows, of.cells, strict=True)
+        for label, cells in zip(crossed_figures.rows, crossed_figures.cells, strict=True)
     ]
     title = f"{first.value} by {second.value}: {name_of(on)} in %, of how many responses; 95 % interval below"
-    return CrossTable(title, first.value, [label_in_words(label, second) for label in of.columns], rows)
+    return CrossTable(title, first.value, [label_in_words(label, second) for label in crossed_figures.columns], rows)
 
 
 def _crossed_cell(figures: CategoryFigures | None, on: Figure) -> tuple[str, str]:

@@ -88,19 +88,19 @@ def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int
 
 
 def cut_speech(
-    waveform: Waveform, *, recorded: bool = False, ends_at: int | None = None, whole: bool = False
+    waveform: Waveform, *, recorded: bool = False, ends_at: int | None = None, is_whole: bool = False
 ) -> tuple[Samples, int, int] | None:
     """The speech with a margin and 5 ms fades at the ends, and the span of the speech in it.
 
     The margin is at most 20 ms, or 100 ms in a recording, whose weak sounds may lie below its noise. `ends_at`: the
-    sample at which the speech is known to end, whatever its energy. `whole`: nothing is cut or faded.
+    sample at which the speech is known to end, whatever its energy. `is_whole`: nothing is cut or faded.
     """
     span = active_span(waveform, recorded=recorded)
     if span is None:
         return None
     if ends_at is not None:
         span = min(span[0], ends_at), min(ends_at, len(waveform.samples))
-    if whole:
+    if is_whole:
         return waveform.samples, *span
     guard = round((GUARD_OF_RECORDING_S if recorded else GUARD_S) * waveform.rate_hz)
     first, last = max(0, span[0] - guard), min(len(waveform.samples), span[1] + guard)
@@ -222,7 +222,7 @@ class Renderer:
             return RenderedStimulus(sound, (), content_hash(key, sound, ()))
         if self._cache is not None and (known := self._cache.get(key)) is not None:
             return known
-        waveform, parts = self._whole(recipe) if recipe.whole else self._make(recipe, seed=int(key[:16], 16))
+        waveform, parts = self._render_whole(recipe) if recipe.whole else self._make(recipe, seed=int(key[:16], 16))
         rendered = RenderedStimulus(waveform, parts, content_hash(key, waveform, parts))
         if self._cache is not None:
             self._cache.put(key, rendered)
@@ -292,7 +292,7 @@ class Renderer:
         }
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
-    def _whole(self, recipe: StimulusRecipe) -> tuple[Waveform, tuple[Part, ...]]:
+    def _render_whole(self, recipe: StimulusRecipe) -> tuple[Waveform, tuple[Part, ...]]:
         """A recording as it is. Where its phrase is said to end does not change what is heard."""
         assert isinstance(recipe.query, Recording)
         plain = replace(recipe, query=replace(recipe.query, phrase_end_s=None))
@@ -437,7 +437,7 @@ class Renderer:
             sound = Waveform(np.clip(sound.samples, -FULL_SCALE, FULL_SCALE), sound.rate_hz)
         else:
             sound = at_level(sound, recipe.level_dbfs, label)
-        cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, whole=as_it_is)
+        cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, is_whole=as_it_is)
         if cut is None:
             raise InputError(f"{label} contains no speech", remedy="Use another recording or text")
         return cut

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.base.text_file import CsvRows, Problems, encoding_name, read_text, separator_of, shown
 from harness.model.errors import InputError, InputProblems, Place
+from harness.model.numbers import counted
 from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.timed import Segments, declaration, read_stm
 from harness.transcripts.files.utterances import UtteranceLines
@@ -48,7 +49,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     header = ""
     for number, (line, row) in enumerate(CsvRows.of(text, problems, separator_of(path.name))):
         if len(row) != 2:
-            problem = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
+            problem = f"{counted(len(row), 'field')}, where a row has 2"
             problems.add(line, 1, problem, _LIST_EXAMPLE)
             continue
         audio, written = row[0].strip(), " ".join(row[1].split())
@@ -194,7 +195,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     first: dict[str, int] = {}
     for line, row in rows:
         if len(row) != len(header):
-            problem = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {len(header)}"
+            problem = f"{counted(len(row), 'field')}, where the header has {len(header)}"
             problems.add(
                 line, 1, problem, "Write one for each column, empty for none; put a field with commas in quotes"
             )

@@ -58,7 +58,7 @@ class WordMapping:
     rules: dict[str, list[MappingRule]]
     case_counts: bool
 
-    def of(self, transcripts: Transcripts) -> Transcripts:
+    def mapped_transcripts(self, transcripts: Transcripts) -> Transcripts:
         """The transcripts with mapped texts."""
         return replace(transcripts, texts=tuple(map(self.mapped, transcripts.texts)))
 

@@ -12,9 +12,8 @@ from harness.base.findings import MAX_TEXT, Findings, Id, Keys, enum_validator, 
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
+from harness.transcripts.readings import Words
 from harness.transcripts.words import normalise
-
-Words = tuple[str, ...]
 
 
 def _phrase(text: str) -> str:
@@ -93,9 +92,9 @@ def _is_known(left: str, right: str, base: Normalisation) -> bool:
     return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))
 
 
-def _words(text: str, base: Normalisation, at: tuple[str | int, ...], findings: Findings) -> Words | None:
+def _words(text: str, base: Normalisation, key_path: tuple[str | int, ...], findings: Findings) -> Words | None:
     try:
         return normalise(text, base)
     except InputError as error:
-        findings.add(at, f"{text!r} cannot be read as {base.value}: {error.what}", error.remedy)
+        findings.add(key_path, f"{text!r} cannot be read as {base.value}: {error.what}", error.remedy)
         return None

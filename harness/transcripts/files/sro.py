@@ -28,7 +28,7 @@ from harness.base.text_file import (
 )
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
-from harness.transcripts.files.utterances import UtteranceLines
+from harness.transcripts.files.utterances import ID_EXAMPLE, UtteranceLines
 from harness.transcripts.snor import SnorForm, convert, split_id
 
 REMEMBERED = 1 << 16
@@ -97,9 +97,6 @@ def _hashes(ids: Sequence[str]) -> Hashes:
     return np.fromiter(map(hash, ids), np.int64, len(ids))
 
 
-_EXAMPLE = "End the line with its id: what day is it (spk1_001)"
-
-
 def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
     """The transcripts of a .sro file, still in its conventions; InputProblems with all that is wrong with it.
 
@@ -120,7 +117,7 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
                 _take(utterances, number, line, codec if block.faulty else None)
     except InputError as error:  # the encoding cannot go on
         utterances.problems.take(error)
-    return utterances.transcripts(encoding, _EXAMPLE, may_be_empty=may_be_empty)
+    return utterances.transcripts(encoding, ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def _take(utterances: UtteranceLines, number: int, line: str, codec: str | None) -> None:
@@ -138,12 +135,12 @@ def _take(utterances: UtteranceLines, number: int, line: str, codec: str | None)
 def _note_no_id(problems: Problems, number: int, bare: str) -> None:
     start = bare.rfind("(") if bare.endswith(")") else -1
     if start < 0:
-        problems.add(number, len(bare) + 1, "the line has no id", _EXAMPLE)
+        problems.add(number, len(bare) + 1, "the line has no id", ID_EXAMPLE)
     else:
         problem = (
             f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
         )
-        problems.add(number, start + 1, problem, _EXAMPLE)
+        problems.add(number, start + 1, problem, ID_EXAMPLE)
 
 
 LONGEST_ID_SHOWN = 60
@@ -167,11 +164,11 @@ def converted_blocks(
     *,
     encoding: str = "utf-8",
     place_edits: bool = False,
-    seen: SeenIds | None = None,
+    seen_ids: SeenIds | None = None,
 ) -> Iterator[ConvertedBlock]:
     """Converts what `read` gives, a line for a line; comments stay as they are.
 
-    seen: ids of all that is to have different ones; None lets ids come again. A read that fails is a problem, too.
+    seen_ids: ids of all that is to have different ones; None lets ids come again. A read that fails is a problem, too.
     """
     try:
         for block in line_blocks(read, file, encoding):
@@ -180,8 +177,8 @@ def converted_blocks(
                 continue
             commented = any(map(is_comment, block.lines))
             numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
-            if seen is not None:
-                lines, repetitions = _without_repeats(numbers, lines, block, file, seen)
+            if seen_ids is not None:
+                lines, repetitions = _without_repeats(numbers, lines, block, file, seen_ids)
                 problems = sorted([*problems, *repetitions], key=lambda fault: fault.place.line if fault.place else 0)
             yield ConvertedBlock(lines, problems, commented)
     except InputError as error:
@@ -219,13 +216,13 @@ def _converted(
 
 
 def _without_repeats(
-    numbers: Sequence[int], lines: list[str], block: LineBlock, file: str, seen: SeenIds
+    numbers: Sequence[int], lines: list[str], block: LineBlock, file: str, seen_ids: SeenIds
 ) -> tuple[list[str], list[InputError]]:
     """The lines whose ids were not there before, and the problems of the others."""
     # No other bracket is left in a line that was converted.
     having = [index for index, line in enumerate(lines) if line.endswith(")") and not is_comment(line)]
     ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in having]
-    repeated = seen.repeated(ids, file, [numbers[index] for index in having])
+    repeated = seen_ids.repeated(ids, file, [numbers[index] for index in having])
     if not repeated:
         return lines, []
     problems = []
@@ -238,6 +235,6 @@ def _without_repeats(
 
 
 def _repetition(id_: str, where: str, place: Place) -> InputError:
-    shown = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
-    problem = f"the id {shown} is there already, {f'at {where}' if where else 'on an earlier line'}"
+    short_id = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
+    problem = f"the id {short_id} is there already, {f'at {where}' if where else 'on an earlier line'}"
     return InputError(problem, place=place, remedy="Ids that differ in case only are one; give each line its own")

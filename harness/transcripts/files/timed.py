@@ -12,12 +12,11 @@ from pathlib import Path
 from harness.base.grouping import group_by
 from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
 from harness.model.frozen import frozen
-from harness.model.numbers import exact
+from harness.model.numbers import WRITTEN_NUMBER, counted, exact
 from harness.model.transcript import Segment, TimedWord
 
 _FIELD = re.compile(r"\S+")
 _BLANKS = re.compile("[ \t\r\n]*")
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _SECONDS = "Write seconds, such as 12.34"
 
 
@@ -36,7 +35,7 @@ def column_of(line: str, field: int) -> int:
 
 def seconds(written: str) -> float | None:
     """A time or a duration; None for anything but a finite decimal number."""
-    if _NUMBER.fullmatch(written) is None:
+    if WRITTEN_NUMBER.fullmatch(written) is None:
         return None
     value = float(written)
     return value if abs(value) < float("inf") else None
@@ -136,7 +135,16 @@ class _CtmReader:
         if start_s is None or duration_s is None:
             return None
         is_scored = kind == _LEXICAL or kind not in _TYPES
-        return TimedWord(fields[0], fields[1], start_s, duration_s, fields[4], confidence, number, is_scored)
+        return TimedWord(
+            file=fields[0],
+            channel=fields[1],
+            start_s=start_s,
+            duration_s=duration_s,
+            text=fields[4],
+            confidence=confidence,
+            line=number,
+            is_scored=is_scored,
+        )
 
     def _take(self, word: TimedWord, line: str) -> None:
         # Alternatives are each other's time again, so that only the words outside are held to it.
@@ -160,7 +168,15 @@ class _CtmReader:
             self._problems.add(number, column_of(line, 4), problem, remedy)
             return
         if mark == _BEGIN:
-            self._open = TimedWord(fields[0], fields[1], math.nan, 0.0, "", None, number)
+            self._open = TimedWord(
+                file=fields[0],
+                channel=fields[1],
+                start_s=math.nan,
+                duration_s=0.0,
+                text="",
+                confidence=None,
+                line=number,
+            )
             self._alternatives = [[]]
         elif mark == _OR:
             self._alternatives.append([])
@@ -248,7 +264,7 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
 def _segment(number: int, line: str, speakers: dict[str, str], problems: Problems) -> Segment | None:
     fields = line.split(maxsplit=5)
     if len(fields) < 5:
-        problem = f"{len(fields)} field{'s' * (len(fields) != 1)}, where a line has 5 or more"
+        problem = f"{counted(len(fields), 'field')}, where a line has 5 or more"
         problems.add(number, column_of(line, len(fields)), problem, _STM_EXAMPLE)
         return None
     file, channel, speaker = fields[:3]
@@ -274,7 +290,17 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
     words = " ".join(text.split())
     speaker = speakers.setdefault(speaker.lower(), speaker)
     ignored = _IGNORED.search(words) is not None
-    return Segment(file, channel, speaker, start_s, end_s, words, labels, ignored, number)
+    return Segment(
+        file=file,
+        channel=channel,
+        speaker=speaker,
+        start_s=start_s,
+        end_s=end_s,
+        text=words,
+        labels=labels,
+        ignored=ignored,
+        line=number,
+    )
 
 
 _SEGLST_EXAMPLE = (
@@ -303,7 +329,19 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
         else:
             file, speaker, words = (" ".join(str(field).split()) for field in texts)
             speaker = speakers.setdefault(speaker.lower(), speaker)
-            segments.append(Segment(file, "", speaker, start_s, end_s, words, (), False, number))
+            segments.append(
+                Segment(
+                    file=file,
+                    channel="",
+                    speaker=speaker,
+                    start_s=start_s,
+                    end_s=end_s,
+                    text=words,
+                    labels=(),
+                    ignored=False,
+                    line=number,
+                )
+            )
     problems.refuse()
     if not segments and not may_be_empty:
         problems.add(0, 0, "the file has no segments", _SEGLST_EXAMPLE)
@@ -319,9 +357,9 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
         problems.add(1, 1, "not a JSON list", _SEGLST_EXAMPLE)
         return
     at = _past_blanks(text, at + 1)
-    line, counted = 1, 0
+    line, position = 1, 0
     while text[at : at + 1] != "]":
-        line, counted = line + text.count("\n", counted, at), at
+        line, position = line + text.count("\n", position, at), at
         try:
             row, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
@@ -339,9 +377,9 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
             return
 
 
-def _past_blanks(text: str, at: int) -> int:
-    match = _BLANKS.match(text, at)
-    return match.end() if match else at
+def _past_blanks(text: str, position: int) -> int:
+    match = _BLANKS.match(text, position)
+    return match.end() if match else position
 
 
 def times_of(word: TimedWord) -> tuple[float, float]:

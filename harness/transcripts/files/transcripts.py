@@ -18,7 +18,7 @@ from harness.model.transcript import TimedWord, Transcripts
 from harness.transcripts.files.lists import read_csv, read_json_lines, read_kaldi
 from harness.transcripts.files.sro import read_sro
 from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_seglst, read_stm, times_of
-from harness.transcripts.files.utterances import UtteranceLines
+from harness.transcripts.files.utterances import ID_EXAMPLE, UtteranceLines
 
 EITHER = "--reference-format or --hypothesis-format"
 KALDI_NAME = "text"
@@ -46,7 +46,6 @@ def format_of(path: Path, option: str = EITHER) -> Format:
     raise InputError(problem, place=Place(str(path)), remedy=remedy)
 
 
-_EXAMPLE = "End the line with its id: what day is it (spk1_001)"
 _LINE_END, _SPACE, _OPEN, _CLOSE = b"\n ()"
 _GONE = 0  # no text that was read holds it
 _SPACES = re.compile("[ \t]+")
@@ -139,10 +138,10 @@ def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[
         id_ = rest[:-1]
         plain = opened and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
         if not plain and (problem := _wrong_with(line, opened, rest)):
-            utterances.problems.add(number, len(before) + 1 if opened else len(line) + 1, problem, _EXAMPLE)
+            utterances.problems.add(number, len(before) + 1 if opened else len(line) + 1, problem, ID_EXAMPLE)
         else:
             utterances.add(number, id_, _SPACES.sub(" ", before).strip(" "), id_.lower(), len(before) + 2)
-    return utterances.columns(_EXAMPLE, may_be_empty=may_be_empty)
+    return utterances.columns(ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def _wrong_with(line: str, opened: str, rest: str) -> str:
@@ -377,13 +376,13 @@ def _cut_by_segments(
     return (
         Transcripts(reference.file, tuple(ids), texts, lines, speakers, reference.encoding),
         Transcripts(
-            str(hypothesis_path),
-            tuple(ids),
-            tuple(heard),
-            tuple(heard_lines),
-            speakers,
-            codec,
-            tuple(confidences),
+            file=str(hypothesis_path),
+            ids=tuple(ids),
+            texts=tuple(heard),
+            lines=tuple(heard_lines),
+            speakers=speakers,
+            encoding=codec,
+            confidences=tuple(confidences),
             not_scored=not_scored,
         ),
     )
@@ -422,7 +421,16 @@ def _one_for_each_place(
     times = tuple(
         tuple(time for word in those for time in word.times or (times_of(word),)) for those in places.values()
     )
-    return Transcripts(file, ids, texts, lines, speakers, encoding_name(encoding), confidences, times)
+    return Transcripts(
+        file=file,
+        ids=ids,
+        texts=texts,
+        lines=lines,
+        speakers=speakers,
+        encoding=encoding_name(encoding),
+        confidences=confidences,
+        times=times,
+    )
 
 
 def _joined(words: Sequence[TimedWord]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from harness.base.text_file import Problems, encoding_name, repetition
 from harness.model.transcript import Transcripts
 
+ID_EXAMPLE = "End the line with its id: what day is it (spk1_001)"
+
 
 class UtteranceLines:
     """The utterances of one file. Its problems are raised together, when all lines have been taken."""

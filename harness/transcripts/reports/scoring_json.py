@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import picked, to_plain
+from harness.base.plain_json import Json, picked, to_plain
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.confidence import ConfidenceFigures
@@ -19,8 +18,6 @@ from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import GroupedComparison, GroupFigures, GroupWords, SystemComparison, unit_of
 from harness.transcripts.scoring import Scoring
 from harness.transcripts.talkers import TalkerPair
-
-Json = dict[str, Any]
 
 
 def counts_of(counts: WordCounts) -> dict[str, int]:

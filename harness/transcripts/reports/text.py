@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from harness.base.table import CrossTable, Field, Notes, Occurrences, Section, Table
+from harness.base.table import NO_LABEL, CrossTable, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, AlignmentSelection, TextUnit
 from harness.model.frozen import frozen
@@ -35,7 +35,6 @@ from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.scoring import ScoredUtterance, Scoring, confusions
 from harness.transcripts.talkers import TalkerPair
 
-NO_LABEL = "(none)"
 NO_SPEAKER = "(no speaker)"
 ALL = "all"
 INTERVALS = {
@@ -75,7 +74,7 @@ _TESTS = (Column("test"), Column("over"), Column("first better"), Column("second
 
 
 def report(
-    of: SourcedScoring,
+    sourced: SourcedScoring,
     alignments: AlignmentSelection | None,
     confusions_listed: int | None,
     width: int,
@@ -87,7 +86,7 @@ def report(
     def marked(line: str) -> str:
         return f"\x1b[1m{line}\x1b[0m" if colour else line
 
-    scoring = of.scoring
+    scoring = sourced.scoring
     if alignments is not None:
         for utterance in scoring.utterances(scoring.with_errors() if alignments is AlignmentSelection.ERRORS else None):
             yield from aligned(utterance, width, colour=colour)
@@ -96,26 +95,28 @@ def report(
         yield from confused(scoring).lines(width, confusions_listed or None)
         yield ""
     yield marked(f"system: {shown(scoring.title, width - 8)}")
-    for section in sections(of, width):
+    for section in sections(sourced, width):
         yield ""
         for line in section.lines(width, MOST_ROWS):
             yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
-def sections(of: SourcedScoring, width: int, ids: int = 5, scale: float | None = None) -> Iterator[Section]:
+def sections(sourced: SourcedScoring, width: int, ids: int = 5, scale: float | None = None) -> Iterator[Section]:
     """The results of a system. width: columns of a line. ids: of utterances, listed where they are counted.
 
     scale: where the plots of groups end; default: at the highest end of the system's intervals.
     """
-    yield Section("speakers", "Speakers", (summary(of.scoring), notes(of.scoring, of.interval, width, ids)))
-    if of.confidence is not None:
-        yield confidence(of.confidence)
-    if of.entities is not None:
-        yield entities(of.entities)
-    if of.talkers:
-        yield talkers(of.talkers)
-    if of.groups is not None:
-        yield groups(of.groups, width, of.scoring.unit, ids, scale)
+    yield Section(
+        "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, ids))
+    )
+    if sourced.confidence is not None:
+        yield confidence(sourced.confidence)
+    if sourced.entities is not None:
+        yield entities(sourced.entities)
+    if sourced.talkers:
+        yield talkers(sourced.talkers)
+    if sourced.groups is not None:
+        yield groups(sourced.groups, width, sourced.scoring.unit, ids, scale)
 
 
 def summary(scoring: Scoring) -> Table[Sequence[str]]:
@@ -162,7 +163,9 @@ def _decimal(value: float | None) -> str:
 def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5) -> Notes:
     """The basis of the results: normalisation, rate with its 95 % interval, utterances without a partner or words."""
     lost = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
-    counted = "; left out" if scoring.dropped else lost if scoring.missing else ""
+    counted = lost if scoring.missing else ""
+    if scoring.dropped:
+        counted = "; left out"
     missing = _listed(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, ids)
     nowhere = "; counted nowhere" if scoring.surplus else ""
     return Notes(
@@ -183,27 +186,27 @@ def _applies_to(scoring: Scoring) -> str:
     return "further utterances like these" if nameless else INTERVALS[unit]
 
 
-def entities(of: EntityErrors) -> Section:
+def entities(errors: EntityErrors) -> Section:
     """The errors of marked spans, by tag, then all together."""
 
     def cells(tag: str, share: Share) -> tuple[str, ...]:
         return tag, str(share.total), str(share.count), percent(share.value, 2), percent_interval(share.interval, 2)
 
     columns = (Column("tag"), Column("entities"), Column("with error"), Column("error"), Column("95 % interval"))
-    ends = [cells(ALL, of.total)] if len(of.by_tag) > 1 else []
-    table = Table.of(columns, [cells(*row) for row in of.by_tag], ends)
-    left_out = (Notes((("entities left out", f"{of.left_out:,}"),)),) if of.left_out else ()
+    ends = [cells(ALL, errors.total)] if len(errors.by_tag) > 1 else []
+    table = Table.of(columns, [cells(*row) for row in errors.by_tag], ends)
+    left_out = (Notes((("entities left out", f"{errors.left_out:,}"),)),) if errors.left_out else ()
     return Section("entities", "Entities with an error", (table, *left_out))
 
 
-def talkers(of: Sequence[TalkerPair]) -> Section:
+def talkers(pairs: Sequence[TalkerPair]) -> Section:
     """Who is whom in each recording."""
-    rows = [(pair.recording, *(shown(name or NOTHING) for name in (pair.reference, pair.hypothesis))) for pair in of]
+    rows = [(pair.recording, *(shown(name or NOTHING) for name in (pair.reference, pair.hypothesis))) for pair in pairs]
     columns = (Column("recording"), Column("speaker"), Column("in the hypothesis"))
     return Section("talkers", "Paired speakers", (Table.of(columns, rows),))
 
 
-def confidence(of: ConfidenceFigures, noun: str = "words", title: str = "Confidences of words") -> Section:
+def confidence(figures: ConfidenceFigures, noun: str = "words", title: str = "Confidences of words") -> Section:
     """What the confidences of words, or what else there is, are worth: a reliability table, and what it comes to."""
     fields: tuple[Field[ConfidenceBin], ...] = (
         Field("", "confidence", lambda row: f"{fixed(row.low, 1)}–{fixed(row.high, 1)}"),
@@ -213,13 +216,13 @@ def confidence(of: ConfidenceFigures, noun: str = "words", title: str = "Confide
         Field("", "95 % interval", lambda row: percent_interval(row.correct.interval, 1)),
     )
     pairs = [
-        ("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {noun})"),
-        ("calibration error", percent(of.calibration_error, 1)),
-        ("equal error", percent(of.equal_error, 1)),
+        ("NCE", f"{fixed(figures.nce, 3)} (1: perfect; 0: no better than the share of correct {noun})"),
+        ("calibration error", percent(figures.calibration_error, 1)),
+        ("equal error", percent(figures.equal_error, 1)),
     ]
-    if of.left_out:
-        pairs.append(("without confidence", f"{of.left_out:,} {noun}"))
-    return Section("confidence", title, (Table(fields, of.bins), Notes(pairs)))
+    if figures.left_out:
+        pairs.append(("without confidence", f"{figures.left_out:,} {noun}"))
+    return Section("confidence", title, (Table(fields, figures.bins), Notes(pairs)))
 
 
 def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit = TextUnit.WORD) -> str:
@@ -238,40 +241,44 @@ def _listed(count: int, ids: Sequence[str], width: int, most: int) -> str:
     return f"{count:,} ({first}{', …' if len(ids) > most else ''})"
 
 
-def group_scale(of: GroupFigures) -> float:
+def group_scale(figures: GroupFigures) -> float:
     """The highest end of the intervals of groups, to draw them all on one scale."""
-    words = (words for by in of.grouped if len(by.values) > 1 for _, words in by.values)
+    words = (words for by in figures.grouped if len(by.values) > 1 for _, words in by.values)
     return max((group.interval[1] if group.interval else group.counts.wer or 0.0 for group in words), default=0.0)
 
 
 def groups(
-    of: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: int = 5, scale: float | None = None
+    figures: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: int = 5, scale: float | None = None
 ) -> Section:
     """A table for each grouping, then the crossed ones, then what belongs to none. scale: as of `sections`."""
-    several = [grouped for grouped in of.grouped if len(grouped.values) > 1]
-    tables = [_grouped(grouped, unit, scale or group_scale(of) or 1.0) for grouped in several]
+    several = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
+    tables = [_grouped(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in several]
     pairs = [
         ("", f"{grouped.by}: {grouped.values[0][0] or NO_LABEL} in every utterance")
-        for grouped in of.grouped
+        for grouped in figures.grouped
         if len(grouped.values) == 1
     ]
-    pairs += [("", f"{name}: {labels:,} different labels are too many for a table") for name, labels in of.left_out]
-    units = {words.unit for grouped in of.grouped for _, words in grouped.values}
+    pairs += [
+        ("", f"{name}: {labels:,} different labels are too many for a table") for name, labels in figures.left_out
+    ]
+    units = {words.unit for grouped in figures.grouped for _, words in grouped.values}
     for varying in sorted(units):
         over = f"over {varying.value} " if len(units) > 1 else ""
         pairs.append(("intervals", f"{over}apply to {INTERVALS[varying]}"))
-    if without := of.without_row:
+    if without := figures.without_row:
         listed = _listed(len(without), without, width, ids)
         pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))
-    if strangers := of.strangers:
+    if strangers := figures.strangers:
         pairs.append(("rows of no utterance", f"{_listed(len(strangers), strangers, width, ids)}; counted nowhere"))
-    return Section("groups", "Groups", (*tables, *(_crossed(crossed, unit) for crossed in of.crossed), Notes(pairs)))
+    return Section(
+        "groups", "Groups", (*tables, *(_crossed(crossed, unit) for crossed in figures.crossed), Notes(pairs))
+    )
 
 
-def _grouped(of: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
-    alike = len({words.unit for _, words in of.values}) == 1
+def _grouped(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
+    alike = len({words.unit for _, words in grouped.values}) == 1
     fields: tuple[Field[tuple[str, GroupWords]], ...] = (
-        Field("", f"by {of.by}", lambda row: row[0] or NO_LABEL),
+        Field("", f"by {grouped.by}", lambda row: row[0] or NO_LABEL),
         Field("", "sentences", lambda row: row[1].counts.sentences, gives_way=5),
         Field("", f"{UNIT_NOUNS[unit]}s", lambda row: row[1].counts.words, gives_way=1),
         Field("", "errors", lambda row: row[1].counts.errors, gives_way=4),
@@ -280,16 +287,20 @@ def _grouped(of: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[st
         Field("", "" if alike else "over", lambda row: row[1].unit.value, gives_way=2),
         Field("", "sent.err", lambda row: _decimal(_sentence_errors(row[1].counts)), gives_way=3),
     )
-    return Table(fields, of.values, plots=[(words.counts.wer, words.interval) for _, words in of.values], scale=scale)
+    return Table(
+        fields, grouped.values, plots=[(words.counts.wer, words.interval) for _, words in grouped.values], scale=scale
+    )
 
 
-def _crossed(of: CrossedScoring, unit: TextUnit) -> CrossTable:
+def _crossed(crossed: CrossedScoring, unit: TextUnit) -> CrossTable:
     """The rate and how many words it is of, below it the interval."""
-    cells = [(*row, total) for row, total in zip(of.cells, of.row_sums, strict=True)]
-    rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(of.rows, cells, strict=True)]
-    title = f"{of.by[0]} by {of.by[1]}: {ERROR_RATES[unit]} in %, of how many {UNIT_NOUNS[unit]}s; 95 % interval below"
-    ends = [(ALL, [*map(_crossed_cell, (*of.column_sums, of.total))])]
-    return CrossTable(title, of.by[0], [*(label or NO_LABEL for label in of.columns), ALL], rows, ends)
+    cells = [(*row, total) for row, total in zip(crossed.cells, crossed.row_sums, strict=True)]
+    rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(crossed.rows, cells, strict=True)]
+    row_name, column_name = crossed.by
+    rate = f"{ERROR_RATES[unit]} in %, of how many {UNIT_NOUNS[unit]}s; 95 % interval below"
+    title = f"{row_name} by {column_name}: {rate}"
+    ends = [(ALL, [*map(_crossed_cell, (*crossed.column_sums, crossed.total))])]
+    return CrossTable(title, row_name, [*(label or NO_LABEL for label in crossed.columns), ALL], rows, ends)
 
 
 def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:

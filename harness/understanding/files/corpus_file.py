@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.text_file import Problems, shown
-from harness.model.choices import CorpusFormat
+from harness.model.choices import DEV_SPLITS, SPLIT, CorpusFormat
 from harness.model.errors import InputError, Place, nearest
 from harness.model.transcript import Transcripts
 from harness.model.understanding import Corpus, Utterance
@@ -14,7 +14,6 @@ from harness.understanding.files.corpus_formats import (
     LABEL,
     SEQ_IN,
     SEQ_OUT,
-    SPLIT,
     csv_text,
     is_intents_file,
     numbered_lines,
@@ -25,7 +24,6 @@ from harness.understanding.files.corpus_formats import (
 )
 
 _ORDER = ("train", "dev", "valid", "validation", "test")
-_SAME = ("dev", "valid", "validation")
 
 
 def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
@@ -101,7 +99,7 @@ def read_corpus(
             raise InputError(problem, place=Place(called), remedy="Omit --split, or name a folder of splits")
         return Corpus(called, tuple(_read(path, form, called)))
     if split is not None:
-        names = (split, *(_SAME if split in _SAME else ()))
+        names = (split, *(DEV_SPLITS if split in DEV_SPLITS else ()))
         chosen = next((candidate for candidate in names if candidate in splits), None)
         if chosen is None:
             problem = f"there is no split {shown(split)}"

@@ -31,13 +31,13 @@ from harness.base.text_file import (
     too_long,
     unmarked,
 )
+from harness.model.choices import SPLIT
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.understanding import Slot, SoundCost, Utterance, intent_set
 
 SEQ_IN = "seq.in"
 SEQ_OUT = "seq.out"
 LABEL = "label"
-SPLIT = "split"
 """The group that holds an utterance's split."""
 
 
@@ -104,7 +104,11 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
             continue
         intents = known.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
-        utterances.append(Utterance(f"{before}{number}", words, intents, tags, None, groups, place))
+        utterances.append(
+            Utterance(
+                id=f"{before}{number}", words=words, intents=intents, tags=tags, slots=None, groups=groups, place=place
+            )
+        )
     _check_lengths(counts, problems, names)
     if errors := [error for file_problems in problems.values() for error in file_problems.listed]:
         raise InputProblems(errors)
@@ -220,9 +224,9 @@ def is_intents_file(text: str, name: str) -> bool:
     `id,intents` is a header with a mistake, and not an utterance. `id,text` is a header of texts.
     """
     _, row = next(iter(CsvRows.of(text, Problems(name), separator_of(name))), (0, []))
-    fields = ["".join(field.split()).lower().replace("_", "") for field in row]
-    if not _NEARLY.isdisjoint(fields) or fields[:1] != [ID]:
-        return not _NEARLY.isdisjoint(fields)
+    columns = ["".join(field.split()).lower().replace("_", "") for field in row]
+    if not _NEARLY.isdisjoint(columns) or columns[:1] != [ID]:
+        return not _NEARLY.isdisjoint(columns)
     from harness.transcripts.files.lists import is_header  # here, since few corpora have texts alone
 
     return not is_header(row)
@@ -343,7 +347,15 @@ def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -
     )
     intents, groups = _read_intents(written.get("intents")), _read_groups(written)
     return Utterance(
-        id_.strip(), words, intents, tags, slots, groups, place, _read_scores(written), _read_cost(written)
+        id=id_.strip(),
+        words=words,
+        intents=intents,
+        tags=tags,
+        slots=slots,
+        groups=groups,
+        place=place,
+        scores=_read_scores(written),
+        cost=_read_cost(written),
     )
 
 

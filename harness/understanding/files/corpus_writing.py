@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.base.text_file import safe_csv
 from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
+from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance, joined
 from harness.understanding.counts import OUTSIDE, chunks
@@ -66,9 +67,6 @@ def jsonl_line(utterance: Utterance) -> str:
     return json.dumps(written, ensure_ascii=True)
 
 
-_SPLIT = "split"
-
-
 def write_jsonl(corpus: Corpus, path: Path) -> None:
     """Writes `jsonl`, whole or not at all; LogError."""
     write_atomically(path, jsonl(corpus).encode("utf-8"))
@@ -123,7 +121,7 @@ def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
 
 def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
     """Utterances by split; all under "" unless each names a split."""
-    splits = [dict(utterance.groups).get(_SPLIT, "") for utterance in corpus.utterances]
+    splits = [dict(utterance.groups).get(SPLIT, "") for utterance in corpus.utterances]
     if not splits or not all(splits):
         return {"": list(corpus.utterances)}
     parts: dict[str, list[Utterance]] = {}

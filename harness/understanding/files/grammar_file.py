@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 from harness.base.findings import (
     Findings,
     Id,
+    KeyPath,
     Keys,
     Text,
     enum_validator,
@@ -60,21 +61,21 @@ def parse_pattern(text: str) -> Part:
     return part
 
 
-def _choice(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
+def _choice(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
     """Reads up to the closing bracket, or the end."""
     if depth == 0:
         raise ValueError(f"brackets are nested more than {MOST_DEPTH} deep")
     options: list[Part] = []
     while True:
-        option, at = _sequence(tokens, at, depth)
+        option, position = _sequence(tokens, position, depth)
         options.append(option)
-        if at < len(tokens) and tokens[at] == "|":
-            at += 1
+        if position < len(tokens) and tokens[position] == "|":
+            position += 1
             continue
-        return (options[0] if len(options) == 1 else AlternativePart(tuple(options))), at
+        return (options[0] if len(options) == 1 else AlternativePart(tuple(options))), position
 
 
-def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
+def _sequence(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
     parts: list[Part] = []
     words: list[str] = []
 
@@ -83,15 +84,15 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
             parts.append(Words(tuple(words)))
             words.clear()
 
-    while at < len(tokens) and tokens[at] not in ("|", "]", ")"):
-        token = tokens[at]
-        at += 1
+    while position < len(tokens) and tokens[position] not in ("|", "]", ")"):
+        token = tokens[position]
+        position += 1
         if token in _CLOSING:
             end_words()
-            inner, at = _choice(tokens, at, depth - 1)
-            if at == len(tokens) or tokens[at] != _CLOSING[token]:
+            inner, position = _choice(tokens, position, depth - 1)
+            if position == len(tokens) or tokens[position] != _CLOSING[token]:
                 raise ValueError(f"a {token!r} is not closed")
-            at += 1
+            position += 1
             parts.append(OptionalPart(inner) if token == "[" else inner)
         elif slot := _SLOT.fullmatch(token):
             end_words()
@@ -106,7 +107,7 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
     end_words()
     if not parts:
         raise ValueError("an alternative is empty")
-    return (parts[0] if len(parts) == 1 else SequencePart(tuple(parts))), at
+    return (parts[0] if len(parts) == 1 else SequencePart(tuple(parts))), position
 
 
 _MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("in the evening", "tonight")
@@ -153,7 +154,6 @@ def _times(hour: int, minute: int) -> list[Value]:
 MOST_SPOKEN = 2000
 _LABEL = re.compile(r"[^\s#]{1,80}")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-Path_ = tuple[str | int, ...]
 
 
 def _label(text: str) -> str:
@@ -256,12 +256,20 @@ class _GrammarReading:
         intents = tuple(self._intent(number) for number in range(len(keys.intents)))
         self._refuse_circles(dict(phrases))
         self._found.refuse()
-        return Grammar(keys.grammar, keys.weight, values, phrases, intents, _habits(keys.habits), self._found.file)
+        return Grammar(
+            name=keys.grammar,
+            weight=keys.weight,
+            values=values,
+            phrases=phrases,
+            intents=intents,
+            habits=_habits(keys.habits),
+            path=self._found.file,
+        )
 
     def _values(self, name: str) -> ValueList:
         written, at = self._keys.values[name], ("values", name)
         keys = SaidKeys(say=written) if isinstance(written, list) else written
-        at_say: Path_ = at if isinstance(written, list) else (*at, "say")
+        at_say: KeyPath = at if isinstance(written, list) else (*at, "say")
         if keys.spoken is not None:
             if keys.say or keys.unseen:
                 self._found.add(at, "a spoken list has no other values", "Omit say and unseen, or spoken")
@@ -269,14 +277,14 @@ class _GrammarReading:
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
                 self._found.add((*at, key.rstrip("_")), "only a spoken list has from and to", "Add spoken: number")
-        values = self._said(keys.say, at_say)
+        values = self._spoken_values(keys.say, at_say)
         if not values:
             self._found.add(at, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
-        unseen = self._said(keys.unseen, (*at, "unseen"), {value.words for value in values})
+        unseen = self._spoken_values(keys.unseen, (*at, "unseen"), {value.words for value in values})
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
-    def _said(
-        self, written: list[str | ValueKeys], at: Path_, before: set[tuple[str, ...]] | None = None
+    def _spoken_values(
+        self, written: list[str | ValueKeys], key_path: KeyPath, before: set[tuple[str, ...]] | None = None
     ) -> tuple[Value, ...]:
         there = set(before or ())
         values = []
@@ -284,13 +292,13 @@ class _GrammarReading:
             keys = ValueKeys(say=entry) if isinstance(entry, str) else entry
             words = tuple(keys.say.split())
             if words in there:
-                self._found.add((*at, number), f"{keys.say!r} is already in the list", "Remove one of the two")
+                self._found.add((*key_path, number), f"{keys.say!r} is already in the list", "Remove one of the two")
             there.add(words)
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
 
-    def _spoken(self, keys: SaidKeys, kind: SpokenKind, at: Path_) -> tuple[Value, ...]:
-        ends = [self._number(end, kind, (*at, name)) for name, end in (("from", keys.from_), ("to", keys.to))]
+    def _spoken(self, keys: SaidKeys, kind: SpokenKind, key_path: KeyPath) -> tuple[Value, ...]:
+        ends = [self._number(end, kind, (*key_path, name)) for name, end in (("from", keys.from_), ("to", keys.to))]
         if None in ends:
             return ()
         first, last = ends[0] or 0, ends[1] or 0
@@ -298,24 +306,24 @@ class _GrammarReading:
             problem = (
                 f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
             )
-            self._found.add((*at, "to"), problem, "Change from, to or step")
+            self._found.add((*key_path, "to"), problem, "Change from, to or step")
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
-    def _number(self, written: int | str | None, kind: SpokenKind, at: Path_) -> int | None:
+    def _number(self, written: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
         """The number, in minutes for times. None, with a finding, if it is not valid."""
         if written is None:
-            self._found.add(at[:-1], f"a spoken list needs {at[-1]!r}", f"Add `{at[-1]}: …` here")
+            self._found.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
             return None
         if kind is SpokenKind.TIME:
             if isinstance(written, str) and (time := _TIME.fullmatch(written)):
                 return int(time[1]) * 60 + int(time[2])
-            self._found.add(at, f"{written!r} is not a time", 'Write one such as "06:30"')
+            self._found.add(key_path, f"{written!r} is not a time", 'Write one such as "06:30"')
             return None
         least = 1 if kind is SpokenKind.ORDINAL else 0
         if isinstance(written, int) and least <= written < 10**12:
             return written
-        self._found.add(at, f"{written!r} is not a number of at least {least}", "Write digits without quotes")
+        self._found.add(key_path, f"{written!r} is not a number of at least {least}", "Write digits without quotes")
         return None
 
     def _intent(self, number: int) -> GrammarIntent:
@@ -338,19 +346,19 @@ class _GrammarReading:
         label = tuple(sorted(set(labels)))
         return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
 
-    def _part(self, text: str, at: Path_) -> Part | None:
+    def _part(self, text: str, key_path: KeyPath) -> Part | None:
         try:
             part = parse_pattern(text)
         except ValueError as error:
-            self._found.add(at, f"the pattern cannot be read: {error}", REMEDY)
+            self._found.add(key_path, f"the pattern cannot be read: {error}", REMEDY)
             return None
         for inner in parts_within(part):
             if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
                 problem = f"there is no list of values {inner.values!r}"
-                self._found.add(at, problem, nearest(inner.values, list(self._keys.values), listed="Lists"))
+                self._found.add(key_path, problem, nearest(inner.values, list(self._keys.values), listed="Lists"))
             elif isinstance(inner, PhrasePart) and inner.name not in self._keys.phrases:
                 problem = f"there is no phrase {inner.name!r}"
-                self._found.add(at, problem, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
+                self._found.add(key_path, problem, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
         return part
 
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, preset, read_keys, validation_error
+from harness.base.findings import Findings, Id, KeyPath, Keys, Text, preset, read_keys, validation_error
 from harness.base.text_file import CsvRows, Problems, as_utf_8, read_text, separator_of
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
@@ -96,9 +96,6 @@ class LabelSetKeys(Keys):
     )
 
 
-At = tuple[str | int, ...]
-
-
 def load_label_set(path: Path) -> LabelSet:
     """The label set of a file. InputProblems with every mistake, InputError."""
     keys, findings = read_keys(path, FileKind.LABEL_SET, LabelSetKeys)
@@ -120,8 +117,15 @@ def load_label_set(path: Path) -> LabelSet:
 
 
 def _label_of(keys: LabelKeys) -> Label:
-    return Label(keys.id, keys.title or keys.id, keys.description, keys.alone, keys.key,
-                 tuple(map(_example_of, keys.examples)), tuple(map(_example_of, keys.counterexamples)))  # fmt: skip
+    return Label(
+        id=keys.id,
+        title=keys.title or keys.id,
+        description=keys.description,
+        alone=keys.alone,
+        key=keys.key,
+        examples=tuple(map(_example_of, keys.examples)),
+        counterexamples=tuple(map(_example_of, keys.counterexamples)),
+    )
 
 
 def _example_of(keys: ExampleKeys | CounterexampleKeys) -> Example:
@@ -135,7 +139,7 @@ def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
         _refuse_duplicates([entry.id for entry in listed], of, "id", findings)
         _refuse_duplicates([entry.key for entry in listed], of, "key", findings)
     for number, pair in enumerate(keys.never_together):
-        at: At = ("never_together", number)
+        at: KeyPath = ("never_together", number)
         if len(pair) != 2:
             findings.add(
                 at, f"{len(pair)} labels instead of a pair", "Write [one, other]; split three labels into pairs"
@@ -154,35 +158,39 @@ def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
             _check_rules(other.labels, at, label_set, findings)
 
 
-def _check_example(label: str, labels: list[str], at: At, label_set: LabelSet, findings: Findings) -> None:
+def _check_example(label: str, labels: list[str], key_path: KeyPath, label_set: LabelSet, findings: Findings) -> None:
     if label not in labels:
         findings.add(
-            (*at, "labels"), f"an example of {label!r} does not have that label", f"Add {label!r}, or omit `labels`"
+            (*key_path, "labels"),
+            f"an example of {label!r} does not have that label",
+            f"Add {label!r}, or omit `labels`",
         )
-    _check_rules(labels, at, label_set, findings)
+    _check_rules(labels, key_path, label_set, findings)
 
 
-def _check_rules(labels: list[str], at: At, label_set: LabelSet, findings: Findings) -> None:
-    if not _check_known(labels, (*at, "labels"), label_set, findings):
+def _check_rules(labels: list[str], key_path: KeyPath, label_set: LabelSet, findings: Findings) -> None:
+    if not _check_known(labels, (*key_path, "labels"), label_set, findings):
         return
     refusal = label_set.refusal(tuple(sorted(set(labels))))
     if refusal:
-        findings.add((*at, "labels"), f"the rules of this file forbid these labels: {refusal}", "Change one of the two")
+        findings.add(
+            (*key_path, "labels"), f"the rules of this file forbid these labels: {refusal}", "Change one of the two"
+        )
 
 
-def _check_known(labels: Iterable[str], at: At, label_set: LabelSet, findings: Findings) -> bool:
+def _check_known(labels: Iterable[str], key_path: KeyPath, label_set: LabelSet, findings: Findings) -> bool:
     unknown = [(place, label) for place, label in enumerate(labels) if label not in label_set.ids]
     for place, label in unknown:
-        findings.add((*at, place), f"there is no label {label!r}", nearest(label, label_set.ids, listed="Labels"))
+        findings.add((*key_path, place), f"there is no label {label!r}", nearest(label, label_set.ids, listed="Labels"))
     return not unknown
 
 
-def _refuse_duplicates(values: Sequence[str], of: str, key: str, findings: Findings) -> None:
+def _refuse_duplicates(values: Sequence[str], kind: str, key: str, findings: Findings) -> None:
     for number, name in enumerate(values):
         if name and name in values[:number]:
-            line = findings.place((of, values.index(name), key)).line
+            line = findings.place((kind, values.index(name), key)).line
             remedy = "Remove one of the two" if key == "id" else "Give one of them another key"
-            findings.add((of, number, key), f"the {key} {name!r} is already in line {line}", remedy)
+            findings.add((kind, number, key), f"the {key} {name!r} is already in line {line}", remedy)
 
 
 PRESETS: Mapping[str, Mapping[str, str]] = {

@@ -149,12 +149,17 @@ def _plain(word: str) -> str:
     return small.encode("utf-8", "replace").decode("utf-8")
 
 
+def _kind_of_letter(letter: str) -> str:
+    if letter.isdigit():
+        return "9"
+    if letter.isupper():
+        return "A"
+    return "a" if letter.isalpha() else "."
+
+
 def _shape(word: str) -> str:
-    kinds = (
-        "9" if letter.isdigit() else "A" if letter.isupper() else "a" if letter.isalpha() else "." for letter in word
-    )
     shape = ""
-    for kind in kinds:
+    for kind in map(_kind_of_letter, word):
         if not shape.endswith(kind):
             shape += kind
     return shape[:8]
@@ -286,13 +291,13 @@ class CrfUnderstander:
         made._with_slots = load_linear(folder, SECOND) if passes == 2 else None
         return made
 
-    def _intents_of(self, words: Sequence[tuple[str, ...]], given: Floats) -> list[tuple[str, ...]]:
+    def _intents_of(self, words: Sequence[tuple[str, ...]], probabilities: Floats) -> list[tuple[str, ...]]:
         """Intents above the threshold, or the best one if every training utterance has an intent.
 
         A text without words has no intent, since the intercepts would only guess a frequent one.
         """
         assert self._intents is not None
-        sets = sets_of(selected_labels(given, may_be_empty=self._may_be_empty), self._intents.labels)
+        sets = sets_of(selected_labels(probabilities, may_be_empty=self._may_be_empty), self._intents.labels)
         return [intents if any(tokens) else () for tokens, intents in zip(words, sets, strict=True)]
 
     def _tags(self, words: Sequence[tuple[str, ...]], intents: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -19,8 +19,9 @@ import numpy as np
 
 from harness.base.plugins import import_extra
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
+from harness.engines.framed import Pcm
 from harness.engines.offline_loading import fingerprint
-from harness.engines.voice_activity import RATE_HZ, Pcm
+from harness.engines.voice_activity import RATE_HZ
 from harness.model.errors import EngineError, InputError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed

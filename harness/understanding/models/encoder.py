@@ -143,9 +143,8 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
         raise _damaged(folder, f"the checkpoint cannot be read: {_first_line(error)}") from error
     missing = sorted(name for name in loading_report["missing_keys"] if "pooler" not in name)
     if missing:
-        raise _damaged(
-            folder, f"the checkpoint lacks weights: {missing[0]}" + f" and {len(missing) - 1} more" * (len(missing) > 1)
-        )
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise _damaged(folder, f"the checkpoint lacks weights: {missing[0]}{more}")
     if loading_report["mismatched_keys"]:
         raise _damaged(folder, "the checkpoint's weights do not have the shapes in config.json")
     if not getattr(tokenizer, "is_fast", False):

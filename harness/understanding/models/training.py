@@ -22,15 +22,15 @@ from harness.model.numbers import counted
 from harness.model.offline import Said
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.sound.sound_files import UnusableSound, open_sound
+from harness.statistics.intervals import Interval
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule, count_frame, total
 from harness.understanding.figures import (
     ZERO,
     FrameFigures,
-    Interval,
     accuracy_interval,
     cer_interval,
-    figures,
+    frame_figures,
     pooled_f1_interval,
 )
 from harness.understanding.grammar import fingerprint
@@ -54,7 +54,7 @@ def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]
 def held_out_figures(utterances: Sequence[Utterance], predictions: Sequence[Prediction]) -> FrameFigures:
     """Metrics of predictions, one per utterance, with conlleval chunks and full concepts."""
     guesses = predicted(utterances, predictions)
-    return figures(total(count_frame(gold, other, RULE) for gold, other in zip(utterances, guesses, strict=True)))
+    return frame_figures(total(count_frame(gold, other, RULE) for gold, other in zip(utterances, guesses, strict=True)))
 
 
 DEFAULT = "crf"
@@ -165,7 +165,7 @@ def train_from_sound(
 
     guesses = map(understood, others)
     bare = replace(RULE, places=False)
-    scores = figures(total(count_frame(gold, guess, bare) for gold, guess in zip(others, guesses, strict=True)))
+    scores = frame_figures(total(count_frame(gold, guess, bare) for gold, guess in zip(others, guesses, strict=True)))
     values = ((Metric.EMR, scores.intents.exact.value), (Metric.F1MH, scores.slots.concept_sets.f1))
     return system, _facts(settings, seed, (data, learned, others), values, cpu_s, getattr(system, "notes", ()))
 
@@ -291,7 +291,7 @@ def bench(
         for utterance, prediction in zip(gold, predicted(gold, predictions), strict=True)
     ]
     sums, rows = total(counts), samples(counts)
-    scores, overlaps = figures(sums), sums.intents.overlaps
+    scores, overlaps = frame_figures(sums), sums.intents.overlaps
     intents, slots = scores.intents, scores.slots
     values: dict[Metric, tuple[float | None, Interval | None]] = {
         Metric.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),
@@ -310,22 +310,22 @@ def bench(
     )
 
 
-def _known(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> ContenderRow:
+def _published_row(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> ContenderRow:
     figures_ = ((Metric.EMR, intent / 100, None), (Metric.SLOT_F1, slot / 100, None), (Metric.SFA, sfa / 100, None))
     return ContenderRow(name, 0, figures_, cpu_s, None, from_elsewhere=True)
 
 
 YARDSTICKS: dict[str, Sequence[ContenderRow]] = {
     "atis": (
-        _known("CRF + TF-IDF", 95.1, 93.3, 79.4, 90),
-        _known("BiLSTM from scratch", 96.9, 94.8, 85.0, 195),
-        _known("MiniLM, fine-tuned", 97.8, 95.4, 87.4, 610),
-        _known("JointBERT, published", 97.5, 96.1, 88.2, None),
+        _published_row("CRF + TF-IDF", 95.1, 93.3, 79.4, 90),
+        _published_row("BiLSTM from scratch", 96.9, 94.8, 85.0, 195),
+        _published_row("MiniLM, fine-tuned", 97.8, 95.4, 87.4, 610),
+        _published_row("JointBERT, published", 97.5, 96.1, 88.2, None),
     ),
     "snips": (
-        _known("CRF + TF-IDF", 98.1, 93.7, 83.7, 90),
-        _known("MiniLM, fine-tuned", 98.6, 94.6, 87.3, 610),
-        _known("JointBERT, published", 98.6, 97.0, 92.8, None),
+        _published_row("CRF + TF-IDF", 98.1, 93.7, 83.7, 90),
+        _published_row("MiniLM, fine-tuned", 98.6, 94.6, 87.3, 610),
+        _published_row("JointBERT, published", 98.6, 97.0, 92.8, None),
     ),
 }
 """Intents, slot F1 and SFA in per cent, and processor seconds of training, by corpus.

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import IntentClassifier
+from harness.model.annotation import Intents
 from harness.model.choices import MOST_EPISODES as MOST_EPISODES
 from harness.model.choices import SEED_SHARE as SEED_SHARE
 from harness.model.choices import EpisodesEnding
@@ -30,7 +31,6 @@ from harness.understanding.counts import IntentCounts, count_intents
 from harness.understanding.figures import ZERO, IntentFigures, intent_figures
 from harness.understanding.models.votes import (
     THRESHOLD,
-    Intents,
     Refusal,
     UtteranceVotes,
     agreed,
@@ -43,10 +43,10 @@ MakeClassifier = Callable[[int], IntentClassifier]
 """Makes a new classifier from a seed."""
 
 
-def classifier_maker(name: str, given: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
+def classifier_maker(name: str, assignments: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
     """A function that makes classifiers of that name with those settings. PluginError, InputError."""
     classifier_type: type[IntentClassifier] = load(Group.INTENT_CLASSIFIERS, name)
-    settings = checked_settings(classifier_type.settings, given, name)
+    settings = checked_settings(classifier_type.settings, assignments, name)
     return lambda seed: classifier_type(settings, seed=seed)
 
 
@@ -190,17 +190,17 @@ def tri_train(
     texts = {utterance.text for utterance in labelled}
     has = {label for utterance in labelled for label in utterance.intents or ()}
     return TriTraining(
-        rule,
-        work.labels,
-        tuple(triads),
-        best.triad,
-        intent_figures(counts, ZERO, work.labels),
-        tuple(work.spread(best.unlabelled)),
-        sum(vote.intents is None for vote in on_held_out),
-        sum(utterance.text in texts for utterance in unlabelled),
-        sum(utterance.text in texts for utterance in held_out),
-        tuple(label for label in labels if label not in has),
-        time.process_time() - begun_s,
+        rule=rule,
+        labels=work.labels,
+        triads=tuple(triads),
+        kept=best.triad,
+        figures=intent_figures(counts, ZERO, work.labels),
+        voted=tuple(work.spread(best.unlabelled)),
+        held_out_without_consensus=sum(vote.intents is None for vote in on_held_out),
+        known_texts=sum(utterance.text in texts for utterance in unlabelled),
+        shared_texts=sum(utterance.text in texts for utterance in held_out),
+        absent=tuple(label for label in labels if label not in has),
+        cpu_s=time.process_time() - begun_s,
     )
 
 

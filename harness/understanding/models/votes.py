@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from harness.model.annotation import Intents
 from harness.model.frozen import frozen
 
-Intents = tuple[str, ...]
 SelectedLabels = npt.NDArray[np.bool_]
 """Shape (texts, labels): whether a text is given a label."""
 THRESHOLD = 0.5
@@ -60,11 +60,11 @@ def agreed(first: SelectedLabels, second: SelectedLabels) -> npt.NDArray[np.bool
     return same
 
 
-def sets_of(given: SelectedLabels, labels: Sequence[str]) -> list[Intents]:
+def sets_of(selected: SelectedLabels, labels: Sequence[str]) -> list[Intents]:
     """The sorted label set of each text. Equal sets share one object."""
     known: dict[bytes, Intents] = {}
     sets = []
-    for row in given:
+    for row in selected:
         key = row.tobytes()
         if key not in known:
             known[key] = tuple(sorted(label for label, has in zip(labels, row, strict=True) if has))

@@ -6,12 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from harness import __version__
 from harness.base.pages import filled_page
-from harness.base.plain_json import picked, to_plain
-from harness.base.table import Field, Notes, Section, Table
+from harness.base.plain_json import Json, picked, to_plain
+from harness.base.table import NO_LABEL, Field, Notes, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.numbers import percent, points
@@ -23,7 +22,7 @@ from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameChange
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, items
-from harness.understanding.figures import figures
+from harness.understanding.figures import frame_figures
 from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import (
     DIFFERENCE_FIELDS,
@@ -72,7 +71,6 @@ def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
 NOTES = 14
 """Width of the names of notes."""
 LONGEST = 200
-NO_LABEL = "(none)"
 NAMES = {
     Metric.EMR: "EMR (exact match)",
     Metric.ACCURACY: "intent accuracy",
@@ -132,55 +130,59 @@ def group_table(column: str, labels: Sequence[GroupRow]) -> Table[GroupRow]:
     return Table(fields, labels)
 
 
-def slot_f1(of: Cascade) -> float | None:
+def slot_f1(counts: Cascade) -> float | None:
     """By places, on the reference only."""
-    return figures(of.placed).slots.micro.f1
+    return frame_figures(counts.placed).slots.micro.f1
 
 
-def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
+def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
     """All but utterances. notes: names and texts on what was compared. ids: listed where they are counted."""
     basis = [
-        ("gold", shown(of.pairs.gold.path, LONGEST)),
-        ("heard", shown(of.pairs.heard.path, LONGEST)),
-        ("utterances", f"{len(of.utterances):,}, compared without places"),
-        ("chunking", chunking_in_words(of.rule)),
-        ("concepts", details_in_words([of.rule])),
-        ("0/0", zero_in_words(of.zero)),
+        ("gold", shown(cascade.pairs.gold.path, LONGEST)),
+        ("heard", shown(cascade.pairs.heard.path, LONGEST)),
+        ("utterances", f"{len(cascade.utterances):,}, compared without places"),
+        ("chunking", chunking_in_words(cascade.rule)),
+        ("concepts", details_in_words([cascade.rule])),
+        ("0/0", zero_in_words(cascade.zero)),
     ]
     yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
-    wer = f"{wer_in_words(of.total.words, interval_of(of.words))}; words compared as {of.words.normalisation}"
+    words = cascade.words
+    wer = f"{wer_in_words(cascade.total.words, interval_of(words))}; words compared as {words.normalisation}"
     pairs = [
         ("WER", wer),
-        ("slot F1", f"{percent(slot_f1(of), 2)} by places on the reference; {_PLACES}"),
-        ("frames", ", ".join(f"{len(of.of(change)):,} {name}" for change, name in CHANGE_NAMES.items())),
+        ("slot F1", f"{percent(slot_f1(cascade), 2)} by places on the reference; {_PLACES}"),
+        (
+            "frames",
+            ", ".join(f"{len(cascade.utterances_with(change)):,} {name}" for change, name in CHANGE_NAMES.items()),
+        ),
     ]
-    silent = "counted as empty" if of.pairs.missing_is_silence else "unknown, not counted"
+    silent = "counted as empty" if cascade.pairs.missing_is_silence else "unknown, not counted"
     for name, utterances, how in (
-        ("no transcript", of.pairs.without_transcript, silent),
-        ("no gold", of.pairs.without_gold, "not counted"),
-        ("not annotated", of.pairs.unannotated, "not counted"),
+        ("no transcript", cascade.pairs.without_transcript, silent),
+        ("no gold", cascade.pairs.without_gold, "not counted"),
+        ("not annotated", cascade.pairs.unannotated, "not counted"),
     ):
         if utterances:
             pairs.append((name, f"{listed(utterances, ids)}: {how}"))
-    for column, labels in of.too_many:
+    for column, labels in cascade.too_many:
         name = shown(column, LONGEST)
         pairs.append(("no group", f"{name} has {labels:,} labels, too many to group by (use --by {name})"))
-    yield Section("figures", "Effect of recognition errors", (metric_table(of.total), Notes(pairs, NOTES)))
-    if of.groups:
-        yield Section("groups", "Groups", [group_table(column, labels) for column, labels in of.groups])
+    yield Section("figures", "Effect of recognition errors", (metric_table(cascade.total), Notes(pairs, NOTES)))
+    if cascade.groups:
+        yield Section("groups", "Groups", [group_table(column, labels) for column, labels in cascade.groups])
 
 
-def lines(of: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
+def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
     """The whole report. notes: as of `sections`. most: broken utterances to list; 0 for all."""
-    yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(of, notes)))
+    yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(cascade, notes)))
     for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
-        changed = of.of(change)
+        changed = cascade.utterances_with(change)
         if changed:
             examples = changed[: most or None]
             yield ""
             yield f"{title}: {len(examples):,} of {len(changed):,}"
             for utterance in examples:
-                yield from _utterance(utterance, of.rule, width)
+                yield from _utterance(utterance, cascade.rule, width)
 
 
 def _utterance(utterance: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
@@ -196,34 +198,34 @@ def _utterance(utterance: CascadeUtterance, rule: Rule, width: int) -> Iterator[
         yield shown(f"  {name:7s}{text}", width)
 
 
-Json = dict[str, Any]
 FORMAT = 1
 KIND = "understanding cascade"
 
 
-def cascade_json(of: Cascade) -> str:
+def cascade_json(cascade: Cascade) -> str:
     """The JSON text, ASCII."""
-    interval = interval_of(of.words)
+    interval = interval_of(cascade.words)
     document: Json = {
         "format": FORMAT,
         "kind": KIND,
         "harness": __version__,
-        "gold": {"file": of.pairs.gold.path},
-        "heard": {"file": of.pairs.heard.path},
-        "normalisation": of.words.normalisation,
-        "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
-        "zero": to_plain(of.zero),
-        "declared_labels": None if of.labels is None else list(of.labels),
-        "utterances": len(of.utterances),
-        **picked(of.pairs, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
-        "fates": {change.value: len(of.of(change)) for change in FrameChange},
+        "gold": {"file": cascade.pairs.gold.path},
+        "heard": {"file": cascade.pairs.heard.path},
+        "normalisation": cascade.words.normalisation,
+        "rule": {**rule_json(cascade.rule), "detail": cascade.rule.detail.value, "places": False},
+        "zero": to_plain(cascade.zero),
+        "declared_labels": None if cascade.labels is None else list(cascade.labels),
+        "utterances": len(cascade.utterances),
+        **picked(cascade.pairs, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
+        "fates": {change.value: len(cascade.utterances_with(change)) for change in FrameChange},
         "wer_interval": None if interval is None else list(interval),
-        "slot_f1_by_places_on_reference": slot_f1(of),
-        "total": _group_json(of.total),
+        "slot_f1_by_places_on_reference": slot_f1(cascade),
+        "total": _group_json(cascade.total),
         "groups": {
-            column: [{"label": label, **_group_json(group)} for label, group in labels] for column, labels in of.groups
+            column: [{"label": label, **_group_json(group)} for label, group in labels]
+            for column, labels in cascade.groups
         },
-        "groups_left_out": dict(of.too_many),
+        "groups_left_out": dict(cascade.too_many),
         "frames": [
             {
                 "id": utterance.id,
@@ -236,7 +238,7 @@ def cascade_json(of: Cascade) -> str:
                 "on_reference": _frame_json(utterance.before.predicted),
                 "on_transcript": _frame_json(utterance.after.predicted),
             }
-            for utterance in of.utterances
+            for utterance in cascade.utterances
         ],
     }
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
@@ -268,25 +270,25 @@ MOST_UTTERANCES = 1000
 MOST_IDS = 30
 
 
-def page(of: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
+def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
     """The HTML page. notes: as of `sections`. most: utterances per list."""
     lists = [
         (CHANGE_NAMES[change], utterances[:most], max(0, len(utterances) - most))
         for change in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)
-        for utterances in [of.of(change)]
+        for utterances in [cascade.utterances_with(change)]
     ]
-    basis, *report_sections = sections(of, notes, MOST_IDS)
+    basis, *report_sections = sections(cascade, notes, MOST_IDS)
     return filled_page(
         "harness.understanding.reports",
         "cascade.html",
         title="Effect of recognition errors",
-        of=of,
+        of=cascade,
         basis=basis.parts[0],
         sections=report_sections,
         fates=list(CHANGE_NAMES.items()),
-        slot_f1=slot_f1(of),
+        slot_f1=slot_f1(cascade),
         lists=lists,
-        change=partial(changes, rule=of.rule),
-        frame=partial(frame_in_words, rule=of.rule),
+        change=partial(changes, rule=cascade.rule),
+        frame=partial(frame_in_words, rule=cascade.rule),
         per_cent=partial(percent, digits=2),
     )

@@ -48,7 +48,7 @@ class LabelCounts:
         return dict(counts)
 
     @property
-    def given(self) -> int:
+    def intents_given(self) -> int:
         """Number of intents given."""
         return sum(len(together) * utterances for together, utterances in self.sets.items())
 
@@ -142,7 +142,7 @@ class Distribution:
 
         relax = Rule(detail=Detail.RELAX, separator=self.separator)
         rows = [
-            row("intents given", lambda counts: counts.given),
+            row("intents given", lambda counts: counts.intents_given),
             row("utterances", lambda counts: counts.utterances),
             row("with several intents", lambda counts: counts.several),
             row("without intent", lambda counts: counts.sets.get((), 0)),
@@ -241,7 +241,7 @@ def _counts(counts: LabelCounts) -> dict[str, int]:
         "not_annotated": counts.unannotated,
         "without_intent": counts.sets.get((), 0),
         "with_several_intents": counts.several,
-        "intents_given": counts.given,
+        "intents_given": counts.intents_given,
         "annotated_in_slots": counts.slotted,
         "slots": sum(counts.concepts.values()),
         "different_concepts": len(counts.concepts),

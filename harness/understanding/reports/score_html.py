@@ -66,15 +66,15 @@ def page(
     )
 
 
-def _matrix(of: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[int, float]]]]] | None:
+def _matrix(figures: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[int, float]]]]] | None:
     """Gold by predicted for the most frequent intents: count and share of the row. None for fewer than two."""
     by_gold: Counter[str] = Counter()
-    for (gold, _), n in of.confusions:
+    for (gold, _), n in figures.confusions:
         by_gold[gold] += n
     names = sorted(by_gold, key=lambda name: (-by_gold[name], name))[:MATRIX]
     if len(names) < 2:
         return None
-    counts = dict(of.confusions)
+    counts = dict(figures.confusions)
     rows = []
     for gold in names:
         cells = [counts.get((gold, prediction), 0) for prediction in names]
@@ -209,13 +209,13 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
     marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
     intents = tuple(plain_text(intent, LONGEST_NAME) for intent in gold.intents or ())
     return ShownFrames(
-        at,
-        plain_text(gold.id, 200),
-        "".join(sorted(kinds)) or "0",
-        intents,
-        tuple(dict.fromkeys(plain_text(slot.concept, LONGEST_NAME) for slot in wanted)),
-        ", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
-        (_line("gold", gold, tuple((intent, RIGHT) for intent in intents), wanted, marks, False), *lines),
+        place=at,
+        id=plain_text(gold.id, 200),
+        kinds="".join(sorted(kinds)) or "0",
+        intents=intents,
+        concepts=tuple(dict.fromkeys(plain_text(slot.concept, LONGEST_NAME) for slot in wanted)),
+        groups=", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
+        lines=(_line("gold", gold, tuple((intent, RIGHT) for intent in intents), wanted, marks, False), *lines),
     )
 
 
@@ -270,15 +270,17 @@ def _overlap(slot: SlotItem, other: SlotItem) -> bool:
 
 def _line(
     label: str,
-    of: Utterance,
+    utterance: Utterance,
     intents: tuple[tuple[str, str], ...],
     slots: Sequence[SlotItem],
     marks: Sequence[str],
     missing: bool,
 ) -> FrameLine:
-    pieces = tuple(_pieces(of.words[:MOST_WORDS], slots, marks))
-    annotated = of.tags is not None or of.slots is not None
-    return FrameLine(plain_text(label, 40), intents, pieces, annotated, missing, max(0, len(of.words) - MOST_WORDS))
+    pieces = tuple(_pieces(utterance.words[:MOST_WORDS], slots, marks))
+    annotated = utterance.tags is not None or utterance.slots is not None
+    return FrameLine(
+        plain_text(label, 40), intents, pieces, annotated, missing, max(0, len(utterance.words) - MOST_WORDS)
+    )
 
 
 def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import from_plain, picked, to_plain
+from harness.base.plain_json import Json, from_plain, picked, to_plain
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
@@ -23,7 +23,6 @@ from harness.understanding.figures import ZeroDivision
 from harness.understanding.reports.score_text import SystemReport, group_means, group_table
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
-Json = dict[str, Any]
 _DETAIL = "detail"
 _EDITS = ("correct", "substitutions", "deletions", "insertions", "sentences", "sentences_with_error")
 
@@ -67,16 +66,16 @@ def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
     if len(scores) != len(rules):
         raise ValueError("there is not one score for each detail")
     return SystemCounts(
-        _text(written["gold"]["file"]),
-        _text(written["predicted"]["file"]),
-        tuple(_detail_of(score, rule) for score, rule in zip(scores, rules, strict=True)),
-        _ids(written["missing"]),
-        _ids(written["unknown"]),
-        _ids(written["unannotated"]),
-        _ids(written["other_words"]),
-        _flag(written["intents_predicted"]),
-        _flag(written["slots_predicted"]),
-        _ids(written.get("surplus_blanks", [])),  # files of version 0.2 have none
+        gold=_text(written["gold"]["file"]),
+        predicted=_text(written["predicted"]["file"]),
+        details=tuple(_detail_of(score, rule) for score, rule in zip(scores, rules, strict=True)),
+        missing=_ids(written["missing"]),
+        unknown=_ids(written["unknown"]),
+        unannotated=_ids(written["unannotated"]),
+        other_words=_ids(written["other_words"]),
+        intents_given=_flag(written["intents_predicted"]),
+        slots_given=_flag(written["slots_predicted"]),
+        surplus_blanks=_ids(written.get("surplus_blanks", [])),  # files of version 0.2 have none
     )
 
 
@@ -129,14 +128,14 @@ def _slots_json(counts: SlotCounts) -> Json:
 
 def _slots_of(written: Any) -> SlotCounts:
     return SlotCounts(
-        _count(written["utterances"]),
-        _count(written["placed"]),
-        _names_of(written["chunks"]),
-        _names_of(written["concepts"]),
-        _matched_rows(written["multisets"]),
-        WordCounts(**{key: _count(written["edits"][key]) for key in _EDITS}),
-        Share(*_counts(written["frames"], 2)),
-        Share(*_counts(written["frames_placed"], 2)),
+        utterances=_count(written["utterances"]),
+        placed=_count(written["placed"]),
+        chunks=_names_of(written["chunks"]),
+        concepts=_names_of(written["concepts"]),
+        multisets=_matched_rows(written["multisets"]),
+        edits=WordCounts(**{key: _count(written["edits"][key]) for key in _EDITS}),
+        frames=Share(*_counts(written["frames"], 2)),
+        frames_placed=Share(*_counts(written["frames_placed"], 2)),
     )
 
 

@@ -9,27 +9,26 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import to_plain
-from harness.base.table import Field, Notes, Occurrences, Section, Table
+from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.confidence import ConfidenceFigures
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.counts import FrameCounts, MatchCounts, Rule, SlotCounts, ValueRule, pooled
 from harness.understanding.figures import (
     ZERO,
     Averages,
     FrameFigures,
-    Interval,
     SlotFigures,
     ZeroDivision,
     accuracy_interval,
     cer_interval,
     concept_f1,
-    figures,
+    frame_figures,
     multiset,
     pooled_f1_interval,
     pooled_spans,
@@ -124,7 +123,7 @@ class SystemReport:
     @cached_property
     def figures(self) -> tuple[FrameFigures, ...]:
         """Metrics for each detail."""
-        return tuple(figures(detail.totals, self.zero, self.labels) for detail in self.counts.details)
+        return tuple(frame_figures(detail.totals, self.zero, self.labels) for detail in self.counts.details)
 
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
@@ -134,7 +133,7 @@ class SystemReport:
             rows += _slots(detail, of.slots, detail.totals.slots, detail.samples, valued=False)
             tagged, frames = detail.totals.frames_tagged, of.slots.frames
             if tagged.total == frames.total and tagged != frames:
-                text = f"{_of(tagged)}; every tag as in gold"
+                text = f"{_of_utterances(tagged)}; every tag as in gold"
                 rows.append(
                     FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, detail.rule.detail)
                 )
@@ -168,12 +167,12 @@ class SystemReport:
         if not number:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
-        over = f"mean over {number:,} utterance{'s' * (number != 1)}"
+        over = f"mean over {number:,} {'utterance' if number == 1 else 'utterances'}"
         over += f"; {of.empty_rightly:,} {'is' if of.empty_rightly == 1 else 'are'} 0/0" if of.empty_rightly else ""
         zero = self.zero
         accuracy = accuracy_interval(overlaps, zero)
         yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)
-        yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, _of(of.exact))
+        yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, _of_utterances(of.exact))
         for name, value, interval in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
             yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, over)
         labels = f"mean over {len(of.labels):,} {'declared' if of.declared else 'seen'} labels"
@@ -189,53 +188,54 @@ class SystemReport:
         if self.outside is not None:
             shares = scope_figures(counts, self.outside)
             for (key, name, high), share in zip(_SCOPE, shares, strict=True):
-                yield FigureRow(key, name, share.value, share.interval, _of(share), high=high)
+                yield FigureRow(key, name, share.value, share.interval, _of_utterances(share), high=high)
         for name, part in zip(("scenario", "action"), counts.parts or (), strict=False):
             text = _texts(multiset(part), f"{name}s")[2]
             yield FigureRow(f"{name}_f1", f"{name} F1", *concept_f1(part), text)
 
 
 def _slots(
-    detail_counts: DetailCounts, of: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
+    detail_counts: DetailCounts, figures: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
 ) -> Iterator[FigureRow]:
     """samples: None if only shares have intervals, as for metrics with values."""
     detail = detail_counts.rule.detail
     key, name = ("value_", " with values") if valued else ("", "")
-    if not of.utterances:
+    if not figures.utterances:
         yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
         return
     chunks = pooled(counts.chunks.values())
     spans = pooled_spans(samples.chunks if samples else {})
-    if of.unplaced == of.utterances:
+    if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
-        beside = f"; {of.unplaced:,} utterances without places left out" if of.unplaced else ""
+        beside = f"; {figures.unplaced:,} utterances without places left out" if figures.unplaced else ""
         texts = _texts(chunks, "chunks")
-        for part, value, interval, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+        for part, value, interval, text in zip(_PRF, _parts(figures.micro), spans, texts, strict=True):
             part_key = f"{key}slot_{part.lower()}"
-            yield FigureRow(part_key, f"slot {part}{name}", value, interval, text + beside * (part == "F1"), detail)
+            text_of_part = text + beside if part == "F1" else text
+            yield FigureRow(part_key, f"slot {part}{name}", value, interval, text_of_part, detail)
         text = "mean over concepts, each as heavy as it is frequent in gold"
-        yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", of.weighted.f1, None, text, detail)
+        yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", figures.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
     interval = pooled_f1_interval(samples.concepts) if samples else None
     text = _texts(concepts, "concepts")[2]
-    yield FigureRow(f"{key}f1mh", f"F1mh{name}", of.concept_sets.f1, interval, text, detail)
-    if valued or of.unplaced:
+    yield FigureRow(f"{key}f1mh", f"F1mh{name}", figures.concept_sets.f1, interval, text, detail)
+    if valued or figures.unplaced:
         text = f"{_texts(multiset(counts.multisets), 'slots')[2]}; each as often as it occurs"
         yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *concept_f1(counts.multisets), text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
     interval = cer_interval(samples.edits) if samples else None
-    yield FigureRow(f"{key}cer", f"CER{name}", of.cer, interval, sums, detail, high=False)
-    if not of.frames.total:
+    yield FigureRow(f"{key}cer", f"CER{name}", figures.cer, interval, sums, detail, high=False)
+    if not figures.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
-    how = "slots in their places" if of.by_place else "slots as lists of concepts"
-    sfa = f"{_of(of.frames)}; {how}"
-    yield FigureRow(f"{key}sfa", f"SFA{name}", of.frames.value, of.frames.interval, sfa, detail)
+    how = "slots in their places" if figures.by_place else "slots as lists of concepts"
+    sfa = f"{_of_utterances(figures.frames)}; {how}"
+    yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames.interval, sfa, detail)
 
 
-def _of(share: Share) -> str:
+def _of_utterances(share: Share) -> str:
     return f"{share.count:,} of {share.total:,} utterances"
 
 
@@ -264,16 +264,15 @@ def _parts(averages: Averages) -> Sequence[float | None]:
     return averages.precision, averages.recall, averages.f1
 
 
-def _texts(of: MatchCounts, noun: str) -> tuple[str, str, str]:
-    right = f"{of.right:,} right"
+def _texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
+    right = f"{counts.right:,} right"
     return (
-        f"{right} of {of.predicted:,} predicted {noun}",
-        f"{right} of {of.gold:,} {noun}",
-        f"{right}, {of.gold:,} {noun}, {of.predicted:,} predicted",
+        f"{right} of {counts.predicted:,} predicted {noun}",
+        f"{right} of {counts.gold:,} {noun}",
+        f"{right}, {counts.gold:,} {noun}, {counts.predicted:,} predicted",
     )
 
 
-NO_LABEL = "(none)"
 NOTES = 14
 
 
@@ -347,11 +346,11 @@ def label_table(title: str, rows: Sequence[LabelRow]) -> Table[LabelRow]:
     return Table(fields, rows, plots=[(averages.f1, None) for *_, averages in rows])
 
 
-def _confusions(of: FrameFigures) -> Occurrences:
+def _confusions(figures: FrameFigures) -> Occurrences:
     """Of utterances with one intent on each side."""
-    single = sum(count for _, count in of.intents.confusions)
+    single = sum(count for _, count in figures.intents.confusions)
     title = f"confusions of single intents, of {single:,} utterances with one on each side"
-    return Occurrences(title, [(pair, count) for pair, count in of.intents.confusions if pair[0] != pair[1]])
+    return Occurrences(title, [(pair, count) for pair, count in figures.intents.confusions if pair[0] != pair[1]])
 
 
 def _notes(system: SystemReport, ids: int) -> Notes:
@@ -359,7 +358,8 @@ def _notes(system: SystemReport, ids: int) -> Notes:
     pairs = []
     if of.utterances:
         zero = " (0/0)" if of.empty_rightly else ""
-        empty = f"{of.empty:,} prediction{'s' * (of.empty != 1)} without intent, {of.empty_rightly:,} correctly{zero}"
+        predictions = "prediction" if of.empty == 1 else "predictions"
+        empty = f"{of.empty:,} {predictions} without intent, {of.empty_rightly:,} correctly{zero}"
         pairs.append(("empty", empty))
         if of.never_predicted:
             names = ", ".join(shown(label, 40) for label in of.never_predicted[: 4 * ids])
@@ -379,8 +379,10 @@ def _notes(system: SystemReport, ids: int) -> Notes:
     return Notes(pairs, NOTES)
 
 
-def _rate(key: str, title: str, of: Callable[[FrameFigures], float | None], *, main: bool = False) -> Field[GroupRow]:
-    return Field(key, title, lambda row: of(row[1]), lambda row: per_cent(of(row[1])), main=main)
+def _rate(
+    key: str, title: str, figure: Callable[[FrameFigures], float | None], *, main: bool = False
+) -> Field[GroupRow]:
+    return Field(key, title, lambda row: figure(row[1]), lambda row: per_cent(figure(row[1])), main=main)
 
 
 _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
@@ -402,7 +404,7 @@ def group_table(
     """A row for each label, then their means."""
     several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
     label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
-    rows = [(name, figures(counts, system.zero, system.labels)) for name, counts in labels]
+    rows = [(name, frame_figures(counts, system.zero, system.labels)) for name, counts in labels]
     table = Table((label, *_GROUP_FIELDS), rows)
     means = group_means(table)
     cells = [per_cent(means.get(field.key)) if field.key else "" for field in table.titled[1:]]

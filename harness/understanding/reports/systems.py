@@ -54,33 +54,37 @@ _STAGE_NAMES = {
 }
 
 
-def sections(of: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
+def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
     """All tables. notes: names and texts on what was compared. ids: listed where they are counted."""
-    column = shown(of.talker_column, LONGEST)
-    talkers = f"{of.talkers:,} by {column}"
-    if of.nameless:
-        talkers = f"no intervals, since {counted(of.nameless, 'utterance')} without a label {column}"
-    if 0 < of.talkers < FEWEST_CLUSTERS:
+    column = shown(compared.talker_column, LONGEST)
+    talkers = f"{compared.talkers:,} by {column}"
+    if compared.nameless:
+        talkers = f"no intervals, since {counted(compared.nameless, 'utterance')} without a label {column}"
+    if 0 < compared.talkers < FEWEST_CLUSTERS:
         talkers += ", too few for intervals"
-    which = "of gold, with empty answers where one is missing" if of.missing_is_empty else "that every system answered"
+    which = (
+        "of gold, with empty answers where one is missing"
+        if compared.missing_is_empty
+        else "that every system answered"
+    )
     basis = [
-        ("gold", shown(of.gold.path, LONGEST)),
-        ("utterances", f"{len(of.ids):,} {which}, compared without places"),
+        ("gold", shown(compared.gold.path, LONGEST)),
+        ("utterances", f"{len(compared.ids):,} {which}, compared without places"),
         ("talkers", talkers),
-        ("words", f"compared as {of.normalisation}"),
-        ("chunking", chunking_in_words(of.rule)),
-        ("concepts", details_in_words([of.rule])),
+        ("words", f"compared as {compared.normalisation}"),
+        ("chunking", chunking_in_words(compared.rule)),
+        ("concepts", details_in_words([compared.rule])),
     ]
-    for name, lacking in of.unanswered.items():
+    for name, lacking in compared.unanswered.items():
         if lacking:
             basis.append(("no answer", f"{shown(name, LONGEST)}: {listed(lacking, ids)}"))
-    if of.unannotated:
-        basis.append(("no gold", f"{of.unannotated:,} utterances are not annotated"))
+    if compared.unannotated:
+        basis.append(("no gold", f"{compared.unannotated:,} utterances are not annotated"))
     yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
-    yield Section("systems", "Systems", (_systems(of.results), Notes([("", _COST)])))
-    yield Section("losses", "Where utterances are lost", (_losses(of.results), Notes([("", _STAGES_IN_WORDS)])))
-    yield Section("intervals", "95 % intervals", (_intervals(of.results),))
-    for number, difference in enumerate(of.differences, 1):
+    yield Section("systems", "Systems", (_systems(compared.results), Notes([("", _COST)])))
+    yield Section("losses", "Where utterances are lost", (_losses(compared.results), Notes([("", _STAGES_IN_WORDS)])))
+    yield Section("intervals", "95 % intervals", (_intervals(compared.results),))
+    for number, difference in enumerate(compared.differences, 1):
         title = f"{shown(difference.first, LONGEST)} minus {shown(difference.second, LONGEST)}"
         yield Section(f"d{number}", title, (_differences(difference),))
 
@@ -153,25 +157,31 @@ def _intervals(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricV
     )
 
 
-def _differences(of: SystemDifference) -> Table[Metric]:
+def _differences(difference: SystemDifference) -> Table[Metric]:
     def interval(metric: Metric) -> Interval | None:
-        return of.metrics[metric].interval
+        return difference.metrics[metric].interval
 
     return Table(
         [
             Field("", "metric", lambda metric: NAMES[metric]),
-            Field("", "difference", lambda _: None, lambda metric: points(of.metrics[metric].difference), main=True),
+            Field(
+                "",
+                "difference",
+                lambda _: None,
+                lambda metric: points(difference.metrics[metric].difference),
+                main=True,
+            ),
             Field("", "over utterances", lambda _: None, lambda metric: points_interval(interval(metric))),
-            Field("", "p (Holm)", lambda _: None, lambda metric: probability(of.p_holm[metric])),
-            Field("", "over talkers", lambda _: None, lambda metric: points_interval(of.over_talkers[metric])),
+            Field("", "p (Holm)", lambda _: None, lambda metric: probability(difference.p_holm[metric])),
+            Field("", "over talkers", lambda _: None, lambda metric: points_interval(difference.over_talkers[metric])),
         ],
         METRICS,
     )
 
 
-def lines(of: ComparedSystems, width: int, *, notes: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+def lines(compared: ComparedSystems, width: int, *, notes: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
     """The whole report, each table under its title. notes: as of `sections`."""
-    basis, *others = sections(of, notes)
+    basis, *others = sections(compared, notes)
 
     def titled(section: Section) -> Iterator[str]:
         yield section.title
@@ -184,21 +194,25 @@ FORMAT = 1
 KIND = "understanding systems"
 
 
-def systems_json(of: ComparedSystems) -> str:
+def systems_json(compared: ComparedSystems) -> str:
     """The JSON text, ASCII. Shares are 0–1."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": KIND,
         "harness": __version__,
-        "gold": {"file": of.gold.path},
-        "normalisation": of.normalisation,
-        "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
-        "utterances": len(of.ids),
-        "unanswered": {name: list(ids) for name, ids in of.unanswered.items()},
-        "unannotated": of.unannotated,
-        "missing_is_empty": of.missing_is_empty,
-        "talkers": {"column": of.talker_column, "number": of.talkers, "utterances_without": of.nameless},
-        "systems": [_system_json(row) for row in of.results],
+        "gold": {"file": compared.gold.path},
+        "normalisation": compared.normalisation,
+        "rule": {**rule_json(compared.rule), "detail": compared.rule.detail.value, "places": False},
+        "utterances": len(compared.ids),
+        "unanswered": {name: list(ids) for name, ids in compared.unanswered.items()},
+        "unannotated": compared.unannotated,
+        "missing_is_empty": compared.missing_is_empty,
+        "talkers": {
+            "column": compared.talker_column,
+            "number": compared.talkers,
+            "utterances_without": compared.nameless,
+        },
+        "systems": [_system_json(row) for row in compared.results],
         "differences": [
             {
                 "first": difference.first,
@@ -212,11 +226,11 @@ def systems_json(of: ComparedSystems) -> str:
                     for metric in METRICS
                 },
             }
-            for difference in of.differences
+            for difference in compared.differences
         ],
         "frames": [
-            {"id": id_, "lost": {row.system.name: to_plain(row.lost[place]) for row in of.results if row.lost}}
-            for place, id_ in enumerate(of.ids)
+            {"id": id_, "lost": {row.system.name: to_plain(row.lost[place]) for row in compared.results if row.lost}}
+            for place, id_ in enumerate(compared.ids)
         ],
     }
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
@@ -237,9 +251,9 @@ def _system_json(row: SystemResult) -> dict[str, Any]:
     }
 
 
-def page(of: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> str:
+def page(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> str:
     """The HTML page."""
-    basis, *others = sections(of, notes, ids=30)
+    basis, *others = sections(compared, notes, ids=30)
     return filled_page(
         "harness.understanding.reports",
         "systems.html",

@@ -13,7 +13,7 @@ from harness.base.ports import OfflineEngine, ScoresSound, SpotsPhrases, Underst
 from harness.engines.offline_loading import engine_class, load_engine, task_of
 from harness.model.errors import HarnessError, InputError, PluginError
 from harness.model.offline import EngineKind, OfflineSpot, Said, ScoreTrack
-from harness.offline.one_file import spots
+from harness.offline.one_file import spots_of_track
 from tests.conformance.offline.engine_rows import ELSEWHERE, RATE_HZ, ROWS, Row, in_room
 from tests.heard import MOST_WRONG, word_error
 from tests.known import known
@@ -100,7 +100,7 @@ def found(engine: OfflineEngine, samples: np.ndarray, cuts: list[int] | None = N
     assert isinstance(engine, ScoresSound)
     rule = known(engine.facts.rule)
     parts = tracks(engine, pieces)
-    every = [spot for of_phrase in parts.values() if of_phrase for spot in spots(whole(of_phrase), rule)]
+    every = [spot for of_phrase in parts.values() if of_phrase for spot in spots_of_track(whole(of_phrase), rule)]
     return tuple(sorted(every, key=lambda spot: spot.end))
 
 

@@ -187,7 +187,7 @@ def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here
     assert done.exit_code == 0, done.output
     engine = read_engines([here / "loudness-boom.log"], print)[0]
     as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
-    assert engine.missed_at(engine.own.threshold) == as_run == {("labelled", 0, 0): True, ("labelled", 0, 1): False}
+    assert engine.missed_at(engine.as_run.threshold) == as_run == {("labelled", 0, 0): True, ("labelled", 0, 1): False}
     page = (here / "p.html").read_text()
     assert "“boom” at 0.40 s, talker x" in page
     assert "0 with the phrase, 1 without or with labels, 2 labelled phrases" in page

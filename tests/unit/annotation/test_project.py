@@ -59,7 +59,7 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     assert ben.refresh(other.refresh())
     assert not ben.refresh(other.refresh()), "nothing new"
     assert other.ledger.choices(utterance)["ann"].intents == ("a",)
-    assert other.ledger.standing(utterance, other.shares.wanted(utterance)).state is UtteranceState.WAITING
+    assert other.ledger.standing(utterance, other.shares.annotators_needed(utterance)).state is UtteranceState.WAITING
     room.close()
     other.close()
 

@@ -26,7 +26,7 @@ def labelled(number: int, annotator: str = "ann") -> Labelled:
 
 def asked(rows: Sequence[AnnotationRow], annotator: str = "ann", **project: object) -> tuple[str, ...]:
     of = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, **project)  # type: ignore[arg-type]
-    return Queues(of, LABELS, UTTERANCES).of(annotator, Ledger(LABELS, rows)).by_hand
+    return Queues(of, LABELS, UTTERANCES).queue_of(annotator, Ledger(LABELS, rows)).by_hand
 
 
 def test_the_most_doubtful_utterances_come_first_after_each_batch() -> None:
@@ -40,7 +40,7 @@ def test_the_most_doubtful_utterances_come_first_after_each_batch() -> None:
 
 def test_the_order_is_drawn_until_a_batch_with_two_label_sets_is_labelled() -> None:
     random_order = AnnotationProject("p", len(TEXTS))
-    drawn = Queues(random_order, LABELS, UTTERANCES).of("ann", Ledger(LABELS, [])).by_hand
+    drawn = Queues(random_order, LABELS, UTTERANCES).queue_of("ann", Ledger(LABELS, [])).by_hand
     assert asked([]) == drawn
     assert asked([labelled(0)]) == tuple(id_ for id_ in drawn if id_ != "u0")
     assert asked([labelled(0), labelled(1)]) == tuple(id_ for id_ in drawn if id_ not in ("u0", "u1"))
@@ -56,10 +56,10 @@ def test_skipped_utterances_stay_last_and_undo_returns_to_them() -> None:
     rows: list[AnnotationRow] = [labelled(0), labelled(3)]
     queues = Queues(AnnotationProject("p", 8, order=LabellingOrder.DOUBT, batch=2), LABELS, UTTERANCES)
     ledger = Ledger(LABELS, rows)
-    before = queues.of("ann", ledger).by_hand
+    before = queues.queue_of("ann", ledger).by_hand
     ledger.add_all([labelled(1), labelled(4)])
-    queues.of("ann", ledger)
-    assert queues.of("ann", Ledger(LABELS, rows)).by_hand == before
+    queues.queue_of("ann", ledger)
+    assert queues.queue_of("ann", Ledger(LABELS, rows)).by_hand == before
 
 
 def test_guesses_are_reproducible_and_no_guesses_have_no_error() -> None:

@@ -231,7 +231,7 @@ def test_every_sample_that_the_monitor_writes_is_right(id: str, tmp_path: Path) 
             topic = "/".join("desk7" if part == profile.id else part for part in sample.topic.split("/"))
             rows = monitor.take(now_heard(sample.payload, topic))
         else:
-            rows = [row for line in sample.lines for row in monitor.take(now_heard(line))] + monitor.rest()
+            rows = [row for line in sample.lines for row in monitor.take(now_heard(line))] + monitor.remaining_rows()
             monitor = DeviceMonitor(id, Path(), monitor.device)
         snippets += [row.snippet for row in rows if row.snippet]
     assert bool(snippets) == bool(profile.samples and not profile.thresholds)

@@ -365,7 +365,7 @@ def grouped(
 ) -> None:
     """Prints what it was given."""
     site.demand_web("raters'")
-    click.echo(repr((asked.named, asked.round_id, printed.as_json, printed.as_csv, site.given, kind.name, most)))
+    click.echo(repr((asked.named, asked.round_id, printed.as_json, printed.as_csv, site.web_options, kind.name, most)))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import InvalidModelFile, Op, read_model, with_output
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import ScoreTrack
-from harness.offline.one_file import spots
+from harness.offline.one_file import spots_of_track
 from tests.known import known
 from tests.unit.engines.wake_sound import spoken, varied
 
@@ -77,7 +77,7 @@ def test_every_form_of_the_kernel_computes_the_same(model: str, sound: np.ndarra
 def test_offline_spots_match_the_hits_of_the_live_engine(sound: np.ndarray) -> None:
     live = MicroWakeWord("alexa").feed(sound)
     engine = MicroWakeWordOffline("alexa", {})
-    offline_spots = spots(scored(engine, sound), known(engine.facts.rule))
+    offline_spots = spots_of_track(scored(engine, sound), known(engine.facts.rule))
     assert len(live) >= 2
     assert [(spot.end, np.float32(spot.score)) for spot in offline_spots] == [
         (hit.sample, np.float32(hit.score)) for hit in live

@@ -28,7 +28,7 @@ from harness.engines.openwakeword_onnx import free_batch, model, node
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, ScoreTrack, SpotRule
-from harness.offline.one_file import spots
+from harness.offline.one_file import spots_of_track
 from tests.known import known
 from tests.unit.engines.openwakeword_sounds import (
     RATE_HZ,
@@ -67,7 +67,7 @@ def test_a_task_loads_and_finds_its_phrase_where_it_was_said() -> None:
     assert facts.lead_in_ms == 1000
     assert "CC BY-NC-SA" in facts.licence
     assert facts.rule is not None
-    (spot,) = spots(scored(engine, np.concatenate([SILENCE, phrase, SILENCE])), facts.rule)
+    (spot,) = spots_of_track(scored(engine, np.concatenate([SILENCE, phrase, SILENCE])), facts.rule)
     assert -0.3 < (spot.end - 16000 - len(phrase)) / 16000 < 0.5
     engine.close()
     engine.close()
@@ -282,7 +282,7 @@ def assert_alike(ours: ScoreTrack, theirs: ScoreTrack) -> None:
     assert np.all(np.abs(ours.scores - theirs.scores) <= margin(theirs.scores))
     for point in operating_points(OWN_THRESHOLD):
         rule = SpotRule(point.threshold, RATE_HZ, 12_800)
-        assert [spot.end for spot in spots(ours, rule)] == [spot.end for spot in spots(theirs, rule)]
+        assert [spot.end for spot in spots_of_track(ours, rule)] == [spot.end for spot in spots_of_track(theirs, rule)]
 
 
 def as_the_package_says(model: str, sound: Sound, first: int, then: int) -> list[list[float]]:

@@ -19,7 +19,7 @@ from harness.engines.process_engine import ProcessEngine
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
 from harness.model.understanding import Slot
-from harness.offline.one_file import spots
+from harness.offline.one_file import spots_of_track
 from tests.known import known
 
 ENGINES = Path(__file__).parents[2] / "data" / "engines"
@@ -165,7 +165,7 @@ def test_declared_scores_serve_every_operating_point(start: Starts) -> None:
     rule = known(engine.facts.rule)
     assert rule.threshold == 0.1
     # The second loud sound is within a second of the first: one spot, as the refractory time says.
-    assert [spot.end for spot in spots(track, rule)] == [16320]
+    assert [spot.end for spot in spots_of_track(track, rule)] == [16320]
     assert len(engine.facts.operating_points) == 20
 
 

@@ -180,7 +180,7 @@ def test_assistant_state_follows_actions_and_not_replies() -> None:
     mind.hear("set an alarm for 1 a.m.", at(40))
     state = {"timer": "10 minutes", "alarm": "01:00", "shopping_list": "milk"}
     assert mind.state == state
-    before = mind.kept
+    before = mind.user_state
     assert mind.hear("set a timer for five minutes", at(60)).text == "Timer set for 5 minutes."
     assert mind.hear("clear my shopping list", at(80)).text == "Your shopping list is empty now."
     assert mind.hear("cancel my alarm", at(100)).text == "Alarm cancelled."

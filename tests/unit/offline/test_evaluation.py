@@ -23,7 +23,7 @@ from harness.model.errors import InputError
 from harness.model.offline import CountingRules, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
 from harness.offline.evaluation import EvaluationFiles
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.figures import Figures, figures, limit_failures
+from harness.offline.figures.figures import Figures, figures_of, limit_failures
 from harness.offline.request import DeclaredLimits, EvaluationRequest, log_name
 from harness.offline.run import RunProgress
 from harness.offline.score_cache import VERSION, ScoreCache
@@ -171,7 +171,7 @@ def of(outcomes: list[FileOutcome], counting: CountingRules | None = None) -> Fi
     tally = Tally(counting or CountingRules())
     for file_outcome in outcomes:
         tally.add(file_outcome)
-    return figures(tally, counting or CountingRules())
+    return figures_of(tally, counting or CountingRules())
 
 
 HOURS = of([outcome(OOV, *([spot(5, 6)] if at < 2 else ()), seconds=3600) for at in range(10)])  # 2 FA in 10 h

@@ -96,21 +96,21 @@ def test_each_format_gives_the_same_labels(tmp_path: Path, name: str, content: b
     path.write_bytes(content)
     (tmp_path / "hour.wav").write_bytes(b"")
     recordings = collect_files(str(tmp_path / "hour.wav"))
-    (labels,) = LabelsOfRecordings([str(tmp_path)]).of(recordings)
+    (labels,) = LabelsOfRecordings([str(tmp_path)]).labels_of(recordings)
     assert tuple(LabelledPhrase(label.start_s, label.end_s, label.phrase) for label in labels) == SAID
 
 
 @pytest.mark.parametrize("name", ["hour.csv", "hour.rttm", "hour.txt"])
 def test_an_empty_file_says_that_a_recording_has_no_phrases(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
-    assert LabelsOfRecordings([]).of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {})) == ((),)
+    assert LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {})) == ((),)
 
 
 def test_other_columns_are_known_of_each_phrase(tmp_path: Path) -> None:
     (tmp_path / "hour.csv").write_text("start,end,phrase,talker\n1,2,alexa,ann\n3,4,alexa,\n", encoding="utf-8")
     (tmp_path / "hour.wav").write_bytes(b"")
     gathered = collect_files(str(tmp_path / "hour.wav"))
-    labels = LabelsOfRecordings([]).of(gathered)
+    labels = LabelsOfRecordings([]).labels_of(gathered)
     assert [label.traits for label in labels[0]] == [(("talker", "ann"),), (("talker", ""),)]
     long = CollectedFiles(gathered.place, gathered.names, gathered.columns, labels=labels)
     listing = read_lists([], [], [], [], [], [long])
@@ -123,11 +123,11 @@ def test_other_columns_are_known_of_each_phrase(tmp_path: Path) -> None:
 def _two(path: Path) -> object:
     (path.parent / "hour.txt").write_text("1\t2\n", encoding="utf-8")
     (path.parent / "hour.rttm").write_text("", encoding="utf-8")
-    return LabelsOfRecordings([]).of(CollectedFiles("x", (str(path.parent / "hour.wav"),), {}))
+    return LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(path.parent / "hour.wav"),), {}))
 
 
 def _none(path: Path) -> object:
-    return LabelsOfRecordings([]).of(CollectedFiles("x", ("nowhere/hour.wav",), {}))
+    return LabelsOfRecordings([]).labels_of(CollectedFiles("x", ("nowhere/hour.wav",), {}))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path
 def test_labels_all_name_a_phrase_or_none_does(tmp_path: Path) -> None:
     (tmp_path / "hour.txt").write_text("1\t2\talexa\n3\t4\n", encoding="utf-8")
     with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as that at 3 s"):
-        LabelsOfRecordings([]).of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {}))
+        LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {}))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from harness.cli import group
 from harness.model.errors import InputError
 from harness.model.offline import CountingRules, FileOutcome, ListKind, ScoreTrack, SpotRule
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.figures import totals
+from harness.offline.figures.figures import totals_of
 from harness.offline.figures.sweep import Sweep
 from harness.offline.file_sources import collect_files
 from harness.offline.labels import LabelsOfRecordings
@@ -61,7 +61,7 @@ def digests(output: str) -> list[str]:
 
 def test_phrases_are_where_the_labels_say_at_the_snr_and_a_seed_gives_the_same_samples(folder: Path) -> None:
     assert "mixed: 2 recordings, 0.017 h, 4 phrases" in mixed("mixed")
-    labels = LabelsOfRecordings([]).of(collect_files("mixed"))
+    labels = LabelsOfRecordings([]).labels_of(collect_files("mixed"))
     talkers = []
     for name, of in zip(RECORDINGS, labels, strict=True):
         sound, rate_hz = soundfile.read(folder / "mixed" / f"{name}.wav")
@@ -102,7 +102,7 @@ BY_HAND = (
 @pytest.mark.usefixtures("folder")
 def test_benchmark_counts_match_hand_calculation() -> None:
     mixed("mixed")
-    labels = LabelsOfRecordings([]).of(collect_files("mixed"))
+    labels = LabelsOfRecordings([]).labels_of(collect_files("mixed"))
     counting, step = CountingRules(tolerance_s=1.0, phrases=("alexa",)), RATE_HZ // 10
     sweep = Sweep(counting, SpotRule(0.5, 2 * step, step))
     tracks, outcomes = [], []
@@ -122,10 +122,10 @@ def test_benchmark_counts_match_hand_calculation() -> None:
                     outcome.kind, outcome.number, outcome.samples, RATE_HZ, RATE_HZ, spots, labels=outcome.labels
                 )
             )
-        sums = totals(tally.counts, counting)
+        sums = totals_of(tally.counts, counting)
         assert (sums["FRCOUNT"], sums["FRRATIO"], sums["TACOUNT"]) == (misses, 25.0 * misses, 4 - misses), threshold
         assert (sums["FACOUNT"], sums["FARATE"]) == (false_accepts, pytest.approx(per_hour)), threshold
-        det = sweep.at(np.array([threshold], np.float32))
+        det = sweep.det_at(np.array([threshold], np.float32))
         assert (det.misses[0], det.false_accepts[0], det.per_hour()[0]) == (
             misses,
             false_accepts,

@@ -25,7 +25,7 @@ from harness.model.offline import (
     SpotRule,
 )
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.figures import totals
+from harness.offline.figures.figures import totals_of
 from harness.offline.journal_lines import outcome_line, outcome_of
 from harness.offline.messages import (
     FileAnswer,
@@ -38,7 +38,7 @@ from harness.offline.messages import (
     framed,
     resource_use,
 )
-from harness.offline.one_file import FARTHEST, LONGEST_BYTES, LONGEST_TEXT, checked, read_reference, spots
+from harness.offline.one_file import FARTHEST, LONGEST_BYTES, LONGEST_TEXT, checked, read_reference, spots_of_track
 from harness.offline.run import WINDOW, FileQueue, RunPace
 from harness.sound.wave_file import UnusableSound
 from tests.unit.offline.figures.outcomes import sized
@@ -226,14 +226,14 @@ def found(*bursts: tuple[float, float], seconds: float = 60.0) -> tuple[OfflineS
     scores = np.zeros(int(seconds * RATE_HZ / STEP), np.float32)
     for start_s, end_s in bursts:
         scores[round(start_s * RATE_HZ / STEP) : round(end_s * RATE_HZ / STEP)] = 0.9
-    return spots(ScoreTrack("alexa", scores, 0, STEP), RULE)
+    return spots_of_track(ScoreTrack("alexa", scores, 0, STEP), RULE)
 
 
 def total(kind: ListKind, *files: tuple[OfflineSpot, ...], seconds: float = 60.0) -> dict[str, float]:
     tally = Tally(CountingRules())
     for number, of in enumerate(files):
         tally.add(FileOutcome(kind, number, round(seconds * RATE_HZ), RATE_HZ, RATE_HZ, of))
-    return totals(tally.counts, CountingRules())
+    return totals_of(tally.counts, CountingRules())
 
 
 @pytest.mark.parametrize(
@@ -263,5 +263,5 @@ def test_the_lead_in_is_taken_off_once() -> None:
     for end in (15_999, 16_000, 24_000):
         spot = OfflineSpot("alexa", max(0, end - 8000), end)
         tally.add(FileOutcome(ListKind.INV, end, 4 * RATE_HZ, RATE_HZ, RATE_HZ, (spot,)))
-    figures = totals(tally.counts, CountingRules())
+    figures = totals_of(tally.counts, CountingRules())
     assert (figures["TACOUNT"], figures["FRCOUNT"]) == (2, 1)

@@ -174,9 +174,9 @@ def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None
         desk.judge(category)
     waiting = in_sight(desk)
     desk.comment("half written")
-    assert [entry.item.query for entry in desk.given()] == met[::-1]
-    assert [entry.item.query for entry in desk.given(f"WRONG {met[1]}")] == [met[1]]
-    assert desk.open(desk.given()[-1].item.id)
+    assert [entry.item.query for entry in desk.reopenable_items()] == met[::-1]
+    assert [entry.item.query for entry in desk.reopenable_items(f"WRONG {met[1]}")] == [met[1]]
+    assert desk.open(desk.reopenable_items()[-1].item.id)
     view = desk.view
     assert (in_sight(desk), view.again, view.draft.comment) == (met[0], True, "as correct")
     assert view.own is not None
@@ -188,7 +188,7 @@ def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None
     assert (in_sight(desk), desk.view.again, desk.view.draft.comment) == (waiting, False, "half written")
     assert desk.view.count.done == 3
     again = bench.desk()
-    assert (in_sight(again), again.given()[0].item.query) == (waiting, met[0])
+    assert (in_sight(again), again.reopenable_items()[0].item.query) == (waiting, met[0])
 
 
 def test_earlier_and_later_step_through_what_was_given() -> None:
@@ -252,8 +252,8 @@ def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() ->
     disputed = in_sight(settling)
     assert settling.view.count == QueueCounts(total=1, left=1)
     assert settling.view.can_go_back
-    assert len(settling.given()) == 2
-    (entry,) = settling.given("question 3")
+    assert len(settling.reopenable_items()) == 2
+    (entry,) = settling.reopenable_items("question 3")
     assert entry.row is None
     assert settling.open(entry.item.id)
     settling.judge(WRONG)

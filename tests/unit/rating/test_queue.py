@@ -281,7 +281,7 @@ def test_rater_who_fails_known_answers_is_stopped() -> None:
         )
         assert not sitting.undo()
         assert not sitting.earlier()
-        assert sitting.given() == ()
+        assert sitting.reopenable_items() == ()
     assert len(bench.disk.rows) == view.count.done < 8
     other = bench.desk("ben")
     while in_sight(other):

@@ -195,7 +195,7 @@ def test_a_wall_clock_that_jumps_leaves_one_row_and_no_duration_takes_it_in(by_s
     wall, figures = SteadyWall(), SessionFigures()
     started = Entry(0, 1, run.log.rows[0].at_s, run.log.rows[0].wall_s, EngineStarted(1, 1, "b", 10.0))
     rows = [started, *run.log.rows]
-    steady_s = [wall.of(entry) for entry in rows]
+    steady_s = [wall.wall_s_of(entry) for entry in rows]
     assert steady_s[-1] - steady_s[0] == pytest.approx((rows[-1].at_s - rows[0].at_s) / 10, abs=2.0)
     assert abs(rows[-1].wall_s - rows[0].wall_s) > 7000.0
     for entry in rows:

@@ -191,9 +191,9 @@ def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
     outlet = PacketOutlet(3)
     for number in range(6):
         outlet.put(Packet(PacketKind.BLOCK, frames=480, first_sample=480 * number))
-    assert [packet.first_sample for packet in PacketReader().feed(outlet.taken())] == [0, 480, 960, 1440]
+    assert [packet.first_sample for packet in PacketReader().feed(outlet.take_all())] == [0, 480, 960, 1440]
     outlet.put(Packet(PacketKind.BLOCK, frames=480, first_sample=480 * 6))
-    lost, block = PacketReader().feed(b"".join(outlet.taken() for _ in range(4)))
+    lost, block = PacketReader().feed(b"".join(outlet.take_all() for _ in range(4)))
     assert (lost.word, lost.frames) == (PacketKind.LOST, 960)
     assert block.first_sample == 480 * 6
 
@@ -202,10 +202,10 @@ def test_ticks_wait_for_each_other_and_for_nothing_else() -> None:
     outlet = PacketOutlet(3)
     for number in range(TICKS_AT_ONCE):
         outlet.put(Packet(PacketKind.TICK, first_sample=480 * number), can_wait=True)
-    assert len(PacketReader().feed(outlet.taken())) == TICKS_AT_ONCE
+    assert len(PacketReader().feed(outlet.take_all())) == TICKS_AT_ONCE
     outlet.put(Packet(PacketKind.TICK, first_sample=480), can_wait=True)
     outlet.put(Packet(PacketKind.STARTED, 7, first_sample=960))
-    assert [packet.word for packet in PacketReader().feed(outlet.taken())] == [PacketKind.TICK, PacketKind.STARTED]
+    assert [packet.word for packet in PacketReader().feed(outlet.take_all())] == [PacketKind.TICK, PacketKind.STARTED]
 
 
 def test_the_child_starts_without_numpy() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.transcripts.groups import compare
-from harness.transcripts.paired_tests import PairedBy, PairedTest, segments
+from harness.transcripts.paired_tests import PairedBy, PairedTest, segment_errors
 from tests.unit.transcripts.reports.scorings import scored
 
 
@@ -25,8 +25,8 @@ from tests.unit.transcripts.reports.scorings import scored
     ],
 )
 def test_segments_end_with_two_words_that_both_have(first: str, second: str, expected: list[tuple[int, int]]) -> None:
-    assert list(segments(first, second)) == expected
-    assert list(segments(second, first)) == [(right, left) for left, right in expected]
+    assert list(segment_errors(first, second)) == expected
+    assert list(segment_errors(second, first)) == [(right, left) for left, right in expected]
 
 
 def test_every_test_of_two_systems() -> None:

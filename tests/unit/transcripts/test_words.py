@@ -459,7 +459,7 @@ PARTS = """1 12 0 007 ٣ ² ½ 1/2 7:30 25:10 . , ' " € $ % ° - + / @ # & ^ s
 def test_no_two_numbers_are_ever_said_the_same() -> None:
     """Nor two times, two decimals or two fractions; whether a zero is said as oh or as zero."""
     kinds = (
-        {str(number): numerals.whole(str(number)) for number in range(10_000)},
+        {str(number): numerals.integer(str(number)) for number in range(10_000)},
         {f"{hour}:{minute:02}": numerals.times(hour, minute) for hour in range(24) for minute in range(60)},
         {
             f"{whole}.{part}": numerals.decimals(str(whole), part)

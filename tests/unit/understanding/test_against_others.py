@@ -26,7 +26,7 @@ from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Slot, Utterance
 from harness.transcripts.alignment import count
 from harness.understanding.counts import Rule, chunks, count_frame
-from harness.understanding.figures import ONE, ZERO, Averages, ZeroDivision, figures
+from harness.understanding.figures import ONE, ZERO, Averages, ZeroDivision, frame_figures
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 from tests.known import known
@@ -98,7 +98,7 @@ def test_single_utterances_match_scikit_learn(cases_of_intents: list[Pair], zero
     rows = {(of.intents, prediction.intents): row for row, (of, prediction) in enumerate(cases_of_intents)}
     assert len(rows) > 600
     for row in rows.values():
-        intent_figures = figures(counted([cases_of_intents[row]]), zero).intents
+        intent_figures = frame_figures(counted([cases_of_intents[row]]), zero).intents
         assert close(ours(intent_figures.samples), [column[row] for column in each[:3]])
         assert close(intent_figures.accuracy, accuracies[row])
         assert intent_figures.exact.count == int((gold[row] == predicted[row]).all())
@@ -111,7 +111,7 @@ def test_corpora_of_any_size_match_scikit_learn(cases_of_intents: list[Pair], ze
     for begin, end in pairwise(ends):
         some = cases_of_intents[begin:end]
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            intent_figures = figures(counted(some), zero, INTENTS).intents
+            intent_figures = frame_figures(counted(some), zero, INTENTS).intents
             assert close(ours(intent_figures.samples), theirs(some, "samples", zero.precision))
             assert close(ours(intent_figures.macro), theirs(some, "macro", zero.precision))
             if any(pair[0].intents for pair in some):
@@ -132,7 +132,7 @@ def test_macro_over_labels_seen_is_over_the_columns_that_occur() -> None:
         some = pairs(source, source.randint(1, 4), longest=0)
         gold, predicted = matrix(some, 0), matrix(some, 1)
         seen = (gold + predicted).any(axis=0)
-        intent_figures = figures(counted(some)).intents
+        intent_figures = frame_figures(counted(some)).intents
         assert not intent_figures.declared
         assert len(intent_figures.labels) == seen.sum()
         if seen.any():
@@ -146,7 +146,7 @@ def test_empty_data_has_no_micro_average() -> None:
     gold = np.zeros((3, 2), dtype=int)
     scores = precision_recall_fscore_support(gold, gold, average="micro", zero_division=0.0)
     assert scores[:3] == (0, 0, 0)
-    assert figures(counted(pairs(random.Random(0), 0))).intents.micro == Averages()
+    assert frame_figures(counted(pairs(random.Random(0), 0))).intents.micro == Averages()
 
 
 THEIRS: dict[Chunking, Callable[..., Any]] = {
@@ -184,7 +184,7 @@ def test_every_utterance_has_the_chunks_of_seqeval(cases_of_slots: list[Pair], s
 def test_slot_figures_of_corpora_match_seqeval(cases_of_slots: list[Pair], chunking: Chunking) -> None:
     compared = 0
     for some in corpora(cases_of_slots, 200):
-        slot_figures = figures(counted(some, Rule(chunking=chunking))).slots
+        slot_figures = frame_figures(counted(some, Rule(chunking=chunking))).slots
         gold, predicted = tags(some, 0), tags(some, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -209,7 +209,7 @@ def test_slot_figures_of_corpora_match_seqeval(cases_of_slots: list[Pair], chunk
 
 def test_the_readings_differ_where_tags_are_not_well_formed(cases_of_slots: list[Pair]) -> None:
     loose, strict = (
-        known(figures(counted(cases_of_slots, Rule(chunking=chunking))).slots.micro.f1) for chunking in Chunking
+        known(frame_figures(counted(cases_of_slots, Rule(chunking=chunking))).slots.micro.f1) for chunking in Chunking
     )
     assert abs(loose - strict) > 0.01
 
@@ -224,7 +224,7 @@ def test_concept_errors_of_every_utterance(tmp_path: Path) -> None:
         expected = count(utterance.path)
         assert count_frame(gold, predicted, Rule()).slots.edits == expected
         totals = totals + expected
-    assert figures(counted(cases)).slots.cer == totals.errors / totals.words
+    assert frame_figures(counted(cases)).slots.cer == totals.errors / totals.words
 
 
 @needs_sclite

@@ -13,7 +13,16 @@ from harness.statistics.significance import mcnemar
 from harness.understanding.cascade import FrameChange, joined, understood
 from harness.understanding.comparison import SHARES, Metric, basis, columns, compare, differences
 from harness.understanding.counts import FrameCounts, Rule, ValueRule, total
-from harness.understanding.figures import ONE, SEED, ZERO, FrameFigures, ZeroDivision, concept_f1, figures, slu_f1s
+from harness.understanding.figures import (
+    ONE,
+    SEED,
+    ZERO,
+    FrameFigures,
+    ZeroDivision,
+    concept_f1,
+    frame_figures,
+    slu_f1s,
+)
 from harness.understanding.scoring import FrameScoring, score
 from tests.known import known
 from tests.unit.understanding.cascades import GOLD, heard, said, scored, small, understand
@@ -41,8 +50,8 @@ def values(frame_figures: FrameFigures, counts: FrameCounts) -> dict[Metric, flo
 def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int) -> None:
     counts = counts_of(utterances, utterances)
     declared = ("annulation", "never seen")
-    actual = columns([counts], basis([counts], zero, declared)).found()
-    expected = figures(total(counts), zero, declared)
+    actual = columns([counts], basis([counts], zero, declared)).estimates()
+    expected = frame_figures(total(counts), zero, declared)
     for figure, of in values(expected, total(counts)).items():
         assert actual[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
 
@@ -54,7 +63,7 @@ def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
     assert len(made.number) < 100
     assert made.units == 180
     drawn = made.resampled(400, 1)
-    for figure, of in made.found().items():
+    for figure, of in made.estimates().items():
         assert np.mean(drawn[figure]) == pytest.approx(of[0], abs=0.02, nan_ok=True)
 
 
@@ -123,7 +132,7 @@ def test_swapping_keeps_the_sum_of_both() -> None:
     gold = corpus(6, 80)
     pair = counts(system(gold, 1, 0.6)), counts(system(gold, 2, 0.4))
     made = columns(pair, basis(pair, ZERO, None))
-    actual, swapped = made.found(), made.swapped(50, 0)
+    actual, swapped = made.estimates(), made.swapped(50, 0)
     for figure in SHARES[:2]:
         assert swapped[figure].sum(axis=0) == pytest.approx(actual[figure].sum())
         assert len(set(swapped[figure][0].tolist())) > 5
@@ -161,7 +170,7 @@ def test_comparison_over_nothing_has_no_difference() -> None:
 
 def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> None:
     scoring = small()
-    before, after = figures(scoring.total.reference), figures(scoring.total.transcript)
+    before, after = frame_figures(scoring.total.reference), frame_figures(scoring.total.transcript)
     assert (before.intents.exact, after.intents.exact) == (Share(3, 4), Share(2, 4))
     assert (before.slots.frames, after.slots.frames) == (Share(3, 4), Share(1, 4))
     # Of three concepts one is not heard.
@@ -175,10 +184,10 @@ def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> 
 
 def test_slot_f1_is_of_the_reference_alone() -> None:
     scoring = small()
-    assert figures(scoring.placed).slots.micro.f1 == 1
+    assert frame_figures(scoring.placed).slots.micro.f1 == 1
     for side in (scoring.total.reference, scoring.total.transcript):
-        assert figures(side).slots.micro.f1 is None
-        assert not figures(side).slots.by_place
+        assert frame_figures(side).slots.micro.f1 is None
+        assert not frame_figures(side).slots.by_place
     assert scoring.total.differences[Metric.SLOT_F1].difference is None
 
 
@@ -190,9 +199,9 @@ def test_each_utterance_has_a_frame_change() -> None:
         "c": FrameChange.BROKEN,
         "e": FrameChange.WRONG,
     }
-    assert [utterance.id for utterance in scoring.of(FrameChange.BROKEN)] == ["a", "c"]
-    assert scoring.of(FrameChange.BROKEN)[0].heard.text == "Book niece on Monday."
-    assert scoring.of(FrameChange.BROKEN)[0].words.substitutions == 1
+    assert [utterance.id for utterance in scoring.utterances_with(FrameChange.BROKEN)] == ["a", "c"]
+    assert scoring.utterances_with(FrameChange.BROKEN)[0].heard.text == "Book niece on Monday."
+    assert scoring.utterances_with(FrameChange.BROKEN)[0].words.substitutions == 1
 
 
 def test_utterance_right_only_from_the_transcript_is_reported() -> None:
@@ -218,7 +227,7 @@ def test_no_transcript_can_count_as_silence() -> None:
     assert scoring.pairs.without_transcript == ("b", "c", "d", "e")
     assert scoring.pairs.missing_is_silence
     assert scoring.total.words.deletions == 1 + 3 + 4 + 2
-    assert figures(scoring.total.transcript).intents.empty == 4
+    assert frame_figures(scoring.total.transcript).intents.empty == 4
 
 
 def test_an_empty_transcript_counts_as_a_transcript() -> None:
@@ -230,12 +239,12 @@ def test_an_empty_transcript_counts_as_a_transcript() -> None:
 def test_values_are_words_compared_without_case_and_marks() -> None:
     pairs = joined(GOLD, heard(a="book NICE, on Sunday!"))
     both = scored(pairs).total.reference, scored(pairs).total.transcript
-    assert [known(figures(side).valued).cer for side in both] == [0, 0.5]
+    assert [known(frame_figures(side).valued).cer for side in both] == [0, 0.5]
     # Without values, another day is a date as well.
-    assert figures(scored(pairs).total.transcript).slots.cer == 0
+    assert frame_figures(scored(pairs).total.transcript).slots.cer == 0
     assert scored(pairs).utterances[0].change is FrameChange.REVALUED
     bare = scored(pairs, Rule(values=ValueRule.NONE, spoken=True))
-    assert figures(bare.total.transcript).valued is None
+    assert frame_figures(bare.total.transcript).valued is None
     assert bare.utterances[0].change is FrameChange.KEPT
     assert bare.total.differences[Metric.VALUED_CER].difference is None
 
@@ -269,7 +278,7 @@ def test_perfect_recognition_costs_nothing() -> None:
     for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
         assert scoring.total.differences[figure].difference == 0
         assert scoring.total.differences[figure].p == 1
-    assert not scoring.of(FrameChange.BROKEN)
+    assert not scoring.utterances_with(FrameChange.BROKEN)
     assert scoring.total.words.wer == 0
 
 

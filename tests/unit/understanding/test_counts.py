@@ -31,7 +31,7 @@ from harness.understanding.figures import (
     Interval,
     ZeroDivision,
     accuracy_interval,
-    figures,
+    frame_figures,
     pooled_spans,
     ratio_interval,
     samples_spans,
@@ -68,8 +68,8 @@ def test_shards_add_up_to_the_whole_in_any_order(seed: int, utterances: int, sha
         added = added + counted([every[row] for row in part], rule)
     assert added == whole
     # Not only close: the order of addition leaves no trace in a single bit.
-    assert figures(added) == figures(whole)
-    assert figures(added, SEED) == figures(whole, SEED)
+    assert frame_figures(added) == frame_figures(whole)
+    assert frame_figures(added, SEED) == frame_figures(whole, SEED)
 
 
 def test_empty_counts_are_neutral_and_addition_is_pure() -> None:
@@ -286,7 +286,7 @@ OVERLAPS = {
 
 
 def of(zero: ZeroDivision) -> IntentFigures:
-    return figures(FrameCounts(187, IntentCounts(OVERLAPS, LABELS)), zero, tuple(LABELS)).intents
+    return frame_figures(FrameCounts(187, IntentCounts(OVERLAPS, LABELS)), zero, tuple(LABELS)).intents
 
 
 def per_cent(*shares: float | None) -> tuple[float, ...]:
@@ -367,7 +367,7 @@ def test_an_error_rate_may_go_above_one() -> None:
 
 
 def intents_of(counts: FrameCounts) -> list[float | None]:
-    intents = figures(counts, SEED).intents
+    intents = frame_figures(counts, SEED).intents
     averages = [of for mean in (intents.samples, intents.micro) for of in (mean.precision, mean.recall, mean.f1)]
     return [intents.accuracy, *averages]
 
@@ -421,7 +421,7 @@ def test_ids_pair_in_any_order() -> None:
 def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
     scoring = scored([gold("1"), gold("2")], [gold("1", intents=None)])
     assert (scoring.intents_given, scoring.slots_given) == (False, True)
-    shown = figures(scoring.totals)
+    shown = frame_figures(scoring.totals)
     assert shown.intents.exact.value is None
     assert shown.slots.micro == Averages(1.0, 0.5, 2 / 3)
     # One that tells them for some utterances is wrong about the others.
@@ -433,14 +433,14 @@ def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
 def test_a_system_that_never_tells_slots_has_no_frames() -> None:
     scoring = scored([gold("1")], [Utterance("1", intents=("go",))])
     assert not scoring.slots_given
-    assert figures(scoring.totals).slots.frames.value is None
-    assert figures(scoring.totals).slots.cer is None
+    assert frame_figures(scoring.totals).slots.frames.value is None
+    assert frame_figures(scoring.totals).slots.cer is None
 
 
 def test_without_any_prediction_all_is_missing() -> None:
     scoring = scored([gold("1")], [])
-    assert figures(scoring.totals).intents.exact.value == 0
-    assert figures(scoring.totals).slots.cer == 1
+    assert frame_figures(scoring.totals).intents.exact.value == 0
+    assert frame_figures(scoring.totals).slots.cer == 1
 
 
 def test_values_count_where_both_sides_give_some() -> None:
@@ -450,7 +450,7 @@ def test_values_count_where_both_sides_give_some() -> None:
     assert right.values_given
     assert right.totals.valued.frames_placed.count == 1
     assert not none.values_given
-    assert figures(none.totals).valued is None
+    assert frame_figures(none.totals).valued is None
     assert not scored([of], [of], Rule(values=ValueRule.NONE)).values_given
     # A system that gives values, and none here, is wrong here.
     two = scored([of, gold("2", tags=None, slots=of.slots)], [bare, gold("2", tags=None, slots=of.slots)])

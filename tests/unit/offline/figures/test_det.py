@@ -23,7 +23,15 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.offline.figures.sweep import PointFigures, Sweep, SweepCriterion, SweepTarget, choose, figures, figures_at
+from harness.offline.figures.sweep import (
+    PointFigures,
+    Sweep,
+    SweepCriterion,
+    SweepTarget,
+    choose,
+    figures_at,
+    point_figures,
+)
 from harness.offline.reports.det import (
     FLATTERS,
     MOST_ROWS,
@@ -162,7 +170,7 @@ def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
 
 def test_the_table_has_counts_and_named_points_for_any_number_of_thresholds() -> None:
     sweep_result = sweep(1)
-    det = sweep_result.at()
+    det = sweep_result.det_at()
     assert len(det) > MOST_ROWS
     rows = list(csv.DictReader(det_csv(det, POINTS, chosen=float(det.thresholds[100]), twv=(999.9, None)).splitlines()))
     assert len(rows) <= MOST_ROWS
@@ -178,7 +186,7 @@ def test_the_table_has_counts_and_named_points_for_any_number_of_thresholds() ->
         assert float(row["hours"]) == 2.0
         interval = known(at.per_hour_interval)
         assert (float(row["fa_per_hour_low"]), float(row["fa_per_hour_high"])) == pytest.approx(interval, rel=1e-5)
-    nothing = list(csv.DictReader(det_csv(sweep(1, files=0, hours=0).at(), POINTS).splitlines()))
+    nothing = list(csv.DictReader(det_csv(sweep(1, files=0, hours=0).det_at(), POINTS).splitlines()))
     assert {row["fr"] for row in nothing} == {row["fa_per_hour"] for row in nothing} == {"n/a"}
 
 
@@ -189,7 +197,7 @@ def test_a_threshold_in_the_table_is_the_very_threshold() -> None:
 
 def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     dev, report = sweep(1), sweep(2)
-    curve, developed = Curve("reported", report.at()), Curve("development", dev.at())
+    curve, developed = Curve("reported", report.det_at()), Curve("development", dev.det_at())
     chosen = choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
     for name in ("a.png", "b.png", "a.svg", "b.svg"):
         draw(tmp_path / name, "an engine & <its> model", [curve, developed], POINTS, chosen)
@@ -212,26 +220,26 @@ def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("files", "target"), [(1, 0.0), (3, 50.0)])
 def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, target: float) -> None:
     few = sweep(5, files=files, hours=1)
-    chosen = choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, target), few.at(), POINTS, None)
-    draw(tmp_path / "few.png", "few", [Curve("list", few.at())], POINTS, chosen)
+    chosen = choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, target), few.det_at(), POINTS, None)
+    draw(tmp_path / "few.png", "few", [Curve("list", few.det_at())], POINTS, chosen)
     assert (tmp_path / "few.png").stat().st_size > 10_000
 
 
 def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     dev, report = sweep(1), sweep(2)
     target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0)
-    both = known(choose(target, dev.at(), POINTS, report))
+    both = known(choose(target, dev.det_at(), POINTS, report))
     lines = list(chosen_lines(target, both))
     assert "development list" in lines[3]
     assert lines[4].startswith("  on the reported list:")
     assert re.search("The target is (NOT )?met on the reported list.$", lines[5])
     assert both.chosen.threshold == known(both.reported).threshold
-    single = choose(target, dev.at(), POINTS, None)
+    single = choose(target, dev.det_at(), POINTS, None)
     assert list(chosen_lines(target, single))[-1] == FLATTERS
     assert chosen_json(target, single)["one_list"] is True
     assert "No threshold" in list(chosen_lines(target, None))[1]
     by_bound = known(
-        choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0, TargetBasis.BOUND), dev.at(), POINTS, report)
+        choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0, TargetBasis.BOUND), dev.det_at(), POINTS, report)
     )
     interval = known(by_bound.chosen.per_hour_interval)
     assert interval[1] <= 3.0
@@ -250,7 +258,7 @@ def test_recordings_that_are_there_in_each_condition_count_once_in_intervals() -
         assert of == pytest.approx(wanted)
     for of, wanted in zip(often.per_hour_band(), once.per_hour_band(), strict=True):
         assert of == pytest.approx(wanted)
-    point, alone = figures(often, 1, ()), figures(once, 1, ())
+    point, alone = point_figures(often, 1, ()), point_figures(once, 1, ())
     assert (point.misses, point.false_accepts, point.hours) == (0, 12, 40.0)
     assert point.false_reject_interval == pytest.approx(alone.false_reject_interval)
     assert point.per_hour_interval == pytest.approx(alone.per_hour_interval)
@@ -260,4 +268,4 @@ def test_recordings_that_are_there_in_each_condition_count_once_in_intervals() -
     narrow = known(clopper_pearson(3, 80))
     assert 0 < low < narrow[0]
     assert narrow[1] < high
-    assert figures(few, 0, ()).false_reject_interval == pytest.approx((low, high))
+    assert point_figures(few, 0, ()).false_reject_interval == pytest.approx((low, high))

@@ -9,7 +9,7 @@ from scipy.stats import fisher_exact
 
 from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, OfflineSpot
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.figures import figures
+from harness.offline.figures.figures import figures_of
 from harness.offline.figures.groups import FileBreakdown, breakdown
 from harness.offline.reports.groups import group_lines
 from harness.offline.reports.log import interval_info
@@ -111,7 +111,7 @@ def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None
             once.add(outcome(kind, file, spots))
             for condition in range(8):
                 eightfold.add(outcome(kind, file * 8 + condition, spots))
-    single, eight = figures(once, COUNTING), figures(eightfold, COUNTING)
+    single, eight = figures_of(once, COUNTING), figures_of(eightfold, COUNTING)
     assert single.false_rejects == clopper_pearson(2, 10)
     assert (eight.counts.false_rejects, eight.by_file, eight.false_rejects_wilson) == (16, True, None)
     assert known(eight.false_rejects) == pytest.approx(over_clusters([8, 8] + 8 * [0], 10 * [8]))
@@ -125,15 +125,15 @@ def test_the_total_interval_counts_each_talker_as_one_cluster() -> None:
     tally = Tally(COUNTING, talker_of=lambda kind, number, label: names[number])
     for file in range(14):
         tally.add(outcome(ListKind.INV, file, int(file not in (0, 1, 4, 12))))
-    whole = figures(tally, COUNTING)
+    whole = figures_of(tally, COUNTING)
     assert (whole.talkers, whole.unknown_talkers, whole.by_file, whole.false_rejects_wilson) == (4, True, False, None)
     assert whole.false_rejects == over_clusters([2, 1, 0, 1], [4, 4, 4, 2])
     unknown = Tally(COUNTING, talker_of=lambda kind, number, label: "")
     unknown.add(outcome(ListKind.INV, 0, 1))
-    assert figures(unknown, COUNTING).false_rejects == clopper_pearson(0, 1), "no talker is known"
+    assert figures_of(unknown, COUNTING).false_rejects == clopper_pearson(0, 1), "no talker is known"
     alone = Tally(COUNTING, talker_of=lambda kind, number, label: "ann")
     alone.add(outcome(ListKind.INV, 0, 1))
-    single = figures(alone, COUNTING)
+    single = figures_of(alone, COUNTING)
     assert single.false_rejects is None
     assert ("x-frratio-interval", "too few voices for an interval") in [*interval_info(single)]
     assert any(line.endswith("%, over 4 voices, unknown talkers as one, 95 %") for _, line in interval_info(whole))

@@ -153,7 +153,7 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
         outcome = recording(labels, seconds=12.0)
         sweep = Sweep(counting, rule, phrase=phrase)
         sweep.add(outcome, tracks)
-        det = sweep.at()
+        det = sweep.det_at()
         assert len(det) > 20
         for index, threshold in enumerate(det.thresholds):
             mine = [track for track in tracks if phrase in (None, track.phrase)]

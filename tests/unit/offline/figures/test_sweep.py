@@ -15,9 +15,9 @@ from harness.model.errors import InputError
 from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
 from harness.offline.figures.counts import LogKey, OfflineCounts, Tally, judged
 from harness.offline.figures.det import Det
-from harness.offline.figures.figures import figures, totals
+from harness.offline.figures.figures import figures_of, totals_of
 from harness.offline.figures.sweep import Grid, Steps, Sweep, joined, spans
-from harness.offline.one_file import crossings, spots
+from harness.offline.one_file import crossings, spots_of_track
 from tests.known import known
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
@@ -38,7 +38,9 @@ def test_score_spans_give_the_spots_of_every_threshold(
     spot_ends = ends[(low <= np.float32(threshold)) & (np.float32(threshold) < high)]
     at = crossings(track.scores, threshold, refractory_samples / step)
     assert spot_ends.tolist() == (track.first_end + at * step).tolist()
-    assert spot_ends.tolist() == [spot.end for spot in spots(track, SpotRule(threshold, refractory_samples, 5))]
+    assert spot_ends.tolist() == [
+        spot.end for spot in spots_of_track(track, SpotRule(threshold, refractory_samples, 5))
+    ]
 
 
 def test_a_grid_keeps_its_own_thresholds_exact() -> None:
@@ -50,11 +52,11 @@ def test_a_grid_keeps_its_own_thresholds_exact() -> None:
         high = (low + 0.1 * random.random(40_000, np.float32)).astype(np.float32)
         exact.add(low, high)
         coarse.add(low, high)
-    assert coarse.at(own).tolist() == exact.at(own).tolist()
+    assert coarse.counts_at(own).tolist() == exact.counts_at(own).tolist()
     assert coarse.coarse
     assert len(coarse.values()) < 60
     grid = Grid(own, size=50).values
-    assert coarse.at(grid).tolist() == exact.at(grid).tolist()
+    assert coarse.counts_at(grid).tolist() == exact.counts_at(grid).tolist()
 
 
 def test_spans_are_joined_where_they_meet() -> None:
@@ -92,7 +94,7 @@ def scored(seed: int, phrases: int = 2) -> Scored:
 def counted(files: Scored, counting: CountingRules, rule: SpotRule) -> OfflineCounts:
     tally = Tally(counting)
     for file_outcome, tracks in files:
-        file_spots = tuple(spot for track in tracks for spot in spots(track, rule))
+        file_spots = tuple(spot for track in tracks for spot in spots_of_track(track, rule))
         tally.add(replace(file_outcome, spots=file_spots))
     return tally.counts
 
@@ -123,7 +125,7 @@ def test_all_operating_points_are_counted_as_the_log_counts(counting: CountingRu
     sweep = swept(files, counting, rule)
     for point in POINTS:
         expected = counted(files, counting, SpotRule(point.threshold, rule.refractory_samples, rule.spot_samples))
-        curve = sweep.at(np.array([point.threshold], np.float32))
+        curve = sweep.det_at(np.array([point.threshold], np.float32))
         assert curve.files == expected.inv_files
         assert curve.misses.tolist() == [expected.false_rejects]
         assert curve.false_accepts.tolist() == [expected.false_accepts(counting)]
@@ -135,7 +137,7 @@ def test_all_operating_points_are_counted_as_the_log_counts(counting: CountingRu
 def test_every_threshold_is_counted_as_the_log_counts() -> None:
     counting, rule = CountingRules(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
     files = scored(2, phrases=1)
-    curve = swept(files, counting, rule).at()
+    curve = swept(files, counting, rule).det_at()
     assert len(curve) > 50
     for index in range(len(curve)):
         between = np.nextafter(curve.thresholds[index], np.float32(2))  # and so it stays up to the next
@@ -148,13 +150,13 @@ def test_every_threshold_is_counted_as_the_log_counts() -> None:
 def test_too_many_values_for_all_leave_operating_points_exact() -> None:
     counting, rule = CountingRules(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
     own = np.array([point.threshold for point in POINTS], np.float32)
-    exact, coarse = swept(scored(3), counting, rule).at(own), swept(scored(3), counting, rule, most=10).at(own)
+    exact, coarse = swept(scored(3), counting, rule).det_at(own), swept(scored(3), counting, rule, most=10).det_at(own)
     for name in ("misses", "false_accepts", "hours"):
         assert getattr(exact, name).tolist() == getattr(coarse, name).tolist()
 
 
 def test_without_files_there_is_nothing_to_divide_by() -> None:
-    curve: Det = Sweep(CountingRules(), SpotRule(0.5, 16_000, 12_800), POINTS).at()
+    curve: Det = Sweep(CountingRules(), SpotRule(0.5, 16_000, 12_800), POINTS).det_at()
     assert not curve.has_rejects
     assert not curve.has_accepts
     assert len(curve) == 21
@@ -280,9 +282,9 @@ def test_in_vocabulary_sound_that_is_no_true_accept_is_exposure_with_u() -> None
     assert (counts.inv_ms, counts.oov_ms, counts.inv_oov_ms) == (9000, 10_000, 8500)
     assert counts.exposure_hours(WITH_U) == pytest.approx(18.5 / 3600)
     assert counts.exposure_hours(CountingRules()) == pytest.approx(10 / 3600)
-    assert totals(counts, WITH_U)["FACOUNT"] == 2
-    assert totals(counts, CountingRules())["FACOUNT"] == 1
-    assert totals(counts, WITH_U)["FARATE"] == pytest.approx(2 / 18.5 * 3600)
+    assert totals_of(counts, WITH_U)["FACOUNT"] == 2
+    assert totals_of(counts, CountingRules())["FACOUNT"] == 1
+    assert totals_of(counts, WITH_U)["FARATE"] == pytest.approx(2 / 18.5 * 3600)
 
 
 def test_a_spot_behind_the_end_takes_off_what_lies_in_the_file() -> None:
@@ -302,13 +304,13 @@ def test_rejected_files_are_out_of_everything() -> None:
     rejects = [outcome(kind, spot(1.2, 2), rejected=reason) for kind in (INV, OOV) for reason in RejectReason]
     counts = counts_of(usable + rejects)
     assert counts.rejected_files == len(rejects)
-    assert totals(counts, CountingRules()) == totals(counts_of(usable), CountingRules())
+    assert totals_of(counts, CountingRules()) == totals_of(counts_of(usable), CountingRules())
     assert (counts.inv_files, counts.oov_files, counts.inv_ms, counts.oov_ms) == (1, 1, 4000, 4000)
 
 
 def test_totals_are_undefined_without_data() -> None:
-    assert totals(OfflineCounts(), CountingRules()) == {}
-    none = figures(Tally(CountingRules()), CountingRules())
+    assert totals_of(OfflineCounts(), CountingRules()) == {}
+    none = figures_of(Tally(CountingRules()), CountingRules())
     assert none.false_accepts is none.false_rejects is none.word_errors is none.clustering is None
     silence = counts_of([outcome(REF, reference="")], CountingRules(words=True, lead_in_ms=0))
-    assert "WER" not in totals(silence, CountingRules(words=True))
+    assert "WER" not in totals_of(silence, CountingRules(words=True))

@@ -60,7 +60,7 @@ def decay_s(response: Samples, rate_hz: int) -> float:
 @pytest.mark.parametrize("distance_m", [0.5, 1.0, 2.0, 4.0, 8.0])
 def test_without_reflections_the_level_falls_by_6_db_for_each_doubling_and_nothing_moves(distance_m: float) -> None:
     near = Renderer(None).render(DRY)
-    far = Renderer(None).render(replace(DRY, placement=FREE.at(distance_m, 0.0)))
+    far = Renderer(None).render(replace(DRY, placement=FREE.placement(distance_m, 0.0)))
     fall_db = level_dbfs(near.waveform) - level_dbfs(far.waveform)
     assert fall_db == pytest.approx(20 * math.log10(distance_m), abs=0.2)
     assert far.parts == near.parts
@@ -76,7 +76,7 @@ def test_without_reflections_the_level_falls_by_6_db_for_each_doubling_and_nothi
 )
 def test_a_room_has_the_reverberation_time_asked_for(size_m: tuple[float, float, float], rt60_s: float) -> None:
     box = ShoeBox(size_m, rt60_s, (0.5 * size_m[0], 0.3 * size_m[1], 0.9))
-    heard = heard_in(click(), RoomSpec("room", box).at(1.1, 80.0)).samples[1000:]
+    heard = heard_in(click(), RoomSpec("room", box).placement(1.1, 80.0)).samples[1000:]
     assert decay_s(heard, RATE) == pytest.approx(rt60_s, rel=0.15)
 
 
@@ -98,8 +98,8 @@ def test_a_device_hears_less_from_its_side(pattern: Pattern, angle_deg: float, f
 
 def test_the_snr_is_that_at_the_device() -> None:
     noise = NoiseSpec(NoiseKind.PINK, 9.0)
-    alone = Renderer(None).render(replace(DRY, placement=LIVING.at(3.0, 10.0)))
-    mixed = Renderer(None).render(replace(DRY, placement=LIVING.at(3.0, 10.0), noise=noise))
+    alone = Renderer(None).render(replace(DRY, placement=LIVING.placement(3.0, 10.0)))
+    mixed = Renderer(None).render(replace(DRY, placement=LIVING.placement(3.0, 10.0), noise=noise))
     before = mixed.waveform.samples[: RATE // 2]  # half a second of noise alone
     assert level_dbfs(alone.waveform) - rms_dbfs(before) == pytest.approx(9.0, abs=0.5)
 
@@ -122,21 +122,21 @@ def test_a_recorded_response_is_heard_as_it_was_recorded(tmp_path: Path) -> None
     soundfile.write(path, response, RATE, subtype="FLOAT")
     kitchen = RoomSpec("kitchen", None, (ImpulseResponse(str(path), 2.0, 45.0),), LevelAt.TALKER)
     sound = Renderer(None).render(DRY).waveform
-    heard = heard_in(sound, kitchen.at(2.0, 45.0))
+    heard = heard_in(sound, kitchen.placement(2.0, 45.0))
     expected = np.convolve(sound.samples.astype(np.float64), response)[123:]
     np.testing.assert_allclose(heard.samples, expected, atol=1e-6)
     at_device = replace(kitchen, level_at=LevelAt.DEVICE)
-    rendered = Renderer(None).render(replace(DRY, placement=at_device.at(2.0, 45.0)))
+    rendered = Renderer(None).render(replace(DRY, placement=at_device.placement(2.0, 45.0)))
     assert level_dbfs(rendered.waveform) == pytest.approx(-26.0, abs=0.1)
     with pytest.raises(InputError, match="no impulse response"):
-        heard_in(sound, kitchen.at(2.0, 44.0))
+        heard_in(sound, kitchen.placement(2.0, 44.0))
 
 
 def test_a_stimulus_lasts_until_its_last_reverberation_and_is_cached_by_its_room(tmp_path: Path) -> None:
-    recipe = replace(DRY, placement=LIVING.at(2.0, 0.0))
+    recipe = replace(DRY, placement=LIVING.placement(2.0, 0.0))
     renderer = Renderer(tmp_path)
     first = renderer.render(recipe)
     assert Renderer(tmp_path).render(recipe).sha256 == Renderer(None).render(recipe).sha256 == first.sha256
-    elsewhere = replace(recipe, placement=LIVING.at(2.5, 0.0))
+    elsewhere = replace(recipe, placement=LIVING.placement(2.5, 0.0))
     assert renderer.render(elsewhere).sha256 != first.sha256
     assert first.waveform.duration_s > first.parts[-1].end_sample / RATE + 0.45

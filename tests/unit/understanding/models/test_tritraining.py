@@ -96,7 +96,7 @@ def test_simulated_reviewer_strikes_exactly_the_wrong_proposals(wrong: type[Know
     assert report.by_hand == len(
         {row.utterance for row in rows if isinstance(row, Labelled) and row.annotator == "ann"}
     )
-    assert sum(counts.given for counts in report.splits.values()) == sum(map(len, gold.values()))
+    assert sum(counts.intents_given for counts in report.splits.values()) == sum(map(len, gold.values()))
     # That all three agree is no proof: here they always do.
     assert report.unanimous == report.consensus
     assert report.unanimous_struck == len(mistaken)
