@@ -117,8 +117,8 @@ FAULTS = (
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("heartbeat_proves_misses_before_a_restart", "ca75af9c", Area.EVIDENCE, """
 @ session/liveness.py
--            case Status(state=DeviceState.STARTED) if device:
--                self._restarted(self._lives[device])
+-            case Status(state=DeviceState.STARTED, at=at) if device:
+-                self._restarted(self._lives[device], at.at_s)
 """, "the first sign of life after a restart proves the misses before it",
         "session/test_liveness.py::test_signs_of_life_clear_a_doubtful_device"),
     Planted("resume_forgets_signs_of_life", "ca75af9c", Area.RESUME, """
@@ -155,7 +155,7 @@ FAULTS = (
     Planted("silence_proved_by_its_end", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
 -            self._doubt(life, at_s)
-             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+             if life.last_s is not None or at_s >= self._began_s:  # not a sign of an earlier run that comes late
 """, "the first heartbeat of a device that stood still proves the misses meanwhile"),
     Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
@@ -296,7 +296,7 @@ FAULTS = (
         "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("abort_leaves_a_trial_open", "b364127d", Area.VERDICT, """
 @ session/takes.py
--        elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
+-        if run.ending is EndReason.ABORTED and take in run.standing.begun and take not in run.standing.finished:
 -            self._finish(take, Outcome.ABORTED, run.aborted)
 """, "a trial whose sound is being made when the run is aborted never ends",
         "session/test_conductor.py::test_an_abort_while_a_stimulus_is_made_ends_the_trial_that_was_begun"),
