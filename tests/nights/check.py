@@ -208,8 +208,10 @@ def _wired_trials(rows: Rows, night: Any, device: str) -> Iterator[str]:
             for event in night.truth.wakes
             if event.get("in_play") == attempt["play_id"] and from_s - EDGE_S <= event["offset_s"] <= to_s + EDGE_S
         ]
+        # It may report the phrase when the next sound has begun.
+        own = [event for event in night.truth.wakes if event["play_id"] == attempt["play_id"]]
         sure = [event for event in near if from_s + EDGE_S <= event["offset_s"] <= to_s - EDGE_S]
-        if woke.get(trial["id"]) is not None and not near:
+        if woke.get(trial["id"]) is not None and not near and not any(event["device"] == device for event in own):
             yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
         if woke.get(trial["id"]) is None and any(event.get("in_log") for event in sure) and len(near) == 1:
             yield f"{trial['id']}: {device} woke at {sure[0]['offset_s']:.3f} s, and it counts as a miss"

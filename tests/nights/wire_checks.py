@@ -9,7 +9,7 @@ from tests.nights.rows import Row, Rows
 
 NEAREST_S = 1e-6
 """Digits of a time."""
-LOSS_NOTICED_S = 15.0
+LOSS_NOTICED_S, TOLD_AFTER_S = 15.0, 3.5
 
 
 VAGUE = ("lines", "messages")
@@ -42,7 +42,8 @@ def restarts_told_once(rows: Rows, night: Any) -> Iterator[str]:
         starts = list(wire["starts"])
         for restart in wire["restarts"]:
             own = [at_s for at_s in starts if restart["from_s"] <= at_s]
-            if restart["calm"] and not any(at_s <= restart["up_s"] + 3.5 for at_s in own):
+            told_by_s = restart["up_s"] + TOLD_AFTER_S
+            if restart["calm"] and rows.all[-1]["at_s"] > told_by_s and not any(at_s <= told_by_s for at_s in own):
                 yield f"{wire['device']} ({wire['how']}) restarted at {restart['up_s']:.3f}, and nothing tells it"
         if len(starts) > len(wire["restarts"]):
             yield f"{wire['device']} ({wire['how']}) is said to start {len(starts)} times: {wire}"
