@@ -59,6 +59,8 @@ FLOWS_S = 0.5
 SETTLED_S = 40.0
 """In so long without trouble a clock is known by its lines."""
 EVERY_S = 40.0
+HELD_S = 0.1
+"""A line that is held back for longer may be later than is assumed while its clock is not known."""
 UNNOTICED_S, CLOSE_S = 1.1, 0.5
 """A broker that stands still for less may do so between two pulses. What it held arrives at once."""
 
@@ -177,6 +179,8 @@ class Reached(Board):
                     event["stated_s"], event["error_s"] = at.at_s, at.error_s
                 event["told"].append((at.at_s, at.error_s))
                 event["vague"] = event["vague"] or self._slow_until_s > now_s  # it may have waited for a slow broker
+                if event["held_s"] > HELD_S and not self._knows_its_clock():
+                    event["vague"] = True
                 event["arrived_s"] = event["arrived_s"] or now_s
             case Status(state=DeviceState.STARTED):
                 self.wire["starts"].append(now_s)
@@ -217,6 +221,7 @@ class Reached(Board):
                     "told": [],
                     "stated_s": now_s,
                     "vague": self._slow_until_s > now_s,
+                    "held_s": delay_s,
                 }
                 if isinstance(self.firmware, MessageFirmware):
                     self.firmware.repeats = self.repeats

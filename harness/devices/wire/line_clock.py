@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import deque
 from dataclasses import dataclass
 
@@ -34,8 +35,8 @@ UNSURE = 0.01
 """A drift that is known less exactly, in s per s, is not used."""
 BY_A_JUMP = 1.5
 """A step of 1 in points that span 1 changes their slope by no more."""
-BY_AN_END = 1.5
-"""A late point far from the others gives nearly all of a slope, and the others may have some of their own."""
+BY_LATE_POINTS = 1.5
+"""Late points far from the others give nearly all of a slope, and the others may have some of their own."""
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 """Least bins, and least device time between the first and the last, for a drift to be fitted."""
 STEP_BACK_S = 0.05
@@ -281,12 +282,12 @@ class LineClock:
         xs = [bucket.high_at_s - first.high_at_s for bucket in self._bins]
         ys = [bucket.high - first.high for bucket in self._bins]
         slope, lines, sigma = _line(xs, ys)
-        ends = [_line(xs[1:], ys[1:])[0], _line(xs[:-1], ys[:-1])[0]]
+        others = [_line(xs[1:], ys[1:])[0], _line(xs[:-1], ys[:-1])[0], _usual_slope(xs, ys)]
         error = max(
             3 * sigma,
             (max(lines) - min(lines)) / max(xs),
             BY_A_JUMP * (_usually_most(lines) - min(lines)) / max(xs),
-            *(BY_AN_END * abs(slope - without) for without in ends),
+            *(BY_LATE_POINTS * abs(slope - without) for without in others),
         )
         if error > UNSURE:
             return 0.0, TICKS
@@ -303,6 +304,12 @@ def _line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
     lines = [y - slope * x for x, y in zip(xs, ys, strict=True)]
     rest = sum((line - mean_y + slope * mean_x) ** 2 for line in lines)
     return slope, lines, math.sqrt(rest / (n - 2) / spread)
+
+
+def _usual_slope(xs: list[float], ys: list[float]) -> float:
+    """The median of the slopes between points that are half of them apart: few late points do not change it."""
+    half = len(xs) // 2
+    return statistics.median((ys[i + half] - ys[i]) / (xs[i + half] - xs[i] or BIN_S) for i in range(len(xs) - half))
 
 
 def _usually_most(numbers: list[float]) -> float:
