@@ -23,7 +23,7 @@ from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 MOST_HELD = 10_000
-"""ReadingsLink that wait; more are dropped, oldest first."""
+"""Readings that wait; more are dropped, oldest first."""
 
 
 @frozen
@@ -126,7 +126,7 @@ class ReadingsStream(TextStream):
 
 
 class ReadingsSource:
-    """ReadingsLink for the monitor."""
+    """Readings for the monitor."""
 
     live = True
 
@@ -137,28 +137,29 @@ class ReadingsSource:
         self.trouble = ""
         self._connect = connect
         self._closing = threads.event()
-        self._thread = threads.thread(self._run, name="monitor-readings")
+        self._readings: ReadingsLink | None = None
 
     def open(self) -> None:
-        self._readings = self._connect()
+        self._readings = readings = self._connect()
+        self._thread = threads.thread(lambda: self._run(readings), name="monitor-readings")
         self._thread.start()
 
     def close(self) -> None:
         self._closing.set()
         self.queue.close()
-        if self._thread.is_alive():
+        if self._readings is not None:
             self._thread.join(END_GRACE_S)
             self._readings.close()
 
-    def _run(self) -> None:
+    def _run(self, readings: ReadingsLink) -> None:
         waits = select.poll()
-        waits.register(self._readings.fileno(), select.POLLIN)
+        waits.register(readings.fileno(), select.POLLIN)
         while not self._closing.is_set():
             if not waits.poll(50):
                 continue
-            if not self._readings.read():
-                self.trouble = self._readings.why_ended()
+            if not readings.read():
+                self.trouble = readings.why_ended()
                 break
-            for line, at in self._readings.taken:
+            for line, at in readings.taken:
                 self.queue.put(DeviceOutput(at, threads.wall() - (threads.monotonic() - at.at_s), line))
         self.ended = True

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +129,7 @@ def hello_of(text: str) -> EngineHello:
     if message.get("kind") not in kinds:
         raise ProtocolFault(f"sent a hello without a valid kind; it is one of: {', '.join(kinds)}")
     rate_hz = message.get("rate_hz")
-    if not isinstance(rate_hz, int) or isinstance(rate_hz, bool) or not _RATES_HZ[0] <= rate_hz <= _RATES_HZ[1]:
+    if not _is_integer(rate_hz) or not _RATES_HZ[0] <= rate_hz <= _RATES_HZ[1]:
         raise ProtocolFault(f"sent a hello without a valid rate_hz, an integer from {_RATES_HZ[0]} to {_RATES_HZ[1]}")
     phrases = message.get("phrases", [])
     if not isinstance(phrases, list) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
@@ -159,7 +159,7 @@ def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line
     """
     message = object_of(text)
     if "done" in message:
-        if not isinstance(message["done"], int):
+        if not _is_integer(message["done"]):
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
         return FileCompletion(message["done"])
     if "error" in message:
@@ -169,7 +169,7 @@ def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line
     if frames and ("intents" in message or "slots" in message):
         intents, slots = _frame(message)
         if not _is_text(message.get("text", "")):
-            raise ProtocolFault("sent a text with a character that is none")
+            raise ProtocolFault("sent a text that is not valid Unicode")
         event = _event({"text": "", **message}, "text", rate_hz, sent)
         return replace(event, intents=intents, slots=slots)
     for key in ("phrase", "text"):
@@ -260,9 +260,14 @@ def _declared(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> 
         raise ProtocolFault("declares scores in its hello that are not an object, or declares no phrases for them")
     threshold = number_of(declared, "threshold", 0, 1)
     step = declared.get("step")
-    if not isinstance(step, int) or step < 1 or not 0 < threshold < 1:
+    if not _is_integer(step) or step < 1 or not 0 < threshold < 1:
         raise ProtocolFault("declares scores without a step (samples) and a threshold between 0 and 1")
     return DeclaredScores(threshold, step)
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    """True and false are none in JSON."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _line(content: dict[str, int]) -> bytes:

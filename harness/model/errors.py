@@ -9,11 +9,15 @@ HarnessError
 │   ├── SoundError        … the sound path
 │   └── LoginRefused      … because of the harness's token: a person must act, so nothing tries again
 ├── VoiceError            a voice could not speak a text (exit 3)
+│   └── LanguageError     … because it does not speak its language
 ├── LogError              the session log cannot be written or read (exit 3)
 │   ├── LogFull           … because the disk is full: the run pauses
 │   └── SoundGone         … because somebody removed the sound of a clip on purpose
 ├── EngineError           the engine process is gone or does not answer (exit 3)
 └── LabError              the virtual lab cannot start or is not up (exit 3)
+
+Rooms have kinds of their own that they catch themselves: CodecError of base/, PayloadError, PortLost and AssistantTaken
+of devices/.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class Rehearsal:
         return tuple(done.values())
 
     def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[LimitVerdict, float]]]:
-        """DeclaredLimit → what is wanted, and the share of runs with each verdict."""
+        """By limit, what is wanted, and the share of runs with each verdict."""
         counts: dict[str, Counter[LimitVerdict]] = {}
         wanted: dict[str, str] = {}
         for run in runs:

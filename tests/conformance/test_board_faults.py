@@ -94,7 +94,7 @@ def assert_causes(session: Session, *patterns: str) -> None:
     assert not left, interruptions
 
 
-def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
+def test_counts_survive_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
     cable = known(there.wired.cable)
     with there.session() as session:
         mended_s = 0.0
@@ -133,7 +133,7 @@ def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
     assert_whole(session.folder)
 
 
-def test_a_board_that_restarts_and_stands_still(there: Bench) -> None:
+def test_counts_survive_a_board_that_restarts_and_freezes(there: Bench) -> None:
     wired = there.wired
     with there.session() as session:
         session.playing("call.v-alan", "wired")
@@ -192,7 +192,7 @@ def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
     assert_whole(session.folder)
 
 
-def test_broker_is_killed_frozen_and_repeats_messages(there: Bench) -> None:
+def test_counts_survive_a_killed_frozen_and_repeating_broker(there: Bench) -> None:
     with Echo(there.broker), there.session(segments=1) as session:
         session.playing("call.v-alan", "radio")
         struck_s = strike(there.broker.kill)
@@ -218,7 +218,7 @@ def test_broker_is_killed_frozen_and_repeats_messages(there: Bench) -> None:
     assert_whole(session.folder)
 
 
-def test_a_board_on_a_broker_that_restarts_stands_still_and_loses_its_power(there: Bench) -> None:
+def test_counts_survive_a_radio_board_that_restarts_freezes_and_loses_power(there: Bench) -> None:
     with ExitStack() as stack, there.session() as session:
         session.playing("call.v-alan", "radio")
         struck_s = strike(there.radio.reset)

@@ -56,7 +56,7 @@ while True:
         ),
     ],
 )
-def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> None:
+def test_a_board_without_framing_is_refused(says: str, seen: str, short: Path) -> None:
     port = short / "port"
     speaker = subprocess.Popen([sys.executable, "-c", SPEAKER, str(port), says])
     try:
@@ -81,14 +81,14 @@ def test_missing_or_invalid_port_is_refused(short: Path) -> None:
     assert (status, wanted in output) == (3, True), output
 
 
-def test_a_port_that_somebody_else_has(short: Path) -> None:
+def test_a_port_in_use_is_refused(short: Path) -> None:
     with posix_board(short) as board, serial.Serial(board.port, exclusive=True):
         status, output = refused(short, f"{{driver: serial, port: {board.port}}}")
     assert status == 3
     assert re.search(rf"bench\.yaml:6:5: {board.port} is in use: \S+ \(process \d+\) has it open", output), output
 
 
-def test_a_broker_that_refuses_or_is_not_there(short: Path) -> None:
+def test_a_refusing_or_missing_broker_is_reported(short: Path) -> None:
     with Broker(short, "allow_anonymous false") as broker:
         connection = f'{{driver: mqtt, address: "127.0.0.1:{broker.port}"}}'
         status, output = refused(short, connection, "vh_board_mqtt")

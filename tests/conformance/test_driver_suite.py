@@ -99,7 +99,7 @@ def test_every_installed_driver_has_its_row() -> None:
         assert options.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
-def test_a_row_is_tested_for_all_that_it_can_do(name: str, row: Row) -> None:
+def test_a_row_covers_every_ability_of_its_driver(name: str, row: Row) -> None:
     assert isinstance(row.make(), Stimulates) == (name in PLAYING)
     assert (row.absent is not None) == (name in APART)
 

@@ -179,7 +179,7 @@ def test_garbage_loses_the_link_which_returns(garbage: str, tmp_path: Path) -> N
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
 
 
-def test_unavailable_satellite_is_gone_and_its_return_is_no_wake(tmp_path: Path) -> None:
+def test_an_unavailable_satellite_is_gone_and_its_return_is_not_a_wake(tmp_path: Path) -> None:
     with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
         for state in ("unavailable", "listening", "idle"):
             far_end.change(state)

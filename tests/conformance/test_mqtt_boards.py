@@ -116,7 +116,7 @@ def test_a_board_answers_text_queries(bench: Bench) -> None:
     assert all(transcript.text for transcript in bench.watch.of(Transcript))
 
 
-def test_a_broker_killed_under_an_injection(bench: Bench) -> None:
+def test_a_killed_broker_interrupts_an_injection_and_the_link_returns(bench: Bench) -> None:
     bench.under_way("one")
     bench.broker.kill()
     assert not bench.watch.end("one").complete
@@ -127,7 +127,7 @@ def test_a_broker_killed_under_an_injection(bench: Bench) -> None:
     assert not bench.watch.states(DeviceState.STARTED)
 
 
-def test_a_reset_under_an_injection(bench: Bench) -> None:
+def test_a_reset_interrupts_an_injection(bench: Bench) -> None:
     bench.under_way("one")
     bench.board.reset()
     assert not bench.watch.end("one").complete
@@ -136,7 +136,7 @@ def test_a_reset_under_an_injection(bench: Bench) -> None:
     assert len(bench.watch.states(DeviceState.STARTED)) == 1
 
 
-def test_a_board_that_stands_still(bench: Bench) -> None:
+def test_a_frozen_board_is_lost_and_comes_back(bench: Bench) -> None:
     bench.under_way("one")
     bench.board.freeze()
     bench.watch.first(LinkLost, 15)

@@ -92,7 +92,7 @@ def test_retained_messages_are_not_current_events(broker: Broker, board: Board, 
         assert len(watch.of(Transcript)) == watch.driver.retained == 1
 
 
-def test_garbage_is_kept_as_evidence_and_hurts_nothing(watch: Watch, board: Board) -> None:
+def test_garbage_is_logged_as_evidence(watch: Watch, board: Board) -> None:
     broken = [b"", b"\xff\xfe\x00", b"{", b"[1, 2", b"null", b'{"text": NaN}', b'"\x1b]0;x\x07"']
     rubbish = [*broken, b"[" * 50_000, b"x" * 70_000]
     for payload in rubbish:

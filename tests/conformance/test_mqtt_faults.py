@@ -132,7 +132,7 @@ def test_stale_retained_events_are_ignored(broker: Broker, board: FramedBoard, t
         assert not watch.of(Status)
 
 
-def test_a_board_that_loses_its_power_under_an_injection(watch: Watch, broker: Broker, board: FramedBoard) -> None:
+def test_a_board_that_loses_power_interrupts_an_injection(watch: Watch, broker: Broker, board: FramedBoard) -> None:
     begun(watch, "one")
     board.vanish()
     assert not watch.end("one").complete

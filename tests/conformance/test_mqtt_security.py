@@ -61,7 +61,7 @@ def tls(folder: Path, *more: str) -> tuple[str, ...]:
     return ("allow_anonymous true", *files, *more)
 
 
-def test_an_encrypted_link_with_a_known_authority(started: Started, certificates: Path, tmp_path: Path) -> None:
+def test_a_link_is_encrypted_with_a_known_authority(started: Started, certificates: Path, tmp_path: Path) -> None:
     broker = started(*tls(certificates))
     with Watch(tmp_path, address=f"localhost:{broker.port}", ca_file=str(certificates / "ca.pem")) as watch:
         until(lambda: watch.driver.acknowledged > 0)
@@ -128,7 +128,7 @@ def test_a_client_certificate_is_accepted(started: Started, certificates: Path, 
         ({"address": "host:seven"}, "not an address"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options: dict[str, object], what: str) -> None:
+def test_contradictory_options_are_refused(options: dict[str, object], what: str) -> None:
     with pytest.raises(InputError, match=what):
         MqttOptions(**options)  # type: ignore[arg-type]
 
@@ -159,7 +159,7 @@ def access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], t
 ALL = "user board\ntopic readwrite vh/#\n"
 
 
-def test_an_access_list_that_lets_us_through(
+def test_a_sufficient_access_list_is_accepted(
     started: Started, access: Callable[[str], tuple[str, ...]], tmp_path: Path
 ) -> None:
     broker = started(*access(f"{ALL}user harness\ntopic read vh/board/+\ntopic write vh/board/in/+\n"))

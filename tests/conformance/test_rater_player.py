@@ -141,7 +141,7 @@ def test_the_hosts_own_output_needs_no_name(lab_sound: LabSoundServer) -> None:
         player.close()
 
 
-def test_no_such_device_is_refused_with_its_nearest(lab_sound: LabSoundServer) -> None:
+def test_an_unknown_device_is_refused_with_the_nearest_name(lab_sound: LabSoundServer) -> None:
     with listening("harness_speeker") as player, pytest.raises(SoundError) as caught:
         player.play(noise(0.2))
     assert "harness_speaker" in caught.value.remedy

@@ -106,7 +106,7 @@ async def test_a_lost_sound_server_is_reported_and_rating_continues(lab_sound: L
         player.close()
 
 
-async def test_a_device_that_is_not_there_leaves_all_other_keys(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+async def test_a_missing_sound_device_disables_playback_only(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
     player = open_player("harness_speeker")
     async with seated(session, player=player).run_test(size=(100, 30)) as pilot:

@@ -15,7 +15,7 @@ from tests.seen import until
 
 @pytest.mark.usefixtures("host_keeps_time")
 @pytest.mark.parametrize("ppm", [-300, *(pytest.param(ppm, marks=pytest.mark.soak) for ppm in (0, 80))])
-def test_the_stated_error_holds_and_is_small(tmp_path: Path, ppm: int) -> None:
+def test_stated_errors_of_event_times_hold_and_are_small(tmp_path: Path, ppm: int) -> None:
     options = ("--clock-offset-us", "123456789012", "--clock-ppm", str(ppm))
     with posix_board(tmp_path, *options) as board, Bench(tmp_path, board.port) as bench:
         for number in range(150):

@@ -48,7 +48,7 @@ def test_reconnected_cable_only_interrupts_the_sound(tmp_path: Path) -> None:
         assert len(bench.wakes(began_s)) == len(truth(tmp_path, after))
 
 
-def test_a_reset_is_an_observation_and_the_audio_line_goes_on(tmp_path: Path) -> None:
+def test_a_reset_is_observed_and_audio_time_continues(tmp_path: Path) -> None:
     sound = repeated(spoken(), 4)
     expected = truth(tmp_path, sound)
     with posix_board(tmp_path) as board, Bench(tmp_path, board.port) as bench:
@@ -73,7 +73,7 @@ def test_a_reset_is_an_observation_and_the_audio_line_goes_on(tmp_path: Path) ->
         assert not bench.of(LinkLost)
 
 
-def test_a_reset_that_we_ask_for(tmp_path: Path) -> None:
+def test_a_requested_reset_restarts_the_board(tmp_path: Path) -> None:
     with posix_board(tmp_path) as board, Bench(tmp_path, board.port) as bench:
         bench.driver.restart()
         until(lambda: bench.states(DeviceState.STARTED))
@@ -110,7 +110,7 @@ def test_the_driver_closes_within_two_seconds_with_a_frozen_board(tmp_path: Path
         assert len(bench.all) <= count + 1
 
 
-def test_a_flood_of_garbage_neither_blocks_nor_grows(tmp_path: Path) -> None:
+def test_a_flood_of_garbage_neither_blocks_nor_uses_memory(tmp_path: Path) -> None:
     with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port) as bench:
         framed = known(bench.driver.framed)
         before = known(bench.driver.link).received_bytes

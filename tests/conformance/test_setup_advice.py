@@ -66,7 +66,7 @@ def written(folder: Path, *options: str) -> tuple[str, str]:
         ({"satellite": None, "wake": 3}, "okay nabu"),
     ],
 )
-def test_the_wake_phrase_of_a_wyoming_satellite(info: dict[str, Any], phrase: str, tmp_path: Path) -> None:
+def test_init_takes_the_wake_phrase_of_a_wyoming_satellite(info: dict[str, Any], phrase: str, tmp_path: Path) -> None:
     with satellite(info) as address:
         _, bench = written(tmp_path, "--wyoming", address)
     assert f"profile: wyoming_events\n    wake_phrases: [{phrase}]" in bench
@@ -92,7 +92,7 @@ def test_a_device_that_does_not_answer_gets_the_usual_bench(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("words", "phrase"), [(["hey_jarvis"], "Hey Jarvis"), (None, "okay nabu")])
-def test_the_wake_phrase_that_home_assistant_knows(
+def test_init_takes_the_wake_phrase_from_home_assistant(
     words: list[str] | None, phrase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HASS_TOKEN", TOKEN)
@@ -103,7 +103,7 @@ def test_the_wake_phrase_that_home_assistant_knows(
 
 
 @pytest.mark.parametrize(("taken", "phrase"), [(False, "Hey Jarvis"), (True, "okay nabu")])
-def test_the_wake_phrase_of_an_esphome_device(taken: bool, phrase: str, tmp_path: Path) -> None:
+def test_init_takes_the_wake_phrase_of_an_esphome_device(taken: bool, phrase: str, tmp_path: Path) -> None:
     with EsphomeFarEnd() as far_end:
         far_end.taken = taken
         _, bench = written(tmp_path, "--esphome", far_end.address)

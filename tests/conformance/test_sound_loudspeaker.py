@@ -73,7 +73,7 @@ def test_a_device_that_is_not_there_is_refused_with_a_remedy(lab_sound: LabSound
     speaker.close()
 
 
-def test_silence_is_no_level(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+def test_silence_has_no_level(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     speaker = Loudspeaker("near", LoudspeakerOptions("harness_speaker"), OnTheLab(tmp_path))
     speaker.open(lambda seen: None)
     try:

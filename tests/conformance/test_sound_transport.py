@@ -90,7 +90,7 @@ def test_end_of_playback_is_never_reported_early(lab_sound: LabSoundServer) -> N
     assert max(ahead_s) <= 0
 
 
-def test_another_rate_is_resampled(lab_sound: LabSoundServer) -> None:
+def test_sound_at_another_rate_is_resampled(lab_sound: LabSoundServer) -> None:
     slow = Waveform(np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000).astype(np.float32) * np.float32(0.25), 16000)
     with recorder() as (_, ring, _), player() as (playback, events):
         start, end = play(playback, events, slow)

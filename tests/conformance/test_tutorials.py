@@ -104,5 +104,5 @@ def test_the_commands_of_a_tutorial_give_its_output(page: Path, place: tuple[Pat
                 continue
 
 
-def test_there_are_tutorials() -> None:
+def test_at_least_one_tutorial_exists() -> None:
     assert PAGES

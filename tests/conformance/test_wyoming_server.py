@@ -189,7 +189,7 @@ def test_a_full_disk_is_reported(serve: Serve) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_error_in_its_thread_is_a_lost_link(serve: Serve) -> None:
+def test_an_error_in_the_driver_thread_is_a_lost_link(serve: Serve) -> None:
     server = serve(keep=failing(RuntimeError("a bug")))
     server.hear(speech())
     assert "ended with an error" in server.seen.first(LinkLost).what

@@ -43,7 +43,7 @@ def lines(rows: Rows, height: int = 9, width: int = 60) -> list[str]:
     return painted(rows, height, width).plain.splitlines()
 
 
-def test_each_part_says_by_its_sign_how_it_stands(tmp_path: Path) -> None:
+def test_each_part_has_a_sign_for_its_result(tmp_path: Path) -> None:
     assert lines(some_frames(tmp_path)) == [
         "not understood",
         "− add_to_list",
@@ -97,7 +97,7 @@ def test_lines_of_a_frame_have_the_expected_words(
     assert "|".join(lines(after(expects, understood))) == said
 
 
-def test_names_of_a_device_are_harmless() -> None:
+def test_device_names_are_escaped() -> None:
     hostile = told("\x1b]0;owned\x07[/red]", "[bold]\u202e=\r\n\x1b[2J", right=False)
     text = painted(after(TIMER, hostile)).plain
     assert not set(text) & set("\x1b\x07\r\u202e")

@@ -296,7 +296,7 @@ async def test_lines_that_are_pasted_while_the_app_is_busy_stay_one_comment(sess
         await until(pilot, lambda: line.value == "\nt")
 
 
-async def test_keys_of_keyboards_whose_digits_need_shift(session: Path) -> None:
+async def test_keyboards_whose_digits_need_shift_are_supported(session: Path) -> None:
     async with sitting(seated(session)) as (_, pilot):
         await press(pilot, "é")
         assert "the digits need Shift" in screen_text(pilot)
@@ -312,7 +312,7 @@ async def test_keys_of_keyboards_whose_digits_need_shift(session: Path) -> None:
         assert rows(session)[2].flags == (tuple(Flag)[3].value,)
 
 
-async def test_other_keys_from_a_file(session: Path) -> None:
+async def test_keys_can_be_read_from_a_file(session: Path) -> None:
     default = RaterKeys()
     letters = dict(zip(Category, "qwertyuiopz", strict=True))
     actions = {**default.actions, RaterAction.QUIT: "f10", RaterAction.UNDO: "backspace", RaterAction.RELEASE_HELD: "W"}
@@ -487,7 +487,7 @@ async def test_what_somebody_else_settled_meanwhile_is_not_settled_twice(session
 LOW = (60, 15)
 
 
-async def test_keys_and_answers_that_do_not_fit(tmp_path: Path) -> None:
+async def test_keys_and_answers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     async with sitting(seated(rating_session(tmp_path / "s1", 2)), LOW) as (_app, pilot):
         text = screen_text(pilot)
         assert "0 - … 24 lines show all keys" in text

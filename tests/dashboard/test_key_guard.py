@@ -179,7 +179,7 @@ EARLY, COUNTS = KeyVerdict.TOO_EARLY, KeyVerdict.COUNTS
         ([("1", 0.1), ("1", 1.4), ("1", 1.44)], [EARLY, COUNTS, COUNTS]),
     ],
 )
-def test_when_a_key_was_pressed(keys: list[tuple[str, float]], expected: list[KeyVerdict]) -> None:
+def test_a_key_counts_by_its_time_after_the_drawing(keys: list[tuple[str, float]], expected: list[KeyVerdict]) -> None:
     """What is in sight was drawn at 1.0 s."""
     assert verdicts(1.0, keys) == expected
 

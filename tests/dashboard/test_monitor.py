@@ -83,7 +83,7 @@ async def test_a_flood_is_survived_and_keys_work_in_it(tmp_path: Path) -> None:
         assert monitor.query_one("#rows").count <= KEPT  # type: ignore[attr-defined]
 
 
-async def test_pause_filter_and_copy(tmp_path: Path) -> None:
+async def test_the_monitor_pauses_filters_and_copies(tmp_path: Path) -> None:
     source = Bench()
     async with app(tmp_path, source).run_test(size=LARGE) as pilot:
         source.say(b"WAKE hey lamp\ntick 1\ntick 2\n")

@@ -62,7 +62,7 @@ async def test_skip_requires_a_reason(tmp_path: Path, size: tuple[int, int]) -> 
         assert sent.reason == "dog"
 
 
-async def test_rerun_note_and_mark(tmp_path: Path) -> None:
+async def test_rerun_note_and_mark_are_sent_by_keys(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (engine, _, pilot):
         await press_until(pilot, lambda: engine.commands(Rerun), "home", "down", "down", "r")
         await press_until(pilot, lambda: engine.commands(WriteNote), "n", *"loud", "enter")
@@ -109,7 +109,7 @@ async def ask(app: Dashboard, engine: EngineDouble) -> None:
     [(["y"], True, ""), (["u"], None, ""), (["n", *"milk", "enter"], False, "milk"), (["n", "enter"], False, "")],
     ids=["yes", "cannot tell", "no", "no, unheard"],
 )
-async def test_the_operators_answer(
+async def test_the_operators_answer_is_sent(
     tmp_path: Path, size: tuple[int, int], keys: list[str], recognised: bool | None, heard: str
 ) -> None:
     async with opened(double(tmp_path), size) as (engine, app, pilot):
@@ -131,7 +131,7 @@ async def test_the_operators_answer(
         (["w", "enter"], EffectOutcome.WRONG, ""),
     ],
 )
-async def test_the_operators_word_on_an_effect(
+async def test_the_operators_answer_about_an_effect_is_sent(
     tmp_path: Path, size: tuple[int, int], keys: list[str], word: EffectOutcome, detail: str
 ) -> None:
     async with opened(double(tmp_path), size) as (engine, app, pilot):

@@ -85,7 +85,7 @@ async def test_a_refused_review_says_why_and_the_event_stays(tmp_path: Path) -> 
         assert events.selected == before
 
 
-async def test_a_newcomer_does_not_take_the_key_that_was_meant_for_another(tmp_path: Path) -> None:
+async def test_a_new_event_does_not_take_a_key_meant_for_another(tmp_path: Path) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
         meant = known(app.screen.query_one(UnmatchedList).selected)
         at = Stamp(engine.rows.at_s + 30)
@@ -104,7 +104,7 @@ async def test_replay_needs_sound_and_a_monitor(tmp_path: Path) -> None:
         assert len(engine.commands(Replay)) == 1
 
 
-async def test_w_goes_to_the_run_and_back_and_p_pauses_from_both(tmp_path: Path) -> None:
+async def test_w_switches_screens_and_p_pauses_on_both(tmp_path: Path) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
         await press_until(pilot, lambda: len(engine.commands(Pause)) == 1, "p")
         await press_until(pilot, lambda: isinstance(app.screen, RunScreen), "w")
@@ -132,7 +132,7 @@ async def test_with_queries_too_it_opens_only_by_the_key(tmp_path: Path) -> None
 
 
 @sizes
-async def test_faults_are_said_where_they_are(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_faults_are_shown_where_they_occur(tmp_path: Path, size: tuple[int, int]) -> None:
     async with wake_opened(wake_double(tmp_path, NAMES[:2]), size, "to review") as (engine, _, pilot):
         link = f"{NAMES[0]}_link"
         engine.log(Observed(LinkLost(link, Stamp(engine.rows.at_s), "port /dev/ttyUSB0 is gone")))

@@ -50,7 +50,9 @@ def points(draw: st.DrawFn) -> list[Point]:
 
 
 @given(points(), st.integers(1, 60), st.integers(1, 8), st.none() | st.floats(0.001, 100))
-def test_a_band_keeps_to_its_room(found: list[Point], width: int, height: int, limit: float | None) -> None:
+def test_an_interval_band_stays_within_its_width(
+    found: list[Point], width: int, height: int, limit: float | None
+) -> None:
     rows = funnel(found, width, height, top_of(found, limit))
     assert [len(row.plain) for row in rows] == [width] * height
     if found:
@@ -107,7 +109,7 @@ def test_what_matters_most_is_seen_where_marks_fall_together() -> None:
     assert "✓" not in timeline(marks, LABEL + 60, now_s=50.0).plain, "what is still to come is not drawn"
 
 
-def test_errors_of_clocks_and_reaches_in_words() -> None:
+def test_clock_errors_and_ranges_are_worded() -> None:
     assert (plus_minus(None), plus_minus(0.00042), plus_minus(0.0312)) == ("n/a", "±0.42 ms", "±31 ms")
     assert [short_span(span_s) for span_s in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]
 

@@ -168,7 +168,7 @@ async def test_notes_a_rerun_after_the_last_trial_and_the_end(runs: Runs) -> Non
     wait_for(lambda: not place.alive)
 
 
-async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
+async def test_a_run_is_paused_detached_reattached_and_aborted(runs: Runs) -> None:
     folder, place = begin(runs, "lasting.yaml")
     first = dashboard(place)
     async with first.run_test(size=SMALL) as pilot:

@@ -274,7 +274,7 @@ FAULTS = (
 +        last_s, self.stood_s = self.stood_s, place_s
 +        return not is_within_refractory(place_s, last_s, self.settings.refractory_s)
 """, "a false accept that follows a merged event has no clip",
-        "wake/test_wake.py::test_every_event_that_counts_is_the_one_whose_sound_is_kept"),
+        "wake/test_wake.py::test_the_sound_of_every_counted_event_is_kept"),
     Planted("endless_wait_for_a_restless_device", "ebf665a6", Area.EVIDENCE, """
 @ session/listening_trial.py
 -            until_s = max(until_s, min(self._awake_until(target), longest_s))
@@ -407,7 +407,7 @@ FAULTS = (
 -            for device, play in before[1].items():
 -                self._devices[device].leave(play)
 """, "a take that was played again, or was not proven, stays in the figures",
-        "wake/test_wake.py::test_a_later_take_stands_in_place_of_the_earlier"),
+        "wake/test_wake.py::test_a_later_take_replaces_the_earlier"),
     Planted("resume_replays_a_finished_trial", "", Area.RESUME, """
 @ session/resumption.py
              resumption.add(entry)
@@ -483,7 +483,7 @@ FAULTS = (
 -        return Stamp(self._origin.host_s + x + estimate, error_s)
 +        return Stamp(self._origin.host_s + x + estimate, 0.0)
 """, "times of a fitted clock claim to be exact",
-        "devices/wire/test_device_clock.py::test_the_stated_error_is_no_less_than_the_true_one"),
+        "devices/wire/test_device_clock.py::test_the_stated_error_covers_the_true_error"),
     Planted("line_clock_without_error", "", Area.CLOCK, """
 @ devices/wire/line_clock.py
 -        return Stamp(middle_s, error_s)

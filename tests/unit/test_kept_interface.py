@@ -21,7 +21,7 @@ from tests.unit.cli.walking import commands
 KEPT = Path(__file__).parent.parent / "data" / "kept" / "interface.json"
 
 
-def test_commands_take_what_they_took() -> None:
+def test_commands_keep_their_options_and_arguments() -> None:
     now = dict(described())
     for name, was in json.loads(KEPT.read_text(encoding="utf-8"))["commands"].items():
         assert name in now, f"{name} is missing"
@@ -35,7 +35,7 @@ def test_commands_take_what_they_took() -> None:
                 assert facts_now == facts, f"{name}: {each}"
 
 
-def test_files_have_the_keys_they_had() -> None:
+def test_files_keep_their_keys() -> None:
     for kind, was in json.loads(KEPT.read_text(encoding="utf-8"))["files"].items():
         missing = set(was) - set(paths(json_schema(FileKind(kind))))
         assert not missing, f"{kind}: {sorted(missing)}"

@@ -19,7 +19,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rater_threads import ItemSound, ItemSounds, RefreshThread
-from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, offered
+from harness.dashboard.rating_words import AUTO_PLAY, DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, offered
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
@@ -263,7 +263,7 @@ class JudgingScreen(Screen[None]):
     def on_key(self, event: events.Key) -> None:
         key = key_name(event)
         category, action = self._keys.category(key) or self._keys.by_letter(key), self._keys.action(key)
-        if category is None and action is None and key != "p" and self._desk.view.explained is None:
+        if category is None and action is None and key != AUTO_PLAY and self._desk.view.explained is None:
             if key in DIGIT_ROW:
                 self._tell(NEEDS_SHIFT)
                 self.show()
@@ -284,7 +284,7 @@ class JudgingScreen(Screen[None]):
                 self._write(lambda: self._desk.judge(category))
         elif action is not None:
             self._act(action)
-        elif key == "p":
+        elif key == AUTO_PLAY:
             self._toggle_auto_play()
         self.show()
 

@@ -107,7 +107,7 @@ class BoardSession:
         self._source, self._outlet, self._wire = source, outlet, wire
         self._encoding, self._injects = encoding, injects
         self._answer_limit_s, self._silent = answer_limit_s, silent
-        self._first_command = last_command
+        self._last_command = last_command
         self._commands = BoardCommands(wire.command_again_s, last_command)
         self._schedule = PingSchedule(ping_period_s)
         self._linked = False
@@ -405,7 +405,7 @@ class BoardSession:
             self.events.begin(0)
         self.hello = None
         self.lost(at.at_s)
-        self._commands = BoardCommands(self._wire.command_again_s, self._first_command)
+        self._commands = BoardCommands(self._wire.command_again_s, self._last_command)
 
     @property
     def lost_events(self) -> int:

@@ -48,7 +48,7 @@ def shared_by(cluster: Cluster, files: list[ListedFile], journal: Path, **more: 
     return Played(evaluation_of(), files, journal, address=cluster.address, **more)
 
 
-def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
+def test_killed_workers_and_a_lost_scheduler_lose_no_results(
     sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]
 ) -> None:
     files = listed([sounds(f"{number}.wav", 20 + number % 5, [1.5] * (number % 2)) for number in range(60)])
@@ -183,7 +183,7 @@ def _all_but_python(folder: str, names: list[str]) -> list[str]:
 
 
 @pytest.mark.soak
-def test_workers_that_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
+def test_workers_may_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
     wrongs = {50: Wrong.ABORT, 150: Wrong.RAISE, 250: Wrong.KILL_PARENT}
     files = listed([sounds(f"{number}.wav", 30, [1.5], wrong=wrongs.get(number)) for number in range(300)])
     here = cluster()

@@ -153,7 +153,7 @@ def test_engine_finds_the_phrase_at_its_position(
         assert begins < spot.end <= ends + row.later_s * RATE_HZ
 
 
-def test_a_fresh_state_is_fresh(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+def test_a_fresh_state_has_no_memory(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
     found(engine, in_room(np.random.default_rng(5).normal(0, 3000, RATE_HZ), noise=100))
     assert found(engine, said) == first
 
@@ -187,7 +187,7 @@ def test_pieces_of_any_size_give_the_same(engine: OfflineEngine, said: np.ndarra
 
 
 @pytest.mark.parametrize("samples", [0, *some(1, 159, 160, 399, 1280, 16000, 80_000)])
-def test_digital_silence_of_any_length_is_nothing(engine: OfflineEngine, samples: int) -> None:
+def test_digital_silence_gives_no_detection(engine: OfflineEngine, samples: int) -> None:
     assert not found(engine, np.zeros(samples, np.int16))
 
 
@@ -216,7 +216,7 @@ def test_positions_shift_with_added_lead_in(engine: OfflineEngine, row: Row, fir
     assert abs(later - end - 2 * RATE_HZ) <= 0.3 * RATE_HZ
 
 
-def test_an_unknown_model_is_refused_with_what_there_is(row: Row) -> None:
+def test_an_unknown_model_is_refused_with_the_available_ones(row: Row) -> None:
     model, says = row.wrong
     with pytest.raises(HarnessError, match=says) as refusal:
         load_engine(task_of(f"{row.engine}:{model}", row.settings))

@@ -64,7 +64,9 @@ def test_tls_cookies_and_an_orderly_end(tmp_path: Path, certificate: tuple[Path,
         assert token not in site.told
 
 
-def test_options_that_do_not_go_together(room: RatingRoom, tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+def test_options_that_do_not_go_together_are_refused(
+    room: RatingRoom, tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
     cert, key = certificate
     file = tmp_path / "i.json"
     Invitations(file).invite(["ann"], 1)
@@ -92,7 +94,7 @@ def test_a_port_in_use_is_reported(room: RatingRoom, tmp_path: Path) -> None:
             serve(room, WebOptions(port=port, invitations=file))
 
 
-def test_inviting_listing_and_revoking(tmp_path: Path) -> None:
+def test_invitations_are_made_listed_and_revoked(tmp_path: Path) -> None:
     def invite(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(HARNESS), "invite", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
@@ -123,7 +125,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 
 
 @pytest.mark.parametrize("asked", [signal.SIGHUP])
-def test_a_signal_leaves_as_a_key_does(tmp_path: Path, asked: signal.Signals) -> None:
+def test_a_signal_ends_the_site_like_a_key(tmp_path: Path, asked: signal.Signals) -> None:
     session = rating_session(tmp_path / "s1", 4)
     with opened_terminal() as terminal:
         terminal.rate(str(session), "--no-sound", "--rater", "ann")

@@ -76,9 +76,7 @@ def test_labels_skips_and_undos_by_keys_are_stored(tmp_path: Path, terminal: Rat
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(24, marks=pytest.mark.soak)])
-def test_killed_after_any_key_it_loses_and_doubles_nothing(
-    tmp_path: Path, terminal: RatingTerminal, kills: int
-) -> None:
+def test_a_kill_after_any_key_loses_and_doubles_nothing(tmp_path: Path, terminal: RatingTerminal, kills: int) -> None:
     session = rating_session(tmp_path / "s1", ITEMS)
     dice, hand = random.Random(7), Hand(terminal)
     sure: list[Category] = []

@@ -189,7 +189,7 @@ def test_speakers_are_taken_from_ids_as_in_sclite(tmp_path: Path, scheme: str) -
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_cross_entropy_of_confidences_is_its(tmp_path: Path, seed: int) -> None:
+def test_cross_entropy_of_confidences_matches_sclite(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     references, words = [], []
     for number in range(40):

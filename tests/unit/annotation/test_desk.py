@@ -171,7 +171,7 @@ def test_saving_again_keeps_the_choice_without_a_row() -> None:
     assert ben.view.phase is AnnotationPhase.FINISHED
 
 
-def test_a_project_may_show_proposals_before() -> None:
+def test_a_project_can_show_proposals_before_the_annotator_labels() -> None:
     ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), proposal=LabelProposalShown.BEFORE)
     assert item(ben).proposal == ("play",)
 
@@ -347,7 +347,7 @@ def test_a_group_may_be_left_for_later(bench: Bench, desk: AnnotationDesk) -> No
     assert bench.commits == []
 
 
-def test_labelling_may_come_between(desk: AnnotationDesk) -> None:
+def test_labelling_by_hand_may_interrupt_a_review(desk: AnnotationDesk) -> None:
     assert desk.go_to(AnnotationPhase.LABELLING)
     assert desk.view.item is not None
     assert desk.go_to(AnnotationPhase.REVIEWING)
@@ -372,7 +372,7 @@ def test_later_batch_replaces_earlier_proposals(bench: Bench, desk: AnnotationDe
     assert {row.batch for row in bench.rows if isinstance(row, Accepted)} == {"batch", "second"}
 
 
-def test_rows_of_others_take_utterances_off_the_page(bench: Bench) -> None:
+def test_rows_of_another_annotator_remove_utterances_from_the_page(bench: Bench) -> None:
     ann, ben = bench.desk("ann"), bench.desk("ben")
     ann.strike_number(3)
     ben.strike_number(3)

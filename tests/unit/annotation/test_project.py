@@ -79,7 +79,7 @@ def test_new_batch_reaches_annotators_already_at_work(folder: Path) -> None:
     other.close()
 
 
-def test_rows_that_are_kept_are_known_at_once(folder: Path) -> None:
+def test_stored_rows_are_known_at_once(folder: Path) -> None:
     room = AnnotationRoom(folder)
     room.keep([Labelled("x", "ann", "u1", ("a",))])
     assert [row.id for row in room.rows] == ["x"]
@@ -140,7 +140,7 @@ def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
     return by_page
 
 
-def test_processes_at_once_lose_nothing(empty: Path) -> None:
+def test_concurrent_processes_lose_no_rows(empty: Path) -> None:
     acknowledged = together(empty, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
     by_page = pages(stored(empty))
@@ -148,7 +148,7 @@ def test_processes_at_once_lose_nothing(empty: Path) -> None:
     assert all(len(utterances) == PAGE for utterances in by_page.values())
 
 
-def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(empty: Path) -> None:
+def test_kills_lose_no_acknowledged_page_and_leave_no_partial_page(empty: Path) -> None:
     acknowledged = killed(empty, SAVES)
     assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
     by_page = pages(stored(empty))

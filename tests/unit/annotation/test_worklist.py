@@ -61,7 +61,7 @@ def test_undo_keeps_labels_chosen_before_this_sitting() -> None:
     assert not desk.undo()
 
 
-def test_rules_hold_for_what_comes_back() -> None:
+def test_label_rules_apply_to_reopened_utterances() -> None:
     bench = Bench(count=1, rows=[by("ann", "u1", "play")])
     desk = bench.desk(again=("u1",))
     desk.toggle("stop")
@@ -135,7 +135,7 @@ def found(bench: Bench, words: str, who: str = "ann", *, settles: bool = False) 
     return find(utterances(bench.count), words, bench.ledger, shares, who, adjudicating=settles)
 
 
-def test_words_are_a_piece_of_the_text_in_any_case() -> None:
+def test_search_matches_part_of_the_text_in_any_case() -> None:
     assert has_words("Grüße aus der Straße", "STRASSE")
     assert has_words("yes please", "s p")
     assert not has_words("yes please", "please yes")

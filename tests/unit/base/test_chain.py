@@ -66,7 +66,7 @@ def altered(database: Path, *statements: str, keep_guards: bool = True) -> None:
     connection.close()
 
 
-def test_a_session_that_nobody_touched_is_whole_and_sealed(folder: Path) -> None:
+def test_an_untouched_session_is_intact_and_sealed(folder: Path) -> None:
     findings = check(folder)
     assert (findings.damage, findings.notes, findings.sealed, findings.rows) == ((), (), True, ROWS + 3)
     assert [(name, end.rows) for name, end in findings.ends] == [("log.sqlite", ROWS), ("judgments.sqlite", 3)]
@@ -143,7 +143,7 @@ def test_seal_reveals_rows_rewritten_with_new_hashes(folder: Path) -> None:
     assert any("the end is not sealed" in line for line in check(folder).notes), "what no longer can be shown is said"
 
 
-def test_judgments_are_chained_and_sealed_as_well(folder: Path) -> None:
+def test_judgments_are_chained_and_sealed(folder: Path) -> None:
     altered(folder / "judgments.sqlite", "UPDATE entries SET body = replace(body, 'wrong', 'correct') WHERE seq = 2")
     assert list(check(folder).damage) == [f"judgments.sqlite: row 2 {CHANGED}"]
     altered(folder / "judgments.sqlite", "DELETE FROM entries WHERE seq > 1")
@@ -217,7 +217,7 @@ def test_check_names_a_row_of_the_wrong_kind(folder: Path) -> None:
         (_redaction_without_a_reason, "judgments.sqlite: row 4 (sound_redacted) cannot be read"),
     ],
 )
-def test_judgments_that_are_gone_or_of_another_session_are_found(
+def test_missing_judgments_and_those_of_another_session_are_found(
     folder: Path, strike: Callable[[Path], None], said: str
 ) -> None:
     strike(folder)
@@ -241,7 +241,7 @@ def test_a_file_added_to_the_inputs_is_found(folder: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["log", "judgments"])
-def test_a_table_that_is_not_ours_is_found(folder: Path, name: str, statement: str) -> None:
+def test_a_foreign_table_is_found(folder: Path, name: str, statement: str) -> None:
     with closing(sqlite3.connect(folder / f"{name}.sqlite")) as connection:
         connection.execute(statement)
     shown = CliRunner().invoke(group, ["show", "--check", str(folder)])
@@ -317,7 +317,7 @@ def _add_label(folder: Path) -> None:
     [Old("log", 15, _add_row), Old("judgments", 2, _add_judgment), Old("annotation", 2, _add_label)],
     ids=lambda old: old.name,
 )
-def test_files_of_the_earlier_version_are_not_sealed_and_are_continued(tmp_path: Path, old: Old) -> None:
+def test_files_of_an_earlier_version_are_continued_without_a_seal(tmp_path: Path, old: Old) -> None:
     annotation = old.name == "annotation"
     folder = tmp_path / "old"
     shutil.copytree(UNSEALED / ("annotation" if annotation else "session"), folder)

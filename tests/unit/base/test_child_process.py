@@ -117,7 +117,7 @@ def test_modules_in_the_working_folder_are_not_run(module: str, tmp_path: Path) 
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_guarded_program_ends_with_its_parent_however_that_dies() -> None:
+def test_a_guarded_program_ends_when_its_parent_dies_in_any_way() -> None:
     parent = ChildProcess(
         program(
             "from harness.base.child_process import ChildProcess\n"
@@ -153,7 +153,7 @@ def test_saved_process_is_recognised_and_ended(tmp_path: Path) -> None:
     assert not again.alive()
 
 
-def test_a_pid_that_somebody_else_has_now_is_left_alone(tmp_path: Path) -> None:
+def test_a_pid_reused_by_another_process_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(SLEEPER) as stranger:
         process = known(describe(stranger.pid))
         for stale in (replace(process, start_ticks=process.start_ticks - 1), replace(process, boot_id="another boot")):

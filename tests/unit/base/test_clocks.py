@@ -9,7 +9,7 @@ import pytest
 from harness.base.clocks import HostClock, ScaledClock
 
 
-def test_the_host_clock_is_the_hosts() -> None:
+def test_the_host_clock_follows_the_system_clocks() -> None:
     clock = HostClock()
     assert clock.speed == 1.0
     assert time.monotonic() <= clock.now_s() <= time.monotonic()

@@ -26,5 +26,5 @@ ESC = "\x1b"
         (f"{ESC}[999999999999D\x08\x08x", "x"),
     ],
 )
-def test_a_line_as_a_terminal_shows_it(line: str, shown: str) -> None:
+def test_terminal_codes_are_stripped_from_a_line(line: str, shown: str) -> None:
     assert strip_terminal_codes(line) == shown

@@ -93,7 +93,7 @@ def test_invalid_text_is_reported_with_its_column(content: bytes, column: int, w
 
 
 @given(st.binary(max_size=40), st.integers(1, 9))
-def test_any_bytes_are_lines_and_faults(content: bytes, size: int) -> None:
+def test_any_bytes_are_split_into_lines_and_faults(content: bytes, size: int) -> None:
     for block in line_blocks(in_pieces(content, size), "x"):
         faults = [fault_in(line, Place("x", 1), "utf-8") for line in block.lines]
         assert block.faulty == any(faults)
@@ -101,7 +101,7 @@ def test_any_bytes_are_lines_and_faults(content: bytes, size: int) -> None:
         assert "\n".join(fine).encode().decode() == "\n".join(fine)
 
 
-def test_a_line_without_end_is_cut_and_the_rest_goes_on() -> None:
+def test_an_endless_line_is_cut_and_reading_continues() -> None:
     long = b"a" * (LONGEST_LINE + 3 * (1 << 18))
     blocks = list(line_blocks(io.BytesIO(b"one\n" + long + b"\nthree\n" + long).read, "x"))
     assert [(block.first, block.cut) for block in blocks] == [(1, False), (2, True), (3, False), (4, True)]
@@ -129,7 +129,7 @@ def test_a_name_of_nearly_255_bytes_is_written(tmp_path: Path) -> None:
         assert parts_of(target) == [part]
 
 
-def test_a_link_stays_and_what_it_means_is_written(tmp_path: Path) -> None:
+def test_writing_to_a_link_replaces_its_target_and_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     link = tmp_path / "latest.html"
     link.symlink_to(Path("pages", "one.html"))
@@ -138,7 +138,7 @@ def test_a_link_stays_and_what_it_means_is_written(tmp_path: Path) -> None:
         assert (link.is_symlink(), (tmp_path / "pages" / "one.html").read_bytes()) == (True, content)
 
 
-def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
+def test_writing_to_a_named_pipe_keeps_the_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []
@@ -150,7 +150,7 @@ def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "made") as part:
         (part / "none" / "one").write_text("1")
     assert list(tmp_path.iterdir()) == []

@@ -35,11 +35,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("gone/reprompts.yaml", "Did you mean 'scenarios/examples/reprompts.yaml'?"),
     ],
 )
-def test_a_missing_yaml_file(name: str, remedy: str) -> None:
+def test_a_missing_yaml_file_suggests_a_similar_one(name: str, remedy: str) -> None:
     assert similar_path(Path(name), YAML) == remedy
 
 
-def test_a_missing_file_or_folder_of_any_kind() -> None:
+def test_a_missing_file_or_folder_suggests_a_similar_one() -> None:
     assert similar_path(Path("mylab/take1.wav")) == "Did you mean 'mylab/take_1.wav'?"
     assert similar_path(Path("mylap")) == "Did you mean 'mylab'?"
     assert similar_path(Path("no\0name/x")) == "Check the path: the folder 'no\\x00name' does not exist either"

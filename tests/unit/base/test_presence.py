@@ -20,7 +20,7 @@ def time_of_answer(bench: Bench, desk: Desk) -> float | None:
     return bench.disk.rows[-1].time_to_answer_s
 
 
-def test_a_night_is_not_counted() -> None:
+def test_a_night_between_two_keys_is_not_counted() -> None:
     bench, desk = seated()
     bench.clock.now_s += 5
     desk.confidence(2)
@@ -46,7 +46,7 @@ def test_key_press_and_its_effect_count_as_one_presence() -> None:
     assert time_of_answer(bench, desk) is None
 
 
-def test_long_listening_is_no_rest() -> None:
+def test_long_listening_does_not_count_as_a_rest() -> None:
     bench, desk = seated()
     bench.clock.now_s += REST_S + 60
     desk.heard(int((REST_S + 60) * 1000), began=True)

@@ -41,7 +41,7 @@ def test_a_processor_is_named_with_its_vector_instructions(
     assert facts["instruction set"].split(", ")[1:] == vectors
 
 
-def test_this_host_is_described() -> None:
+def test_the_processor_of_this_host_is_described() -> None:
     assert [name for name, value in host_facts() if value] == ["processor", "instruction set", "threads"]
     assert dict(host_facts(""))["processor"], "the architecture stands in for an unknown model"
 

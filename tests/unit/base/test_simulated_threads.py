@@ -251,7 +251,7 @@ def test_a_thread_that_ends_makes_due_calls_in_the_simulation() -> None:
     assert times == [1001.0]
 
 
-def test_a_thread_of_the_host_is_no_part_of_a_simulation() -> None:
+def test_a_host_thread_does_not_belong_to_a_simulation() -> None:
     """One that an earlier test left behind must not hand the baton of this one over."""
     waits = threads.event()
     times: list[float] = []
@@ -288,7 +288,7 @@ class PowerCut(BaseException):
     """What no `except Exception` stops."""
 
 
-def test_a_pool_keeps_every_error_for_who_asks_and_goes_on(simulated_time: SimulatedThreads) -> None:
+def test_a_pool_keeps_each_error_for_its_caller_and_continues(simulated_time: SimulatedThreads) -> None:
     def die() -> None:
         raise PowerCut
 

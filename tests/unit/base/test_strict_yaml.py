@@ -46,7 +46,7 @@ def plain(text: str) -> object:
         ("|-\n  one\n  two", "one\ntwo"),
     ],
 )
-def test_only_a_few_plain_words_are_more_than_text(written: str, value: object) -> None:
+def test_only_a_few_plain_scalars_are_read_as_other_than_text(written: str, value: object) -> None:
     document = plain(f"key: {written}")
     assert document == {"key": value}
     assert isinstance(document, dict)
@@ -97,7 +97,7 @@ def test_invalid_characters_are_refused_at_their_position(content: bytes, line: 
     assert refused.value.remedy
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
+def test_a_byte_order_mark_does_not_belong_to_the_first_key() -> None:
     assert plain("\ufeffkey: 1") == {"key": 1}
 
 
@@ -128,7 +128,7 @@ MERGES = "\n".join(["a: &a {x: 1}", *(f"{n}: &{n} {{<<: [{', '.join([f'*{m}'] * 
         pytest.param("a: !!python/object/apply:os.system [true]", id="python tag"),
     ],
 )
-def test_bombs_are_refused(bomb: str) -> None:
+def test_yaml_bombs_are_refused(bomb: str) -> None:
     with pytest.raises(InputError) as refused:
         strict_yaml.parse(bomb.encode(), "x.yaml")
     assert refused.value.remedy
@@ -149,7 +149,7 @@ def tree_or_place(content: bytes) -> strict_yaml.Node | Place | None:
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_a_tree_or_an_input_error(content: bytes) -> None:
+def test_any_bytes_give_a_tree_or_an_input_error(content: bytes) -> None:
     match tree_or_place(content):
         case Place() as place:
             assert place.line >= 1
@@ -158,7 +158,7 @@ def test_any_bytes_are_a_tree_or_an_input_error(content: bytes) -> None:
 
 
 @given(st.text(alphabet="ab01:-?,[]{}&*!|>'\"%@`#~<\\ \n.xUu9e+_", max_size=80))
-def test_any_signs_of_yaml_are_a_tree_or_an_input_error(text: str) -> None:
+def test_any_yaml_punctuation_gives_a_tree_or_an_input_error(text: str) -> None:
     assert tree_or_place(text.encode()) is not None
 
 

@@ -18,7 +18,7 @@ TABLE: Table[tuple[str, float | None, bool]] = Table(
 )
 
 
-def test_a_table_as_text_aligns_numbers_right_and_names_what_is_missing() -> None:
+def test_a_text_table_aligns_numbers_right_and_names_missing_values() -> None:
     assert list(TABLE.lines(80)) == ["rater   right", "─────────────", "ann    25.0 %", "ben       n/a"]
 
 
@@ -48,7 +48,7 @@ SECTION = Section(
 )
 
 
-def test_a_section_as_text_has_its_parts_below_each_other() -> None:
+def test_a_text_section_prints_its_parts_one_below_another() -> None:
     assert list(SECTION.lines(80, 1)) == [
         "voice  words",
         "────────────",

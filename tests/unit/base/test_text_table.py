@@ -37,11 +37,11 @@ def test_a_number_is_never_cut() -> None:
     assert list(text_table(COLUMNS[:2], [("amy", "123456789012")], 10))[2].endswith("123456789012")
 
 
-def test_a_hostile_name_and_wide_letters_keep_the_columns() -> None:
+def test_hostile_names_and_wide_letters_keep_columns_aligned() -> None:
     lines = list(text_table(COLUMNS[:2], [("\x1b[2Jamy", "1"), ("東京", "2")], 40))
     assert "\x1b" not in lines[2]
     assert lines[3] == "東京" + " " * (lines[2].index("1") - 4) + "2"
 
 
-def test_more_rows_than_are_wanted_are_counted() -> None:
+def test_rows_above_the_limit_are_counted() -> None:
     assert list(text_table(COLUMNS[:2], [("a", "1")] * 5, 40, most=2))[-1] == "… and 3 more"

@@ -34,7 +34,7 @@ def test_user_text_is_stored_unchanged(text: str) -> None:
     assert checked_text(text) == text
 
 
-def test_letters_are_composed_and_line_ends_are_alike() -> None:
+def test_letters_are_composed_and_line_ends_are_unified() -> None:
     assert checked_text("Jo\u0308rg\r\nsaid\rso") == "Jörg\nsaid\nso"
     assert checked_text(" \u3000\n") == ""
 
@@ -52,7 +52,7 @@ def test_unstorable_text_is_refused_unchanged(text: str, what: str) -> None:
         checked_text(text, "the note")
 
 
-def test_a_needed_text_is_not_blank() -> None:
+def test_a_required_text_must_not_be_blank() -> None:
     with pytest.raises(InputError, match="--reason is empty"):
         required_text(" ", "--reason")
 

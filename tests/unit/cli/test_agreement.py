@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
+def test_report_lines_fit_80_columns_and_are_escaped(folder: Path) -> None:
     for options in ((), ("--disagreements",)):
         done = harness(folder, *options)
         assert done.exit_code == 0, done.exception
@@ -83,7 +83,7 @@ def test_missing_judgments_and_how_to_settle_are_explained(tmp_path: Path) -> No
     assert f"To settle: harness rate {tmp_path / 'round.yaml'} --adjudicate" in harness(tmp_path / "round.yaml").output
 
 
-def test_json_and_csv_say_the_same(folder: Path) -> None:
+def test_json_and_csv_hold_the_same_numbers(folder: Path) -> None:
     report = json.loads(harness(folder, "--json").output)
     rows = list(csv.DictReader(io.StringIO(harness(folder, "--csv").output)))
     assert len(rows) == len(report["items"]) == report["judged"]
@@ -160,7 +160,7 @@ def test_unjudged_session_names_the_command_to_judge_it(tmp_path: Path) -> None:
     assert harness(folder, "--disagreements").output == f"{sentence}\n"
 
 
-def test_much_raw_agreement_and_no_alpha_is_explained(tmp_path: Path) -> None:
+def test_high_raw_agreement_without_alpha_is_explained(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(40))
     clips = list(clips_of(folder).items())
     rows = [

@@ -103,7 +103,7 @@ def test_limits_hold_for_every_device(folder: Path, options: list[str], status: 
     assert all(" of den" in line or " of kitchen" in line for line in messages)
 
 
-def test_the_reading_decides_what_is_wrong(tmp_path: Path) -> None:
+def test_the_chosen_reading_decides_which_categories_are_wrong(tmp_path: Path) -> None:
     path = store_session(tmp_path / "s", [Answer("a", core_capability=True), Answer("b", query_id="b")])
     clips = clips_of(path)
     give(path, [judged("a", clips["a"][1], "ann", Category.ADMITTED_DEFEAT), judged("b", clips["b"][1], "ann", C)])
@@ -154,7 +154,7 @@ def test_wrong_names_are_refused_with_the_nearest(folder: Path, options: list[st
     assert words in str(result.exception)
 
 
-def test_a_session_cannot_be_named_twice_or_be_none(folder: Path, tmp_path: Path) -> None:
+def test_sessions_named_twice_and_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
     assert isinstance(harness(folder, folder).exception, InputError)
     assert isinstance(harness(tmp_path).exception, InputError)
     assert harness(folder, "--cross", "device,device").exit_code == 2

@@ -72,7 +72,7 @@ def test_the_list_has_every_profile() -> None:
     assert rows["reference_assistant"]["transport"] == "mqtt"
 
 
-def test_a_wrong_profile_is_named_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_profile_is_reported_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "devices").mkdir()
     (tmp_path / "devices" / "bad.yaml").write_text("device: bad\nwake_phrases: 7\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -82,7 +82,7 @@ def test_a_wrong_profile_is_named_with_its_place(tmp_path: Path, monkeypatch: py
     assert "esp_skainet" in listed.stdout
 
 
-def test_samples_are_run_and_a_difference_is_shown(tmp_path: Path) -> None:
+def test_samples_are_tested_and_differences_are_shown(tmp_path: Path) -> None:
     assert harness("devices", "test", "--all").exit_code == 0
     assert harness("devices", "test", lamp(tmp_path)).exit_code == 0
     wrong = harness("devices", "test", lamp(tmp_path, "hey you"))
@@ -130,7 +130,7 @@ def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> N
     assert missing.exception.remedy
 
 
-def test_the_monitor_in_a_pipe_shows_what_was_made(tmp_path: Path) -> None:
+def test_the_monitor_prints_observations_into_a_pipe(tmp_path: Path) -> None:
     lines = tmp_path / "log.txt"
     lines.write_bytes(b"WAKE hey lamp\n\x1b]0;owned\x07[/red]\nhalf a line")
     shown = harness("devices", "monitor", lamp(tmp_path), "--from", lines)
@@ -171,7 +171,7 @@ def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tm
     assert not monitor.look(3.0)
 
 
-def test_a_saved_profile_whose_lines_another_takes_is_read_again(tmp_path: Path) -> None:
+def test_saving_a_profile_rereads_those_that_share_its_lines(tmp_path: Path) -> None:
     taken = lamp(tmp_path)
     path = tmp_path / "desk.yaml"
     path.write_text("device: desk\nwake_phrases: [hey lamp]\nlines_of: [lamp]\n", encoding="utf-8")
@@ -184,7 +184,7 @@ def test_a_saved_profile_whose_lines_another_takes_is_read_again(tmp_path: Path)
     assert monitor.take(now_heard(b"GO hey lamp\n"))[0].mapped
 
 
-def test_a_row_is_copied_as_a_sample_that_is_right(tmp_path: Path) -> None:
+def test_a_copied_row_is_a_valid_sample(tmp_path: Path) -> None:
     path = lamp(tmp_path)
     monitor = DeviceMonitor(str(path), Path())
     (row,) = monitor.take(now_heard(b"\x1b[31mWAKE it's 5: [a]\x1b[0m\n"))
@@ -221,7 +221,7 @@ def test_collected_monitor_samples_are_not_validated(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("id", sorted(profile_paths(Path())))
-def test_every_sample_that_the_monitor_writes_is_right(id: str, tmp_path: Path) -> None:
+def test_every_sample_that_the_monitor_writes_is_valid(id: str, tmp_path: Path) -> None:
     """As read again from a profile, whatever the device is called on its broker."""
     profile = load_profile(id, beside=Path())
     monitor = DeviceMonitor(id, Path(), "desk7" if profile.mappings else "")
@@ -264,7 +264,7 @@ def test_a_rule_whose_events_also_come_in_frames_is_refused_with_its_place(tmp_p
     assert "Remove the rule" in refused.stderr
 
 
-def test_a_wrong_rate_is_said_with_the_bytes_that_came(tmp_path: Path) -> None:
+def test_a_wrong_baud_rate_is_reported_with_the_received_bytes(tmp_path: Path) -> None:
     path = lamp(tmp_path)
     noise = random.Random(1).randbytes(2000).replace(b"\n", b"").replace(b"\r", b"")
     monitor = DeviceMonitor(str(path), Path(), baud=115200)
@@ -288,7 +288,7 @@ def timed(folder: Path, clock: str) -> Path:
     return path
 
 
-def test_times_and_retained_messages_are_shown_as_such(tmp_path: Path) -> None:
+def test_the_monitor_marks_retained_messages_and_shows_times(tmp_path: Path) -> None:
     path = timed(tmp_path, "ms")
     monitor = DeviceMonitor(str(path), Path(), baud=115200, hold_back_s=0.016)
     (row,) = monitor.take(now_heard(b"[1500] WAKE\n"))
@@ -348,7 +348,7 @@ def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, source: Stored) -> Re
     return harness("devices", "test", folder / "radio.yaml", "--address", "lab", "--seconds", "0.5")
 
 
-def test_a_retained_wake_is_no_current_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retained_wake_is_not_a_current_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = watched(tmp_path, monkeypatch, Stored(True))
     assert stored.exit_code == 1
     assert "0 lines: 0 mapped, 0 not; 1 retained message, not current" in stored.stdout
@@ -360,7 +360,9 @@ def test_a_retained_wake_is_no_current_event(tmp_path: Path, monkeypatch: pytest
     assert "1 line: 1 mapped, 0 not; 1 retained message, not current" in both.stdout
 
 
-def test_a_source_without_a_baud_rate_has_advice_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_source_without_a_baud_rate_gets_its_own_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     silent = watched(tmp_path, monkeypatch, Stored())
     assert "the device sent nothing. Check that it is on" in silent.stdout
     assert "baud" not in silent.stdout

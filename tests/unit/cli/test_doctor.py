@@ -48,7 +48,7 @@ def test_doctor_runs_every_check_and_each_problem_has_a_remedy(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_board_that_is_not_there_fails(tmp_path: Path) -> None:
+def test_a_missing_board_fails_its_check(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: /dev/ttyNONE}}\n")
     status, checks = doctor("--bench", file)
     assert status == 3
@@ -101,7 +101,7 @@ def test_a_port_that_another_program_has_open_is_named(tmp_path: Path) -> None:
     assert str(reader.pid) in check["says"]
 
 
-def test_a_broker_that_is_not_there_fails(tmp_path: Path) -> None:
+def test_a_missing_broker_fails_its_check(tmp_path: Path) -> None:
     port = free_port()
     connection = f"{{driver: mqtt, address: '127.0.0.1:{port}'}}"
     file = bench(tmp_path, f"  one: {{profile: vh_board_mqtt, connection: {connection}}}\n")

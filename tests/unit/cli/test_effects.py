@@ -95,7 +95,7 @@ def test_open_effects_are_listed_as_json(tmp_path: Path) -> None:
     assert effect["due_wall_s"] == 1_700_000_006.0
 
 
-def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
+def test_responses_held_by_a_rater_are_asked_about(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(None))
     assert harness("effects", folder).stdout == "The session checks no effect and holds no response.\n"
     hold(folder, rater="ann")
@@ -123,7 +123,7 @@ def test_hold_despite_an_unknown_effect_waits_for_an_answer(tmp_path: Path) -> N
         (["--comment", "x"], "--answer TRIAL WORD"),
     ],
 )
-def test_wrong_use_is_answered_with_a_remedy(tmp_path: Path, arguments: list[str], part: str) -> None:
+def test_wrong_usage_is_refused_with_a_remedy(tmp_path: Path, arguments: list[str], part: str) -> None:
     result = harness("effects", written(tmp_path / "s", asked_session()), *arguments)
     assert isinstance(result.exception, InputError)
     assert part in result.exception.remedy
@@ -139,7 +139,7 @@ def test_trial_found_in_two_sessions_needs_a_single_session(tmp_path: Path) -> N
     assert answers(folder) == answers(other) == []
 
 
-def test_watch_announces_the_next_effect_and_when_to_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_announces_the_next_effect_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun_s = 1_800_000_000.0
     folder = written(tmp_path / "s", asked_session(replace(ASKED, after_s=1.0)), wall_s=begun_s)
     now_s = [begun_s + 4.0]  # it is due 7 s after the beginning
@@ -199,7 +199,7 @@ def test_due_time_is_shown_as_clock_time(tmp_path: Path) -> None:
     assert when(later, 1_700_003_000.0).endswith(", in 10 min")
 
 
-def test_counts_of_a_session(tmp_path: Path) -> None:
+def test_a_session_summary_counts_its_effects(tmp_path: Path) -> None:
     (item,) = effects_of(written(tmp_path / "s", asked_session())).items
     looked = EffectEvidence(ASKED, EffectOutcome.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
     lines = effect_lines([item, replace(item, evidence=looked)])

@@ -61,7 +61,7 @@ def test_an_engine_that_cannot_be_imported_is_marked_and_hides_no_other(
         shown(broken)
 
 
-def test_json_says_the_same(broken: str) -> None:
+def test_json_has_the_same_engines_as_the_table(broken: str) -> None:
     entries = {entry["name"]: entry for entry in json.loads(shown("--json"))}
     assert set(entries) == set(names(Group.OFFLINE_ENGINES))
     assert entries[broken]["missing"]
@@ -72,7 +72,7 @@ def test_json_says_the_same(broken: str) -> None:
     assert (threshold["low"], threshold["high"], threshold["default"]) == (-300, 1, "1e-30")
 
 
-def test_one_engine_in_full_has_its_settings_and_the_points_of_every_model() -> None:
+def test_details_of_an_engine_list_settings_and_operating_points() -> None:
     text = shown("microwakeword")
     for setting in catalogued("microwakeword").settings:
         assert f"\n{setting.name} " in text
@@ -110,7 +110,7 @@ def test_wrong_arguments_are_refused(arguments: list[str], error: type[Exception
         CliRunner().invoke(command, arguments, catch_exceptions=False)
 
 
-def test_points_of_a_model_that_is_named_stand_in_place_of_the_engines() -> None:
+def test_operating_points_of_a_named_model_replace_those_of_its_engine() -> None:
     done = CliRunner().invoke(command, ['pocketsphinx:"hey jarvis"'], catch_exceptions=False)
     assert done.exit_code == 0
     assert [line for line in done.output.splitlines() if line.startswith("operating point  ")][:1] == [

@@ -31,7 +31,7 @@ def usage(*words: str) -> str:
     return harness(*words, "--help").output.splitlines()[0]
 
 
-def test_a_usage_line_has_the_words_that_called_the_verb() -> None:
+def test_a_usage_line_shows_the_command_as_typed() -> None:
     assert usage("report", "show") == "Usage: harness report show [OPTIONS] SESSION"
     assert usage("show") == "Usage: harness show [OPTIONS] SESSION"
     assert usage("understanding", "split").startswith("Usage: harness understanding split ")
@@ -40,7 +40,7 @@ def test_a_usage_line_has_the_words_that_called_the_verb() -> None:
     assert harness("help", "report", "show").output == harness("report", "show", "--help").output
 
 
-def test_an_entry_is_a_verb_unless_its_next_word_is_one() -> None:
+def test_an_entry_runs_itself_unless_a_verb_follows() -> None:
     assert usage("run") == "Usage: harness run [OPTIONS] SCENARIO"
     assert "\nCommands:\n  resume  " in harness("run", "--help").output
     assert harness("check").output == harness("validate").output.replace("harness validate", "harness check")
@@ -51,9 +51,7 @@ def test_an_entry_is_a_verb_unless_its_next_word_is_one() -> None:
     assert "too many arguments: b.yaml" in harness("run", "a.yaml", "b.yaml", "--bench", "b.yaml").output
 
 
-def test_a_file_with_the_name_of_a_verb_is_written_with_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_named_like_a_verb_needs_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "./" not in harness("report", "show").output
     (tmp_path / "show").mkdir()
@@ -119,7 +117,7 @@ def items(*words: str, incomplete: str = "") -> list[CompletionItem]:
 
 
 @pytest.mark.parametrize("entry", [name for name, (module, _) in ENTRIES.items() if module])
-def test_bash_keeps_the_verbs_beside_files(entry: str) -> None:
+def test_bash_completes_verbs_and_files(entry: str) -> None:
     kinds = [completion.type for completion in items(entry)]
     assert "plain" in kinds
     assert not {"file", "dir"} & set(kinds[kinds.index("plain") :]), "bash would drop the verbs"

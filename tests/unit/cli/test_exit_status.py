@@ -57,12 +57,12 @@ def test_missing_host_requirement_creates_no_session(
     assert not (tmp_path / "sessions").exists()
 
 
-def test_a_session_that_is_not_there_is_an_input_fault(tmp_path: Path) -> None:
+def test_a_missing_session_is_an_input_fault(tmp_path: Path) -> None:
     done = subprocess.run([*HARNESS, "show", "nowhere"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr[:30]) == (2, "harness: nowhere is not a session"[:30])
 
 
-def test_the_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
+def test_exit_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
     """The files are more than a pipe holds, so that the command writes to nobody."""
     for number in range(400):
         name = f"{number:03}-{'x' * 200}.yaml"
@@ -151,20 +151,20 @@ def test_write_error_without_buffer_is_not_silent(tmp_path: Path) -> None:
         assert done.stderr.startswith(b"harness: standard output cannot be written: File too large")
 
 
-def test_names_of_files_cannot_steer_a_terminal(scored: list[str]) -> None:
+def test_file_names_cannot_control_the_terminal(scored: list[str]) -> None:
     done = run(*scored[:3], "-H", "a\x1b[31m.trn")
     assert done.returncode == 2
     assert b"a\\e[31m.trn: there is no such file" in done.stderr
 
 
 @pytest.mark.parametrize("verb", [["validate", "scenarios"], ["schema"], ["demo", "--help"]])
-def test_a_full_disk_behind_standard_output_is_one_sentence_and_a_file_fault(verb: list[str]) -> None:
+def test_a_full_disk_behind_standard_output_is_reported_in_one_sentence(verb: list[str]) -> None:
     done = run(*verb, shell='"$@" > /dev/full')
     assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
     assert done.stderr.startswith(b"harness: standard output cannot be written: No space left on device")
 
 
-def test_a_limit_that_failed_is_still_the_status_on_a_full_disk(scored: list[str], tmp_path: Path) -> None:
+def test_a_failed_limit_decides_the_exit_status_on_a_full_disk(scored: list[str], tmp_path: Path) -> None:
     (tmp_path / "b.trn").write_text("two (s_1)\n")
     limited = ["score", "-r", scored[2], "-H", str(tmp_path / "b.trn"), "--max-wer", "1%"]
     assert run(*limited, shell='"$@" > /dev/full').returncode == 1
@@ -177,7 +177,7 @@ def test_a_script_of_lines_ends_at_a_full_disk(tmp_path: Path) -> None:
     assert done.returncode == 3
 
 
-def test_usage_errors_cannot_steer_a_terminal() -> None:
+def test_usage_errors_cannot_control_the_terminal() -> None:
     done = run("schema", "a\u202eb")
     assert done.returncode == 2
     assert b"too many arguments: a\\u202eb" in done.stderr
@@ -191,7 +191,7 @@ def test_a_fault_of_the_harness_is_never_the_status_of_a_failed_limit() -> None:
     assert done.stderr.endswith("harness: AttributeError: a fault of the harness. Please report it\n")
 
 
-def test_a_device_without_an_end_is_refused(scored: list[str]) -> None:
+def test_an_endless_device_file_is_refused(scored: list[str]) -> None:
     for verb in (["report", "/dev/zero"], ["snor", "--output-format", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
         done = run(*verb)
         assert done.returncode == 2

@@ -79,7 +79,7 @@ def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
         ("command", "device", 'command: "adb logcat -v epoch -T 1"}', "20 wake + 6 ambient = 26 planned"),
     ],
 )
-def test_each_kind_of_bench_gets_what_it_needs(
+def test_init_writes_what_each_kind_of_bench_needs(
     kind: str, profile: str | None, connection: str | None, planned: str, tmp_path: Path
 ) -> None:
     assert harness("init", tmp_path, "--bench-kind", kind).exit_code == 0
@@ -123,7 +123,7 @@ def test_an_option_implies_the_kind_of_bench(options: tuple[str, ...], connectio
 @pytest.mark.parametrize(
     "kind", ["sound", "serial", "mqtt", "command", "esphome", "wyoming", "ovos", "home_assistant", "rhasspy"]
 )
-def test_the_wake_phrase_is_the_one_of_the_device(kind: str, tmp_path: Path) -> None:
+def test_init_takes_the_wake_phrase_of_the_device(kind: str, tmp_path: Path) -> None:
     assert harness("init", tmp_path, "--bench-kind", kind, "--phrase", "ok lampe").exit_code == 0
     written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
     assert "wake_phrases: [ok lampe]" in written

@@ -266,7 +266,7 @@ def test_import_is_all_or_nothing_unless_bad_rows_are_skipped(folder: Path, tmp_
     assert len(rows_in(copy)) == 1
 
 
-def test_a_control_character_costs_its_row_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_control_character_rejects_only_its_row(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     csv_rows = (
         b"session,trial,rater,category,comment",
@@ -293,7 +293,7 @@ def test_a_control_character_costs_its_row_alone(folder: Path, tmp_path: Path) -
         copy = bare(folder, tmp_path / f"after-{name}")
 
 
-def test_an_earlier_judgment_gives_way_when_asked_for(folder: Path, tmp_path: Path) -> None:
+def test_an_import_replaces_earlier_judgments_on_request(folder: Path, tmp_path: Path) -> None:
     refused(wanted(folder, tmp_path, "q2-den,ann,findable"))
     done = harness("import", folder, tmp_path / "in.csv", "--replace")
     assert done.output == "1 new judgment, 1 of them replace earlier ones, 0 already there\n"
@@ -302,7 +302,7 @@ def test_an_earlier_judgment_gives_way_when_asked_for(folder: Path, tmp_path: Pa
     assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")
 
 
-def test_a_rater_is_one_in_any_spelling(folder: Path, tmp_path: Path) -> None:
+def test_spellings_of_a_name_are_one_rater(folder: Path, tmp_path: Path) -> None:
     head = "trial,rater,category,comment"
     done = wanted(folder, tmp_path, "q1-kitchen,Jo\u0308rg,wrong,sa\u0308id\u3000so", head=head)
     assert done.output == "1 new judgment, 0 already there\n"
@@ -386,7 +386,7 @@ def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(judgments(), min_size=1, max_size=6, unique_by=lambda make: make("", "", "").rater))
-def test_any_judgment_comes_back_from_any_format(
+def test_any_judgment_survives_export_and_import_in_any_format(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Callable[[str, str, str], Judgment]]
 ) -> None:
     tmp_path = tmp_path_factory.mktemp("any")

@@ -36,7 +36,7 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def test_a_plot_the_length_and_a_line_for_the_profile(tmp_path: Path) -> None:
+def test_the_report_has_a_plot_the_memory_length_and_a_profile_line(tmp_path: Path) -> None:
     pairs = [
         *clear_cut(5.0, WAITS)[:-1],
         Told(16.0, text="\x1b[31m what", recognition=clear_cut(5.0, WAITS)[0].recognition),
@@ -62,7 +62,7 @@ def test_the_line_can_be_pasted_into_a_profile(tmp_path: Path) -> None:
     assert parse(line.encode(), "profile").plain() == {"context_wait_s": 8}
 
 
-def test_sessions_are_taken_together_and_axes_apart(tmp_path: Path) -> None:
+def test_sessions_are_pooled_and_conditions_are_separated(tmp_path: Path) -> None:
     near = [replace(pair, conditions=(("position", "near"),)) for pair in clear_cut(5.0, WAITS)]
     far = [replace(pair, conditions=(("position", "far"),)) for pair in clear_cut(3.0, WAITS)]
     both = [store(tmp_path / name, session(*pairs)) for name, pairs in (("one", near), ("two", far))]
@@ -100,7 +100,7 @@ def test_a_session_without_a_memory_trial_is_refused(tmp_path: Path) -> None:
         run(folder, "--json", "--csv")
 
 
-def test_show_ends_with_a_line_on_memory(tmp_path: Path) -> None:
+def test_show_ends_with_a_line_about_memory(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))
     text = CliRunner().invoke(show.command, [folder], catch_exceptions=False).output
     line = next(line for line in text.splitlines() if line.startswith("memory "))

@@ -114,7 +114,7 @@ def test_every_command_has_a_help_sentence(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_options_keep_the_rules(name: str) -> None:
+def test_option_declarations_follow_the_rules(name: str) -> None:
     """A short name has a long one, each is explained, and those that print or write do both in one way."""
     for parameter in ALL[name].params:
         if not isinstance(parameter, click.Option):
@@ -231,7 +231,7 @@ def test_a_former_short_name_works_in_each_form(line: str, told: object, notes: 
     ]
 
 
-def test_h_prints_the_help_where_it_was_an_option() -> None:
+def test_dash_h_prints_the_same_as_help() -> None:
     assert CliRunner().invoke(group, ["score", "-h"]).output == CliRunner().invoke(group, ["score", "--help"]).output
 
 
@@ -261,7 +261,7 @@ def test_an_option_name_has_one_meaning() -> None:
     assert {name: longs for name, longs in short.items() if len(longs) > 1} == {}
 
 
-def test_a_help_says_the_default_in_one_style() -> None:
+def test_defaults_are_written_in_one_style() -> None:
     for name, each in visible():
         record = each.get_help_record(click.Context(ALL[name]))
         assert record is not None
@@ -307,7 +307,7 @@ def test_an_output_file_gets_what_would_be_printed(form: str, tmp_path: Path) ->
     assert json.loads(target.read_text()) == [["a"], True, None, None]
 
 
-def test_after_an_error_there_is_no_file(tmp_path: Path) -> None:
+def test_an_error_leaves_no_output_file(tmp_path: Path) -> None:
     done = CliRunner().invoke(example, ["--json", str(tmp_path / "found.json"), "--fail", "error"])
     assert isinstance(done.exception, InputError)
     assert list(tmp_path.iterdir()) == []
@@ -342,13 +342,13 @@ def test_completion_knows_verbs_and_options() -> None:
         ("scenario", "bench.yaml", "scenario.yaml'?"),
     ],
 )
-def test_a_wrong_file_is_recognised(scenario: str, bench: str, told: str, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_recognised(scenario: str, bench: str, told: str, tmp_path: Path) -> None:
     CliRunner().invoke(group, ["init", str(tmp_path)])
     done = CliRunner().invoke(group, ["run", str(tmp_path / scenario), "--bench", str(tmp_path / bench)])
     assert told in str(done.exception)
 
 
-def test_yardsticks_that_are_offered_are_there() -> None:
+def test_offered_yardsticks_exist() -> None:
     from harness.understanding.models.training import YARDSTICKS
 
     assert tuple(YARDSTICKS) == YARDSTICKS_KNOWN
@@ -377,7 +377,7 @@ def grouped(
         ("a --web --web-port 0 --insecure", (("a",), None, False, False, {"port": 0, "insecure": True}, "BENCH", None)),
     ],
 )
-def test_options_that_go_together_come_as_one_object(line: str, told: object) -> None:
+def test_grouped_options_arrive_as_one_object(line: str, told: object) -> None:
     done = CliRunner().invoke(grouped, line.split())
     assert done.output == f"{told!r}\n"
 

@@ -77,7 +77,7 @@ def printed(entries: list[Entry], *, history: bool = True, colour: bool = False,
     return stream.getvalue()
 
 
-def test_a_session_in_words_ends_with_figures_and_what_to_type() -> None:
+def test_plain_output_ends_with_figures_and_the_next_commands() -> None:
     text = printed(session())
     assert "attempt 1: misheard, not recognised" in text
     assert 'it says "it is ten past nine"' in text
@@ -94,7 +94,7 @@ def test_a_session_in_words_ends_with_figures_and_what_to_type() -> None:
     assert "\x1b" not in text
 
 
-def test_colour_only_when_asked_for() -> None:
+def test_colour_is_printed_only_on_request() -> None:
     assert "\x1b[1m" in printed(session(), colour=True)
 
 
@@ -157,7 +157,7 @@ def test_each_row_is_printed_as_one_json_line() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 105, 120, 200])
-def test_the_table_keeps_to_the_width(width: int) -> None:
+def test_the_table_fits_the_terminal_width(width: int) -> None:
     for line in summary.trial_table(progress_of(session(HOSTILE)).trials, width):
         assert width_of(line) <= max(width, 78)
         assert line.isprintable()
@@ -170,7 +170,7 @@ def test_unplayed_trials_are_named_and_empty_shares_are_na() -> None:
     assert sum("n/a" in line for line in empty) == 6
 
 
-def test_csv_has_one_row_a_trial_and_no_control_characters() -> None:
+def test_csv_has_one_row_per_trial_and_no_control_characters() -> None:
     text = trials_csv(progress_of(session(HOSTILE)), WakeFigures()).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [(row["trial"], row["outcome"], row["attempts"]) for row in rows][:2] == [
@@ -242,7 +242,7 @@ class Operator:
         assert self._came.wait(30)
 
 
-def test_a_talker_takes_a_wrong_reading_back_while_the_attempt_lasts() -> None:
+def test_a_talker_can_withdraw_a_misreading_during_the_attempt() -> None:
     operator = Operator("y\n", "x\n", "x\n")
     operator.told(OperatorAsked("t1", 1, 2, 'ann: Say: "alexa"', Question.SPEECH))
     operator.types(0)
@@ -255,7 +255,7 @@ def test_a_talker_takes_a_wrong_reading_back_while_the_attempt_lasts() -> None:
     assert operator.said == [HOW_SPEECH, HOW_SPEECH, "no question is open"]
 
 
-def test_answers_go_to_the_question_that_is_open() -> None:
+def test_an_answer_goes_to_the_open_question() -> None:
     operator = Operator("y\n", "hm\n", "n play jazz\n")
     operator.types(0)
     operator.told(OperatorAsked("t1", 1, 2, "did it?"))

@@ -96,7 +96,7 @@ def test_no_progress_line_is_drawn_without_a_terminal(monkeypatch: pytest.Monkey
         ("report trend FOLDER", {"Reading rows of session"}),
     ],
 )
-def test_commands_mark_work_that_takes_long(words: str, marked: set[str], tmp_path: Path) -> None:
+def test_long_running_commands_show_progress(words: str, marked: set[str], tmp_path: Path) -> None:
     session = stored(tmp_path / "session")
     seen: list[str] = []
     with report_progress_to(lambda label, done, total: seen.append(label)):

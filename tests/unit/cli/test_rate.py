@@ -120,7 +120,7 @@ def test_undo_skip_hold_and_flag(session: Path) -> None:
     assert "responses: 12, 1 done, 9 left, 1 of them left for the end, 2 held, 1 put aside" in result.output
 
 
-def test_undo_goes_on_in_another_sitting(session: Path) -> None:
+def test_undo_reaches_judgments_of_an_earlier_sitting(session: Path) -> None:
     rate(session, "1\n9\n")
     assert rate(session, "undo\nundo\n").exit_code == 0
     assert categories(session) == []
@@ -182,7 +182,7 @@ def test_a_category_labels_within_the_aid(session: Path) -> None:
     assert categories(session) == [Category.WRONG, Category.CORRECT]
 
 
-def test_exercises_are_explained(session: Path) -> None:
+def test_answers_to_exercises_are_explained(session: Path) -> None:
     result = rate(session, "1\n2\n", "--training")
     assert "exercise 1 of 27" in result.output
     assert "why: " in result.output
@@ -220,12 +220,12 @@ def test_leaving_the_screen_says_that_all_is_saved_and_how_to_continue(
     assert line.endswith("everything is saved. The same command continues\n")
 
 
-def test_the_time_left_is_not_given_when_nothing_is_left(session: Path) -> None:
+def test_no_remaining_time_is_shown_when_nothing_is_left(session: Path) -> None:
     assert "ended: 1 of 2 done, 1 left, about 1 min at your pace;" in rate(session, "1\n", "--limit", "2").output
     assert "ended: 2 of 2 done, 0 left;" in rate(session, "1\nstatus\n", "--limit", "2").output
 
 
-def test_filters_and_the_list(session: Path) -> None:
+def test_the_list_applies_filters_and_counts_items(session: Path) -> None:
     assert "round open: 12 responses of 1 session" in rate(session, "", "--list").output
     few = rate(session, "", "--list", "--device", "den", "--condition", "noise=quiet", "--limit", "2", "--round", "r2")
     assert "round r2: 2 responses of 1 session" in few.output
@@ -266,7 +266,7 @@ def test_options_override_a_round_file(session: Path) -> None:
     assert "not a rater of the round" in str(stranger.exception)
 
 
-def test_keys_of_a_file_are_commands(session: Path, tmp_path: Path) -> None:
+def test_keys_from_a_file_work_as_commands(session: Path, tmp_path: Path) -> None:
     keys = tmp_path / "config" / "voice-harness" / "rater_keys.yaml"
     keys.parent.mkdir(parents=True)
     keys.write_text("rater_keys: mine\ncorrect: 2\npartially_correct: 1\nundo: z\n")
@@ -363,14 +363,14 @@ def test_a_closed_input_is_refused(session: Path) -> None:
     assert (result.returncode, "standard input is closed" in result.stderr) == (2, True)
 
 
-def test_one_label_too_many_is_refused_and_not_taken_for_saved(session: Path) -> None:
+def test_a_label_after_the_last_item_is_refused(session: Path) -> None:
     result = rate(session, "1\n" * 13)
     assert result.exit_code == 2
     assert result.output.count("saved as") == 11
     assert "there is no response to judge" in result.output
 
 
-def test_a_kill_after_any_answer_loses_nothing_that_was_answered(session: Path) -> None:
+def test_a_kill_after_any_answer_loses_no_answer(session: Path) -> None:
     code = "from harness.cli import main; main()"
     command = [sys.executable, "-W", "ignore", "-c", code, "rate", str(session), "--rater", "ann", "--no-sound"]
     saved = 0
@@ -440,7 +440,7 @@ def looked(long_session: Path) -> Result:
     return CliRunner().invoke(group, arguments)
 
 
-def test_a_response_that_is_known_now_is_shown_before_it_can_be_labelled(
+def test_a_response_released_at_the_end_is_shown_before_labelling(
     long_session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = sit(long_session, "1\n" * 11 + "status\n", {11: lambda: looked(long_session)})

@@ -57,7 +57,7 @@ def refused(result: Result) -> str:
     return str(result.exception)
 
 
-def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
+def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "old.log").write_text(ORIGINAL)
     done = report(tmp_path / "old.log")
     assert done.exit_code == 0, done.output
@@ -103,7 +103,7 @@ def test_invalid_log_is_refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in refused(report(tmp_path / "x.log"))
 
 
-def test_a_log_comes_from_standard_input_and_hostile_names_are_made_harmless(tmp_path: Path) -> None:
+def test_a_log_on_standard_input_is_read_and_hostile_names_are_escaped(tmp_path: Path) -> None:
     text = ORIGINAL.replace('REJECT "odd.wav" unreadable', 'REJECT "odd.wav" \x1b[31munreadable')
     done = CliRunner().invoke(group, ["report", "-"], input=text)
     assert done.exit_code == 0, done.output
@@ -121,7 +121,7 @@ def test_partial_and_shard_logs_are_marked_in_the_report(tmp_path: Path) -> None
     assert lines[-1] == "Warning: false accepts come in clusters."
 
 
-def test_the_name_of_a_session_leads_to_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_naming_a_session_writes_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "sessions" / "s1", Rows.of(planned(1)))
     monkeypatch.chdir(tmp_path)
     for name in ("s1", "sessions/s1"):
@@ -137,7 +137,7 @@ def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:
     assert "Does not agree: inv-files is 4, but its lines add up to 3." in done.stdout
 
 
-def test_a_journal_of_a_run_that_was_killed_is_summed_up(tmp_path: Path) -> None:
+def test_the_journal_of_a_killed_run_is_summarised(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "a.log.jsonl", header(CountingRules(), planned=3))
     journal.append(outcome(INV, spot(1.2, 1.9)), "a.wav")
     journal.append(outcome(INV), "b.wav")

@@ -70,7 +70,7 @@ def reasons(report: Path) -> list[tuple[str, str]]:
     ("outcome", "status", "said"),
     [(Outcome.RESPONDED, 0, []), (Outcome.NO_WAKE, 1, [("failure", "limit"), ("failure", "no_wake")])],
 )
-def test_a_complete_session_is_answered_by_its_limits(
+def test_resuming_a_complete_session_reports_its_limits(
     tmp_path: Path, outcome: Outcome, status: int, said: list[tuple[str, str]]
 ) -> None:
     folder = ended(tmp_path, outcome)
@@ -90,7 +90,7 @@ def test_an_undecided_limit_sets_the_status_of_the_run_and_not_of_a_page_about_i
         assert (shown.exit_code, "UNDECIDED" in shown.output) == (0, True), shown.output
 
 
-def test_a_run_that_failed_at_its_start_says_so_and_leaves_no_limit_open(tmp_path: Path) -> None:
+def test_a_run_that_fails_to_start_leaves_no_limit_open(tmp_path: Path) -> None:
     folder = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", tmp_path)
     written(folder, (FaultMet("engine", "the board does not answer"),), now_s=lambda: 1.0, wall_s=lambda: 1.7e9)
     shown = harness("show", folder)
@@ -99,7 +99,7 @@ def test_a_run_that_failed_at_its_start_says_so_and_leaves_no_limit_open(tmp_pat
     assert "OPEN" not in shown.output
 
 
-def test_a_sound_device_that_is_missing_leaves_no_session(tmp_path: Path) -> None:
+def test_a_missing_sound_device_leaves_no_session(tmp_path: Path) -> None:
     assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
     bench = tmp_path / "bench.yaml"
     bench.write_text(bench.read_text("utf-8").replace("sound_device: default", "sound_device: nowhere"), "utf-8")
@@ -197,7 +197,7 @@ def bench_with(root: Path, sound_server: str = "virtual_lab") -> Bench:
 
 
 @pytest.mark.parametrize(("typed", "started"), [("\n", ["anechoic"]), ("y\n", ["anechoic"]), ("n\n", [])])
-def test_a_person_at_a_terminal_is_asked(
+def test_starting_the_lab_is_confirmed_at_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starts: list[str | None], typed: str, started: list[str]
 ) -> None:
     bench, error = bench_with(tmp_path), Terminal()
@@ -212,7 +212,7 @@ def test_a_person_at_a_terminal_is_asked(
     assert starts == started
 
 
-def test_yes_starts_it_without_asking(tmp_path: Path, starts: list[str | None]) -> None:
+def test_yes_starts_the_lab_without_asking(tmp_path: Path, starts: list[str | None]) -> None:
     demand_sound(bench_with(tmp_path), start=True)
     assert starts == ["anechoic"]
 
@@ -241,7 +241,7 @@ def said(*arguments: str) -> str:
     return result.output
 
 
-def test_the_figures_of_the_specification() -> None:
+def test_plan_prints_the_numbers_of_the_specification() -> None:
     text = said()
     for figure in ("30.0 h", "47.4 h", "63.0 h", "173 utterances if exactly", "passes after 7.4 h"):
         assert figure in text, text
@@ -291,6 +291,6 @@ def test_impossible_planning_numbers_are_refused(arguments: tuple[str, ...]) -> 
     assert result.exception is None or not isinstance(result.exception, ValueError)
 
 
-def test_rates_the_wrong_way_round_are_turned() -> None:
+def test_swapped_rates_are_put_in_order() -> None:
     with pytest.raises(InputError, match=r"Write --sprt 0\.1 0\.5"):
         CliRunner().invoke(command, ["--sprt", "0.5", "0.1"], catch_exceptions=False)

@@ -93,7 +93,7 @@ def test_json_names_the_files_read(files: tuple[Path, Path], tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hyp.trn", "out.json", "ref.trn"]
 
 
-def test_a_page_on_standard_output_stands_alone(files: tuple[Path, Path]) -> None:
+def test_a_page_on_standard_output_is_the_only_output(files: tuple[Path, Path]) -> None:
     done = harness("-r", files[0], "-H", files[1], "--html", "-")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("<!doctype html>")
@@ -215,7 +215,7 @@ def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_
         assert str(target) in str(done.exception)
 
 
-def test_normalisations_speakers_and_formats(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_normalisation_speaker_and_format_options_are_applied(files: tuple[Path, Path], tmp_path: Path) -> None:
     sro, listed = tmp_path / "ref.sro", tmp_path / "home.yaml"
     sro.write_text("<show> me [uh] the fli- flights. (amy_1)\nto boston (amy_2)\n(bob_1)\n", encoding="utf-8")
     listed.write_text("normalisation: home\nbase: plain\nsame: [[me the, me]]\n", encoding="utf-8")
@@ -259,7 +259,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     assert all(line.isprintable() for line in lines)
 
 
-def test_a_reader_that_stops_is_no_error(tmp_path: Path) -> None:
+def test_a_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
     path = tmp_path / "many.trn"
     path.write_text("".join(f"one two ({'x' * 40}{n}_1)\n" for n in range(1500)), encoding="utf-8")
     command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", path, "-H", path]
@@ -300,7 +300,7 @@ class Terminal:
         (True, {}, False),
     ],
 )
-def test_colour_is_for_terminals_that_want_it(
+def test_colour_is_printed_only_on_terminals_that_allow_it(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, environment: dict[str, str], coloured: bool
 ) -> None:
     for name in ("TERM", "NO_COLOR"):
@@ -399,7 +399,7 @@ def test_invalid_groups_file_is_reported(
     assert wrong in str(done.exception)
 
 
-def test_crossing_needs_groups_and_two_of_them(grouped: list[str]) -> None:
+def test_crossing_needs_two_groups(grouped: list[str]) -> None:
     done = harness("-r", grouped[0], "-H", grouped[1], "--cross", "voice,level_dbfs")
     assert isinstance(done.exception, InputError)
     assert "--groups FILE.csv" in str(done.exception)
@@ -451,7 +451,7 @@ def printed(folder: Path, command: str) -> str:
     return ran.stdout
 
 
-def test_there_are_examples() -> None:
+def test_the_documentation_has_examples_of_score() -> None:
     assert len(EXAMPLES) >= 3
 
 

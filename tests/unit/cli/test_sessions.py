@@ -80,7 +80,7 @@ def test_round_file_selects_sessions_gold_answers_and_exercises(folder: Path, ro
     assert rated_sessions(RatedSessionOptions((str(folder),), None)).round_id is None
 
 
-def test_agreement_of_a_round_file_leaves_out_gold_and_judgments_of_elsewhere(folder: Path, round_file: Path) -> None:
+def test_agreement_of_a_round_file_excludes_gold_and_other_judgments(folder: Path, round_file: Path) -> None:
     of_round, of_all = figures("agreement", round_file), figures("agreement", folder)
     assert [rater["rater"] for rater in of_round["raters"]] == ["ann", "bob"]
     assert [rater["rater"] for rater in of_all["raters"]] == ["ann", "bob", "cem"]
@@ -89,9 +89,7 @@ def test_agreement_of_a_round_file_leaves_out_gold_and_judgments_of_elsewhere(fo
     assert figures("agreement", folder, "--round", "other")["judged"] == 1
 
 
-def test_categories_of_a_round_file_keep_gold_and_leave_out_judgments_of_elsewhere(
-    folder: Path, round_file: Path
-) -> None:
+def test_categories_of_a_round_file_keep_gold_and_exclude_other_judgments(folder: Path, round_file: Path) -> None:
     of_round, of_all = figures("categories", round_file), figures("categories", folder)
     assert (of_round["total"], of_round["funnel"]["fates"]["disputed"]) == (3, 1)
     assert (of_all["total"], of_all["funnel"]["fates"]["disputed"]) == (4, 0), "two of three raters agree"
@@ -137,7 +135,7 @@ def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     assert "1 of 1 = 100 %" in harness("show", old).output
 
 
-def test_show_counts_what_raters_judged_later(tmp_path: Path) -> None:
+def test_show_counts_judgments_made_after_the_session(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(3))
     clips = clips_of(folder)
     assert "judged               0 of 3 responses" in harness("show", folder).output
@@ -229,7 +227,7 @@ def test_show_prints_wer_by_group(queried: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_tables_keep_to_the_width(width: int) -> None:
+def test_tables_fit_the_terminal_width(width: int) -> None:
     figures = SessionFigures()
     rows = Rows.of(replace(planned(1), query_class="北京 \x1b[31m" * 20))
     asked(rows, "time-1", HOSTILE)
@@ -262,13 +260,13 @@ def test_rates_without_words_are_not_available() -> None:
     assert summary.heard_tables((), "plain") == ["no attempts that could have a transcript"]
 
 
-def test_options_that_exclude_each_other(queried: Path) -> None:
+def test_options_that_exclude_each_other_are_refused(queried: Path) -> None:
     for wrong in (["--wer", "--csv"], ["--by", "voice"]):
         refused = harness("show", queried, *wrong)
         assert isinstance(refused.exception, InputError)
 
 
-def test_csv_has_the_edits_of_the_attempt_that_decided(tmp_path: Path) -> None:
+def test_csv_has_the_word_errors_of_the_deciding_attempt(tmp_path: Path) -> None:
     rows = queries()
     rows.start()
     table = list(csv.DictReader(io.StringIO(harness("show", stored(queries(), tmp_path / "s"), "--csv").output)))
@@ -340,7 +338,7 @@ def test_scored_again_from_trn_files_the_counts_are_the_same(rule: RecognitionRu
     assert ids == ["ann-time-1", "ann-time-2", "bob-time-3", "bob-time-4", "bob-time_5_"]
 
 
-def test_commands_as_trn_have_their_device(commands: WakeRows, tmp_path: Path) -> None:
+def test_trn_files_of_commands_name_their_device(commands: WakeRows, tmp_path: Path) -> None:
     assert harness("export", stored(commands, tmp_path / "s"), "--trn", tmp_path / "trn").exit_code == 0
     assert (tmp_path / "trn" / "first.trn").read_text("utf-8").splitlines() == [
         "turn on the light (espeak.en.us-command-1.kitchen)",
@@ -367,7 +365,7 @@ def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
     assert not (tmp_path / "trn").exists()
 
 
-def test_json_of_a_session_of_queries(queried: Path) -> None:
+def test_a_session_of_queries_is_exported_as_json(queried: Path) -> None:
     done = harness("export", queried, "--json")
     assert done.exit_code == 0, done.output
     heard = json.loads(done.stdout)["heard"]

@@ -49,7 +49,7 @@ def faulty(tmp_path: Path) -> Path:
         ("snr", "IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"),
     ],
 )
-def test_a_file_and_standard_input_give_a_line_for_a_line(good: Path, form: str, said: str) -> None:
+def test_files_and_standard_input_give_one_line_per_line(good: Path, form: str, said: str) -> None:
     for result in (
         snor("--output-format", form, good),
         snor("--output-format", form, stdin=GOOD),
@@ -60,7 +60,7 @@ def test_a_file_and_standard_input_give_a_line_for_a_line(good: Path, form: str,
     assert snor("--output-format", form, stdin=said).stdout == said
 
 
-def test_comments_stay_as_they_are_and_have_no_ids_and_no_pairs(tmp_path: Path) -> None:
+def test_comments_are_copied_and_have_no_ids_or_pairs(tmp_path: Path) -> None:
     text = ";; made <by hand> (ab1)\n  ;; (ab1)\n<it> is (ab1)\n;c (ab2)\n"
     pairs = tmp_path / "pairs"
     result = snor("--output-format", "esn", "--homophones", pairs, stdin=text)
@@ -116,7 +116,7 @@ def test_a_file_may_be_converted_in_place_through_a_link_and_keeps_its_rights(go
     assert good.stat().st_mode & 0o777 == 0o640
 
 
-def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> None:
+def test_homophone_pairs_are_listed_once_and_sorted(tmp_path: Path, faulty: Path) -> None:
     pairs = tmp_path / "pairs"
     text = "<where> <what day> <Where> <tr->\n<a>- is *<b>* it\n"
     result = snor("--output-format", "esn", "--homophones", pairs, stdin=text)
@@ -149,7 +149,7 @@ def test_repeated_ids_are_refused_unless_allowed(good: Path, tmp_path: Path) -> 
     assert snor("--output-format", "lsn", "--repeated-ids", good, other, good).exit_code == 0
 
 
-def test_many_problems_are_counted_behind_the_fiftieth(tmp_path: Path) -> None:
+def test_problems_after_the_fiftieth_are_only_counted(tmp_path: Path) -> None:
     result = snor("--output-format", "lsn", stdin="<a\n" * 73 + "b\n")
     assert result.exit_code == 2
     assert result.stdout == "B\n"
@@ -172,7 +172,7 @@ def test_unreadable_files_are_reported_and_the_others_converted(good: Path, tmp_
         assert unwritten.exit_code == status
 
 
-def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: Path) -> None:
+def test_problem_messages_cannot_control_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a\x1b]0;b\x07.sro"
     path.write_bytes(b"\x1b[31m\n")
     result = snor("--output-format", "lsn", path)
@@ -230,7 +230,7 @@ def test_termination_leaves_no_temporary_file(tmp_path: Path, asked: signal.Sign
     assert out.read_text(encoding="utf-8") == "before\n"
 
 
-def test_a_reader_that_leaves_ends_what_comes_on_standard_input(tmp_path: Path) -> None:
+def test_a_closed_reader_ends_conversion_of_standard_input(tmp_path: Path) -> None:
     lines = tmp_path / "many.sro"
     lines.write_text("a b c\n" * 200_000, encoding="utf-8")
     with (

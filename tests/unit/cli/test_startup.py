@@ -96,7 +96,7 @@ def test_help_imports_nothing_heavy_where_torch_is_installed(tmp_path: Path) -> 
     assert imported(ALL_HELP, tmp_path) == set()
 
 
-def test_a_score_of_one_line_imports_arrays_alone(tmp_path: Path) -> None:
+def test_scoring_one_line_imports_numpy_only(tmp_path: Path) -> None:
     (tmp_path / "r.trn").write_text("the cat sat (a_1)\n")
     (tmp_path / "h.trn").write_text("the cat sit (a_1)\n")
     assert imported(ONE_LINE, tmp_path) == {"numpy"}
@@ -107,7 +107,7 @@ def test_modules_do_not_import_rarely_needed_libraries(module: str, tmp_path: Pa
     assert imported(f"import {module}", tmp_path, NEVER[module]) == set()
 
 
-def test_a_session_whose_words_do_not_count_is_shown_without_scipy(tmp_path: Path) -> None:
+def test_a_session_without_word_errors_is_shown_without_scipy(tmp_path: Path) -> None:
     """Its interval of a share and its delays: SciPy takes longer to import than such a session to show."""
     shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "session")
     assert imported(SHOW, tmp_path, ("numpy", "numpy.ma", "regex", "scipy", "soundfile", "yaml")) == {"numpy"}
@@ -122,7 +122,7 @@ def test_the_help_lists_nine_entries_in_24_lines() -> None:
     assert len(ENTRIES) == 9
 
 
-def test_a_terminal_is_offered_what_to_do_first() -> None:
+def test_first_steps_are_offered_on_a_terminal() -> None:
     ours, theirs = pty.openpty()
     program = [sys.executable, "-c", "from harness.cli import main; main()"]
     with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as running:

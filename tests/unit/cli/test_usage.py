@@ -126,14 +126,16 @@ def test_an_option_before_the_first_command_is_explained(line: str, told: str) -
         "evaluate --report plan -t x",
     ],
 )
-def test_the_value_of_an_option_is_no_command(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_value_of_an_option_is_not_taken_for_a_command(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
     assert done.exit_code
     assert "comes before its options" not in f"{done.exception}{done.output}"
 
 
-def test_a_former_name_behind_an_option_is_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_former_name_after_an_option_is_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(group, ["report", "effects", "s", "--answer", "T1", "wrong", "--comment", "--detail"])
     assert "is now" not in done.output
@@ -142,7 +144,7 @@ def test_a_former_name_behind_an_option_is_its_value(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("line", ["score -h", "score -h --help", "score -h -h"])
-def test_h_alone_shows_the_help_of_score(line: str) -> None:
+def test_score_h_alone_prints_its_help(line: str) -> None:
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: harness score [OPTIONS]")

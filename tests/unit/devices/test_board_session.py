@@ -240,7 +240,7 @@ def test_missing_event_is_reported_with_the_event_after_it(simulation: Simulatio
     assert simulation.session.counted_repeats > 0
 
 
-def test_a_late_event_before_the_first_ping_has_the_time_that_the_hello_gives_it() -> None:
+def test_a_late_event_before_the_first_ping_takes_its_time_from_the_hello() -> None:
     simulation = Simulation(BROKER)
     board, began_s = simulation.board, simulation.now_s
     board.start(round(began_s * 1e6))
@@ -260,7 +260,7 @@ def test_not_understood_error_is_reported_as_an_empty_intent(simulation: Simulat
     assert [intent.name for intent in simulation.of(Intent)] == [""]
 
 
-def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation: Simulation) -> None:
+def test_a_board_used_by_another_program_is_lost_until_that_stops(simulation: Simulation) -> None:
     simulation.play(seconds=30.0)
     for reason in ("it is used by two", "and so shows its acknowledgement"):
         simulation.session.used_by_another(reason, simulation.now_s)
@@ -271,7 +271,7 @@ def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation
     simulation.plays_whole("two")
 
 
-def test_adpcm_is_left_where_the_window_is_smaller_than_a_chunk(simulation: Simulation) -> None:
+def test_adpcm_is_not_used_if_the_window_is_smaller_than_a_chunk(simulation: Simulation) -> None:
     session = simulation.session
     session._encoding = Encoding.ADPCM
     session.hello = messages.BoardHello(1, known(session.hello).boot, 1, RATE_HZ, 100, "sim 1", ())

@@ -153,7 +153,7 @@ def test_closing_ends_the_thread_in_any_state() -> None:
         driver.play("p", SOUND)
 
 
-def test_ears_find_phrases_by_energy() -> None:
+def test_phrases_are_found_by_energy() -> None:
     heard = known(hear(SOUND.samples))
     assert heard.wake_end_s == pytest.approx(STIMULUS.parts[0].end_sample / SOUND.rate_hz, abs=0.02)
     assert heard.query_end_s == pytest.approx(STIMULUS.parts[1].end_sample / SOUND.rate_hz, abs=0.02)
@@ -161,7 +161,7 @@ def test_ears_find_phrases_by_energy() -> None:
     assert hear(np.zeros(3, dtype=np.float32)) is None
 
 
-def test_shares_come_out_as_asked_and_a_seed_gives_the_same_again() -> None:
+def test_configured_shares_are_kept_and_a_seed_reproduces_them() -> None:
     behaviour = InProcessOptions(wake_miss_share=0.1, mishear_share=0.2, silent_share=0.1, late_share=0.1)
 
     def doings(seed: int) -> list[tuple[str | None, float | None]]:
@@ -188,7 +188,7 @@ def test_shares_come_out_as_asked_and_a_seed_gives_the_same_again() -> None:
         ({"speed": 0}, "speed"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, float], what: str) -> None:
+def test_contradictory_options_are_refused(options: dict[str, float], what: str) -> None:
     with pytest.raises(ValueError, match=what):
         InProcessOptions(**options)  # type: ignore[arg-type]
 
@@ -283,7 +283,7 @@ def test_every_device_in_the_air_wakes_to_the_phrase_by_itself() -> None:
 
 
 @pytest.mark.usefixtures("simulated_time")
-def test_an_injecting_connection_has_an_audio_line_that_goes_on() -> None:
+def test_audio_time_of_an_injecting_connection_continues() -> None:
     with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0), other=InProcessOptions()) as (
         all_,
         observations,
@@ -336,7 +336,7 @@ def test_a_command_is_reported_as_a_transcript() -> None:
     assert [each.text for each in of(observations, Transcript, "wired")] == ["what time is it"]
 
 
-def test_false_accepts_come_as_often_as_declared() -> None:
+def test_false_accepts_occur_at_the_declared_rate() -> None:
     hours = 200.0
     accepts = sum(
         len(wakes_in(60.0, None, miss_share=0.0, false_per_hour=5.0, seed=f"s:{n}")) for n in range(round(hours * 60))

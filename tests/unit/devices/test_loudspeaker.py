@@ -18,6 +18,6 @@ from harness.devices.loudspeaker import LoudspeakerOptions
         ({"frames_per_buffer": 0}, "frames_per_buffer"),
     ],
 )
-def test_options_that_cannot_be_are_refused(changes: dict[str, object], words: str) -> None:
+def test_impossible_options_are_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         LoudspeakerOptions(**{"sound_device": "speaker", **changes})  # type: ignore[arg-type]

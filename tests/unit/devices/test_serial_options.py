@@ -32,7 +32,7 @@ from tests.seen import Around, Seen
         ({"framing": FramingChoice.NONE, "injection": SerialInjection.VH}, "`injection: vh` needs `framing: vh`"),
     ],
 )
-def test_options_that_cannot_be_are_refused(changes: dict[str, object], words: str) -> None:
+def test_contradictory_options_are_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         SerialOptions(**{"port": "/dev/ttyUSB0", **changes})  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ def test_an_adapter_that_comes_back_under_another_name_is_found(
         find(SerialOptions(port=gone))
 
 
-def test_lines_of_a_bridge_its_loss_and_its_return() -> None:
+def test_lines_loss_and_return_of_a_network_bridge_are_reported() -> None:
     server = socket.create_server(("127.0.0.1", 0))
     url = f"socket://127.0.0.1:{server.getsockname()[1]}"
     device = SerialDevice("board", SerialOptions(port=url, framing=FramingChoice.NONE), Around())
@@ -156,7 +156,7 @@ def test_the_tflm_dialogue_sends_a_whole_sound() -> None:
     assert not dialogue.active
 
 
-def test_silence_is_not_waited_for_longer_than_five_seconds() -> None:
+def test_a_dialogue_without_an_answer_ends_after_five_seconds() -> None:
     dialogue = begun()
     dialogue.tick(ANSWER_LIMIT_S - 0.1)
     assert dialogue.active
@@ -167,7 +167,7 @@ def test_silence_is_not_waited_for_longer_than_five_seconds() -> None:
     assert dialogue.output(ALL, 9.0) == b"!TEST\n"  # who knows what it is waiting for
 
 
-def test_lines_wait_for_their_time() -> None:
+def test_data_lines_wait_until_their_samples_are_due() -> None:
     dialogue = begun(1000)
     dialogue.take("!OK TEST 200", 0.0)
     assert dialogue.output(50, 0.0) == b""
@@ -175,7 +175,7 @@ def test_lines_wait_for_their_time() -> None:
 
 
 @pytest.mark.parametrize("line", ["!OK TEST", "!OK TEST 999999999999", "!DATA_ACK", "!WHAT", "!"])
-def test_other_lines_change_nothing(line: str) -> None:
+def test_malformed_answers_do_not_change_the_dialogue(line: str) -> None:
     dialogue = begun()
     dialogue.take(line, 0.1)
     assert dialogue.active

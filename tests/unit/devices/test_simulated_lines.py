@@ -114,7 +114,7 @@ def contained(seen: Seen, wrote_s: list[float]) -> list[float]:
 
 
 @pytest.mark.parametrize("drift", [0.0, 80e-6, -150e-6, 0.004, -0.03])
-def test_an_hour_of_a_clock_that_drifts_is_stated_truly(simulated_time: SimulatedThreads, drift: float) -> None:
+def test_stated_errors_cover_an_hour_of_clock_drift(simulated_time: SimulatedThreads, drift: float) -> None:
     box, chance = Box(simulated_time, drift=drift), Random(1)
     with serial(box) as (_, seen):
         for _ in range(600):
@@ -126,7 +126,7 @@ def test_an_hour_of_a_clock_that_drifts_is_stated_truly(simulated_time: Simulate
     assert len(seen.of(LogLine)) == 0
 
 
-def test_a_restart_is_seen_and_its_clock_learned_anew(simulated_time: SimulatedThreads) -> None:
+def test_a_restart_is_reported_and_the_clock_is_learned_again(simulated_time: SimulatedThreads) -> None:
     box = Box(simulated_time)
     with serial(box) as (_, seen):
         for number in range(60):
@@ -142,7 +142,7 @@ def test_a_restart_is_seen_and_its_clock_learned_anew(simulated_time: SimulatedT
     assert not seen.of(LinkLost)
 
 
-def test_late_halved_repeated_and_damaged_lines(simulated_time: SimulatedThreads) -> None:
+def test_late_split_repeated_and_damaged_lines_are_handled(simulated_time: SimulatedThreads) -> None:
     box = Box(simulated_time)
     with serial(box) as (_, seen):
         for _ in range(40):
@@ -177,7 +177,7 @@ def test_late_halved_repeated_and_damaged_lines(simulated_time: SimulatedThreads
 
 
 @pytest.mark.parametrize("by_s", [0.06, 0.3, 0.5, 1.5, -0.06, -0.3, -0.5, -1.5])
-def test_a_clock_that_jumps_on_or_stands_still_is_stated_truly(simulated_time: SimulatedThreads, by_s: float) -> None:
+def test_stated_errors_cover_a_clock_that_jumps_or_stops(simulated_time: SimulatedThreads, by_s: float) -> None:
     box = Box(simulated_time, drift=80e-6)
     with serial(box) as (_, seen):
         for number in range(60):
@@ -229,7 +229,7 @@ def test_merged_lines_do_not_spoil_the_learned_clock(simulated_time: SimulatedTh
     assert max(errors_s[45:]) < 0.04
 
 
-def test_a_port_that_is_unplugged_and_back(simulated_time: SimulatedThreads) -> None:
+def test_an_unplugged_port_is_lost_and_comes_back(simulated_time: SimulatedThreads) -> None:
     box = Box(simulated_time)
     with serial(box) as (_, seen):
         box.hears(simulated_time.monotonic())
@@ -289,7 +289,7 @@ class FailingPort(SimulatedPort):
         raise PortLost("the port reports an error")
 
 
-def test_a_port_that_opens_and_fails_at_once_is_opened_ever_more_rarely(simulated_time: SimulatedThreads) -> None:
+def test_a_port_that_fails_at_once_is_reopened_with_growing_delay(simulated_time: SimulatedThreads) -> None:
     box = Box(simulated_time)
     port = FailingPort(simulated_time, box)
     driver = SimulatedSerial("box", SerialOptions(port="simulated", framing=FramingChoice.NONE), Around(), port)

@@ -108,7 +108,7 @@ def test_a_network_that_varies_leaves_few_messages_outside_their_error(broker: S
     assert sum(held) >= 0.98 * len(held)
 
 
-def test_messages_on_a_host_that_stood_still(broker: SimulatedBroker) -> None:
+def test_stated_errors_cover_messages_during_a_host_stall(broker: SimulatedBroker) -> None:
     box, world = Box(broker), broker.world
     with watching(broker) as (_, seen):
         for number in range(60):
@@ -138,7 +138,7 @@ def test_few_messages_on_a_host_that_is_often_late_lie_outside_their_error(broke
     assert sum(held[20:]) >= 0.95 * len(held[20:])
 
 
-def test_messages_of_a_lost_connection_come_later_and_say_so(broker: SimulatedBroker) -> None:
+def test_messages_delayed_by_a_lost_connection_are_marked(broker: SimulatedBroker) -> None:
     box = Box(broker)
     with watching(broker) as (driver, seen):
         for number in range(100):
@@ -195,7 +195,7 @@ def test_a_frozen_broker_is_noticed_and_its_messages_are_not_lost(broker: Simula
     contained(seen, box.said_s)
 
 
-def test_a_broker_that_was_killed_is_found_again(broker: SimulatedBroker) -> None:
+def test_a_killed_broker_is_reconnected_after_its_restart(broker: SimulatedBroker) -> None:
     box = Box(broker)
     with watching(broker) as (_, seen):
         threads.sleep(5.0)
@@ -214,7 +214,7 @@ def test_a_broker_that_was_killed_is_found_again(broker: SimulatedBroker) -> Non
         pass
 
 
-def test_a_device_that_restarts_and_one_that_is_gone(broker: SimulatedBroker) -> None:
+def test_a_restart_and_a_lost_device_are_told_apart(broker: SimulatedBroker) -> None:
     box = Box(broker)
     box.say("text", text="yesterday", retain=True)
     threads.sleep(1.0)

@@ -63,7 +63,7 @@ ANSWERED = ["0.1 listening", "0.2 listening", "0.3 thinking", "0.5 speaking"]
         ([("run-pipeline", REMOTE), DETECTION, ("transcribe", {})], ["0.0 idle", "0.2 listening"]),
     ],
 )
-def test_a_run_that_passes_gives_the_states_of_the_satellite(
+def test_a_pipeline_run_gives_the_states_of_the_satellite(
     events: list[tuple[str, dict[str, object]]], wanted: list[str]
 ) -> None:
     assert states(events, "wyoming_events") == (wanted, 1)

@@ -20,7 +20,7 @@ def recogniser() -> FasterWhisper:
 
 @pytest.mark.speech
 @pytest.mark.parametrize("rate_hz", [16000, 48000])
-def test_words_at_any_rate(recogniser: FasterWhisper, rate_hz: int) -> None:
+def test_words_are_recognised_at_any_sample_rate(recogniser: FasterWhisper, rate_hz: int) -> None:
     samples = np.asarray(soxr.resample(spoken("what time is it"), 16000, rate_hz), dtype=np.float32)
     assert word_error("what time is it", recogniser.transcribe(Waveform(samples, rate_hz))) <= MOST_WRONG
 
@@ -46,7 +46,7 @@ def test_no_samples_are_empty_and_a_tone_is_too(recogniser: FasterWhisper) -> No
 
 
 @pytest.mark.speech
-def test_the_name_says_engine_version_and_model(recogniser: FasterWhisper) -> None:
+def test_the_name_contains_engine_version_and_model(recogniser: FasterWhisper) -> None:
     assert recogniser.name == "faster-whisper 1.2.1 tiny.en int8"
 
 

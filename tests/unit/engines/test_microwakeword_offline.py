@@ -92,7 +92,7 @@ def test_a_file_of_less_than_a_step_has_no_score(samples: int, sound: np.ndarray
     assert len(track.scores) == max(0, (samples - 320) // 480)
 
 
-def test_scores_are_taken_in_parts_that_follow_one_another(sound: np.ndarray) -> None:
+def test_scores_are_read_in_consecutive_parts(sound: np.ndarray) -> None:
     engine = MicroWakeWordOffline("okay_nabu", {})
     whole = scored(engine, sound)
     stream = engine.begin()
@@ -107,7 +107,7 @@ def test_scores_are_taken_in_parts_that_follow_one_another(sound: np.ndarray) ->
     np.testing.assert_array_equal(np.concatenate(parts), whole.scores)
 
 
-def test_begin_forgets_and_ends_the_state_before(sound: np.ndarray) -> None:
+def test_begin_resets_the_previous_state(sound: np.ndarray) -> None:
     engine = MicroWakeWordOffline("alexa", {})
     expected = scored(engine, sound[:50_000]).scores
     before = engine.begin()
@@ -128,7 +128,7 @@ def test_a_score_is_the_mean_of_a_sliding_window(window: str, sound: np.ndarray)
     np.testing.assert_array_equal(track.scores, np.array(means, np.float32))
 
 
-def test_the_fingerprint_is_of_what_scores_depend_on() -> None:
+def test_the_fingerprint_covers_everything_that_affects_scores() -> None:
     own = MicroWakeWordOffline("alexa", {}).facts
     assert MicroWakeWordOffline("alexa", {"path": "streaming", "threshold": "0.2"}).facts.fingerprint == own.fingerprint
     assert MicroWakeWordOffline("alexa", {"sliding-window": "5"}).facts.fingerprint == own.fingerprint
@@ -248,7 +248,7 @@ def test_an_unknown_phrase_names_the_known_ones() -> None:
         MicroWakeWord("computer")
 
 
-def test_a_network_is_the_chain_of_its_models_convolutions() -> None:
+def test_a_network_is_the_chain_of_convolutions_of_its_model() -> None:
     network = network_of(read_model(packaged()["okay_nabu"].path.read_bytes()))
     dense, depth = LayerKind.DENSE, LayerKind.DEPTHWISE
     assert [(layer.kind, layer.taps) for layer in network.layers] == [
@@ -279,7 +279,7 @@ def test_logits_match_the_library(model: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(Listener(network).answer(steps), package_answers(path, steps))
 
 
-def test_damaged_models_are_refused_or_compute_something() -> None:
+def test_damaged_models_are_refused_or_do_not_crash() -> None:
     """Bytes of the graph changed at random: never an error of another kind, never a crash."""
     rng = np.random.default_rng(1)
     content = packaged()["alexa"].path.read_bytes()

@@ -50,7 +50,7 @@ OTHER_ENGINES = next(Path(pymicro_wakeword.__file__).parent.rglob("*.tflite"))
 INTERPRETER = pyopen_wakeword.OpenWakeWordFeatures.from_builtin().lib
 
 
-def test_the_packaged_models_say_their_licence() -> None:
+def test_the_packaged_models_state_their_licence() -> None:
     models = OpenWakeWordOffline.models()
     assert [model.name for model in models] == ["alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy", "okay_nabu"]
     assert models[1].phrases == ("hey jarvis",)
@@ -188,7 +188,7 @@ def float32(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-def test_scores_near_a_threshold_are_the_package_s_own_to_the_bit() -> None:
+def test_scores_near_a_threshold_equal_the_package_bit_for_bit() -> None:
     sound, reference = all_in_a_row(), streamed_in_a_row().scores
     assert np.array_equal(undecided(float32(0.3, 0.5 + 2e-5, 1e-4), float32(0.5, 1e-4)), [1, 2])
     features, classifier, exact = fast().fast_parts()
@@ -358,7 +358,7 @@ def test_chunks_aligned_with_the_sound_give_the_same_scores_50_ms_later() -> Non
         (streaming, 2, (333, 0, 4001)),
     ],
 )
-def test_pieces_make_no_difference(
+def test_splitting_the_sound_does_not_change_scores(
     engine: Callable[[], OpenWakeWordOffline], seconds: int, pieces: tuple[int, ...]
 ) -> None:
     samples = np.tile(speech(), 3)[: seconds * RATE_HZ]
@@ -367,7 +367,7 @@ def test_pieces_make_no_difference(
 
 
 @pytest.mark.parametrize("length", [0, 1, 479, 480, 481, 1279, 1280, 1759, 1760, 1761, 3040])
-def test_a_short_file_has_a_score_for_each_call_that_it_fills(length: int) -> None:
+def test_a_short_file_has_one_score_per_complete_call(length: int) -> None:
     samples = noise()[:length]
     track = scored(fast(), samples, (10_000,)) if length else fast().begin().take(flush=True)[0]
     assert len(track.scores) == (0 if length < 480 else (length - 480) // 1280 + 1)
@@ -393,7 +393,7 @@ def test_silence_stays_silence() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("model", NAMES)
-def test_an_hour_is_scored_alike(model: str) -> None:
+def test_both_paths_score_an_hour_alike(model: str) -> None:
     rng = np.random.default_rng(7)
     parts: list[Sound] = []
     while sum(map(len, parts)) < 3600 * RATE_HZ:

@@ -86,12 +86,12 @@ def test_the_graph_is_a_chain_of_twenty_convolutions_and_five_pools() -> None:
 
 
 @pytest.mark.parametrize("name", ["melspectrogram", "alexa"])
-def test_another_graph_is_not_taken(name: str) -> None:
+def test_the_kernel_refuses_another_graph(name: str) -> None:
     with pytest.raises(ValueError):
         KernelEmbedding(read_model((MODELS / f"{name}.tflite").read_bytes())[0])
 
 
-def test_the_fast_path_uses_it_and_says_so() -> None:
+def test_the_fast_path_uses_the_kernel_and_reports_it() -> None:
     assert f"kernel {native.VERSION}" in OpenWakeWordOffline("alexa", {}).facts.version
     theirs = pyopen_wakeword.OpenWakeWordFeatures.from_builtin()
     assert fastest_features(theirs, MEL, EMBEDDING)[1] == f"kernel {native.VERSION}"

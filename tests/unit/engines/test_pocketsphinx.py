@@ -84,7 +84,7 @@ def test_a_custom_word_is_found_by_its_pronunciation(hey: np.ndarray, tmp_path: 
         ("other OW\n", "does not have: dzharvis"),
     ],
 )
-def test_a_dictionary_that_is_none_is_refused_with_its_line(tmp_path: Path, content: str | bytes, what: str) -> None:
+def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content: str | bytes, what: str) -> None:
     path = tmp_path / "own.dict"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=what):
@@ -97,6 +97,6 @@ def test_engine_without_a_phrase_is_refused(model: str) -> None:
         PocketSphinxKeyphrase(model, {})
 
 
-def test_two_ways_to_say_the_threshold_are_refused() -> None:
+def test_two_settings_for_one_threshold_are_refused() -> None:
     with pytest.raises(InputError, match="both set"):
         PocketSphinxKeyphrase("alexa", {"kws-threshold": "1e-10", "operating-point": "3"})

@@ -146,7 +146,7 @@ def test_a_frame_engine_reports_intents_and_slots(start: Starts) -> None:
     assert engine.understand(sound()) is None
 
 
-def test_a_command_engine_understands(start: Starts) -> None:
+def test_a_command_engine_reports_intents(start: Starts) -> None:
     engine = start(f"{LOUD} --kind command")
     assert isinstance(engine, Understands)
     assert not isinstance(engine, SpotsPhrases)
@@ -215,7 +215,7 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts
         ("frame of a joint", "sent intents that are not a list of names"),
         ("frame of half a letter", "sent intents that are not a list of names"),
         ("frame with slots of numbers", "sent slots that are not a list of"),
-        ("frame with half a letter", "sent a text with a character that is none"),
+        ("frame with half a letter", "sent a text that is not valid Unicode"),
     ],
 )
 def test_a_frame_that_no_file_could_hold_is_a_fault(start: Starts, fault: str, what: str) -> None:
@@ -247,7 +247,7 @@ def test_a_faulty_start_is_reported_before_any_sound(fault: str, what: str) -> N
         ProcessEngine(faulty(fault), {"start-limit-s": "1" if "within 1 s" in what else "60"})
 
 
-def test_done_before_the_end_is_refused(start: Starts) -> None:
+def test_an_engine_that_finishes_before_the_end_is_refused(start: Starts) -> None:
     engine = start(faulty("done early"))
     assert isinstance(engine, SpotsPhrases)
     stream = engine.listen()
@@ -348,7 +348,7 @@ def test_a_file_without_execute_permission_is_reported(tmp_path: Path) -> None:
         ProcessEngine(str(program), {})
 
 
-def test_another_model_file_is_another_fingerprint(start: Starts, tmp_path: Path) -> None:
+def test_another_model_file_changes_the_fingerprint(start: Starts, tmp_path: Path) -> None:
     model = tmp_path / "model.bin"
     fingerprints = set()
     for content in (b"a", b"b", b"b"):

@@ -39,7 +39,7 @@ def test_speech_without_a_moment_before_or_after_is_kept_whole() -> None:
     assert span[1] > len(sound) - 0.1 * RATE
 
 
-def test_two_stretches_are_two_spans_and_one_span_from_first_to_last() -> None:
+def test_two_stretches_of_speech_are_two_spans_and_one_outer_span() -> None:
     sound = room(1.0, SPEECH, 2.0, SPEECH, 1.0)
     spans = speech_spans(sound)
     assert len(spans) == 2
@@ -47,7 +47,7 @@ def test_two_stretches_are_two_spans_and_one_span_from_first_to_last() -> None:
 
 
 @pytest.mark.parametrize("samples", [0, 1, 159, 160, 161, 16000])
-def test_where_nobody_speaks_there_is_nothing(samples: int) -> None:
+def test_sound_without_speech_has_no_span(samples: int) -> None:
     assert speech_span(np.zeros(samples, np.int16)) is None
     assert trimmed(np.full(samples, 32767, np.int16)) is None
     noise = np.random.default_rng(2).normal(0, 1500, samples).astype(np.int16)

@@ -75,7 +75,7 @@ def test_the_board_decodes_what_the_host_encodes(encoding: adpcm.Encoding, unpac
         assert 10 * np.log10(relative + 1e-30) <= allowed_db
 
 
-def test_the_truth_of_a_clock_with_a_known_offset_and_drift(tmp_path: Path) -> None:
+def test_the_board_logs_true_times_of_a_clock_with_offset_and_drift(tmp_path: Path) -> None:
     with posix_board(tmp_path, "--clock-offset-us", "5000000", "--clock-ppm", "80000") as board:
         talk = Talk(board.port)
         numbered = []

@@ -62,7 +62,7 @@ def printed(tool: str, *arguments: str | Path, limit_s: float = 60) -> bytes:
     return subprocess.run(command, capture_output=True, check=True, timeout=limit_s).stdout
 
 
-def test_the_signal_tables_are_made_anew() -> None:
+def test_the_signal_tables_are_reproducible() -> None:
     assert printed("signal_tables.py") == (CORE / "spotter" / "vh_spotter_signal.h").read_bytes()
 
 
@@ -81,6 +81,6 @@ def test_a_number_changed_by_hand_keeps_its_place(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_training_makes_the_same_network(tmp_path: Path) -> None:
+def test_training_reproduces_the_shipped_network(tmp_path: Path) -> None:
     """About ten minutes on two idle cores; needs espeak-ng, flite and hibari of the same versions."""
     assert printed("train_spotter.py", "--cache", tmp_path, limit_s=7000) == NETWORK.read_bytes()

@@ -100,7 +100,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "seq", "payload", "topic", "said"), CASES, ids=[case[3] for case in CASES])
-def test_each_frame_of_the_board_is_the_json_of_the_page(
+def test_each_frame_of_the_board_becomes_the_documented_json(
     board: Script, kind: int, seq: int, payload: bytes, topic: str, said: str
 ) -> None:
     connected(board)
@@ -116,7 +116,7 @@ def test_each_frame_of_the_board_is_the_json_of_the_page(
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.integers(0x80, 0x8C), payload=st.binary(max_size=1024))
-def test_any_frame_is_json_or_refused(program: Path, kind: int, payload: bytes) -> None:
+def test_any_frame_becomes_json_or_is_refused(program: Path, kind: int, payload: bytes) -> None:
     with Script(program, "board") as board:
         connected(board)
         board.tell(f"frame {kind} 1 {payload.hex()}")
@@ -197,7 +197,7 @@ def test_json_that_python_writes_is_read(
         assert board.feed(publish("vh/kit/in/text", document)) == [f"frame 2 {number} {text.encode().hex()}"]
 
 
-def test_after_a_new_connection_the_status_is_said_again_and_hello_asked_for(board: Script) -> None:
+def test_a_new_connection_repeats_the_status_and_requests_a_hello(board: Script) -> None:
     board.tell(f"frame 137 1 {event(1, bytes([5])).hex()}")
     connected(board)
     board.tell("lost")
@@ -308,7 +308,7 @@ def kinds(packets: list[Packet]) -> list[int]:
     return [packet.kind for packet in packets]
 
 
-def test_connect_says_all_that_was_configured(client: Script) -> None:
+def test_connect_packets_contain_the_configured_values(client: Script) -> None:
     assert client.at(1) == ["connect"]
     [packet] = client.take()
     strings = b"".join(
@@ -340,7 +340,7 @@ def test_back_off_doubles_up_to_its_limit_and_starts_anew_after_a_session(client
     assert client.at(now + 1.1) == ["connect"]
 
 
-def test_no_connack_and_a_refusal_are_tried_again(client: Script) -> None:
+def test_connecting_is_retried_after_a_refusal_or_without_connack(client: Script) -> None:
     client.at(1)
     assert client.at(1.99) == []
     assert client.at(2.0) == []
@@ -351,7 +351,7 @@ def test_no_connack_and_a_refusal_are_tried_again(client: Script) -> None:
     assert kinds(client.take()) == [CONNECT] * 3
 
 
-def test_pings_and_gives_up_after_a_silent_keepalive(client: Script) -> None:
+def test_the_client_pings_and_gives_up_after_a_silent_keepalive(client: Script) -> None:
     connected(client)
     client.at(2.9)
     assert client.take() == []
@@ -407,7 +407,7 @@ def test_the_link_is_given_up_when_a_publish_is_never_acknowledged(client: Scrip
     assert [packet.first for packet in client.take() if packet.kind == PUBLISH] == [0x32] + [0x3A] * 5
 
 
-def test_eight_are_in_flight_and_the_ninth_is_refused_until_one_is_acknowledged(client: Script) -> None:
+def test_a_ninth_unacknowledged_publish_is_refused(client: Script) -> None:
     connected(client)
     taken = [client.tell(f"publish 1 0 t {i:02x}") for i in range(9)]
     assert taken == [["taken 1"]] * 8 + [["taken 0"]]

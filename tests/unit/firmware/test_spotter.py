@@ -108,7 +108,7 @@ def test_the_phrase_is_one_event_soon_after_its_end(spotter: Spotter, phrase: PC
         assert event.score > 32768
 
 
-def test_pieces_and_sanitizers_change_nothing(spotter: Spotter, checked: Spotter, conversation: PCM) -> None:
+def test_piece_size_and_sanitizers_do_not_change_events(spotter: Spotter, checked: Spotter, conversation: PCM) -> None:
     whole = spotter.events(conversation)
     assert len(whole) == 5
     for seed in (1, 2, 3):
@@ -120,7 +120,7 @@ def test_pieces_and_sanitizers_change_nothing(spotter: Spotter, checked: Spotter
     [("-O0",), ("-O3", "-march=native"), ("-Os", "-funsigned-char"), ("-O2", "-fwrapv", "-ffast-math")],
     ids=" ".join,
 )
-def test_every_build_finds_the_same(
+def test_every_build_finds_the_same_events(
     spotter: Spotter, conversation: PCM, tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     other = built(tmp_path, flags)
@@ -128,7 +128,7 @@ def test_every_build_finds_the_same(
     assert np.array_equal(other.levels(conversation), spotter.levels(conversation))
 
 
-def test_level_does_not_matter_from_minus_40_to_minus_15_dbfs(spotter: Spotter) -> None:
+def test_the_phrase_is_found_from_minus_40_to_minus_15_dbfs(spotter: Spotter) -> None:
     voice, spec = EspeakVoice(), VoiceSpec("espeak", "en-us", 160, 50, "en-US")
     for level in (-40, -33, -26, -20, -15):
         sound = np.concatenate([silence(1), said(voice, spec, "Alexa", level), silence(1.5)])
@@ -204,7 +204,7 @@ def test_other_speech_silence_noise_and_tones_are_not_the_phrase(spotter: Spotte
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_samples_are_borne(checked: Spotter, data: st.DataObject) -> None:
+def test_any_samples_are_processed_without_a_fault(checked: Spotter, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.sampled_from([-32768, 32767, 0, 1, -1, 16384]), min_size=1, max_size=30))
     stretch = data.draw(st.integers(1, 900))
     checked.events(

@@ -36,7 +36,7 @@ def test_each_query_gets_its_answer_and_intents(row: dict[str, str]) -> None:
     assert reply.open is row["said"].endswith("?")
 
 
-def test_an_alarm_without_its_half_is_asked_back() -> None:
+def test_an_ambiguous_alarm_time_is_asked_back() -> None:
     talk = dialogue()
     reply = talk.hear("Set an alarm for one.", at(0))
     assert (reply.text, reply.open) == ("Is that a.m. or p.m.?", True)
@@ -279,7 +279,7 @@ def test_a_fault_spoils_the_step_that_it_names(slips: list[FaultRule], frame: st
     assert words(misunderstood(TIMER, slips)) == frame
 
 
-def test_where_nothing_was_understood_there_is_nothing_to_spoil() -> None:
+def test_faults_do_not_change_queries_that_were_not_understood() -> None:
     assert misunderstood(NOTHING, [slip(FaultAction.OTHER_INTENT, "read_list"), slip(FaultAction.LOSE_SLOT)]) == NOTHING
 
 
@@ -366,7 +366,7 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, word:
     assert "settings.yaml:" in str(caught.value)
 
 
-def test_a_mishearing_for_one_time_happens_once_even_over_a_restart() -> None:
+def test_a_one_time_mishearing_happens_once_even_across_a_restart() -> None:
     import re
 
     rules = (FaultRule(FaultAction.MISHEAR, when=re.compile("moons", re.I), times=1, heard_as="movies"),)
@@ -377,7 +377,7 @@ def test_a_mishearing_for_one_time_happens_once_even_over_a_restart() -> None:
     assert Faults(rules, 0, faults.used).degrade(1, "moons").text == "moons"
 
 
-def test_chance_is_the_same_for_the_same_seed_and_about_as_often_as_said() -> None:
+def test_random_faults_follow_the_seed_and_the_configured_rate() -> None:
     rules = (FaultRule(FaultAction.SILENT, probability=0.3),)
     runs = [[Faults(rules, seed).degrade(1, "x").actions for seed in range(400)] for _ in range(2)]
     assert runs[0] == runs[1]
@@ -400,7 +400,7 @@ def test_missed_wakes_are_chosen_by_number_and_faults_combine() -> None:
     assert (worse.late_s, worse.actions) == (5, {FaultAction.LATE, FaultAction.TWO_PART_ANSWER})
 
 
-def test_the_defaults_are_well_behaved() -> None:
+def test_the_default_settings_have_no_faults() -> None:
     settings = AssistantSettings()
     assert settings.faults == ()
     assert settings.reports == frozenset(ReportKind)

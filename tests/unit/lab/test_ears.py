@@ -35,7 +35,7 @@ def heard(listener: Ears, *parts: np.ndarray) -> list[tuple[float, EarsEvent]]:
 
 @pytest.mark.parametrize("voice", ["en-gb+f2", "en-us"])
 @pytest.mark.parametrize("level_dbfs", [-16.0, -26.0, -46.0])
-def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -> None:
+def test_a_question_right_after_the_wake_phrase_is_heard(voice: str, level_dbfs: float) -> None:
     call, question = (spoken(text, voice, level_dbfs) for text in ("alexa", "what time is it"))
     events = heard(ears(), quiet(1), call, quiet(0.25), question, quiet(2))
     assert [type(event) for _, event in events] == [PhraseDetection, SpokenRequest]

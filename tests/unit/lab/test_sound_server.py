@@ -23,7 +23,7 @@ def test_no_room_makes_sound_louder_and_the_far_loudspeaker_is_farther_in_every_
     assert all(gain_db(Mouth.FAR, ear) < gain_db(Mouth.NEAR, ear) for ear in Ear)
 
 
-def test_noise_is_at_the_device_only() -> None:
+def test_noise_is_heard_at_the_device_only() -> None:
     with pytest.raises(KeyError, match="does not reach"):
         ROOMS["anechoic"].gain_db(Mouth.NOISE, Ear.HARNESS)
 

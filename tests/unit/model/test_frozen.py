@@ -136,7 +136,7 @@ def test_a_frozen_object_survives_pickling() -> None:
         assert pickle.loads(pickle.dumps(instance, protocol)) == instance
 
 
-def test_a_frozen_class_of_the_standard_library_may_inherit_from_it() -> None:
+def test_a_standard_library_dataclass_may_inherit_from_a_frozen_class() -> None:
     @dataclass(frozen=True, slots=True)
     class Longer(Kept):
         length: int = 1
@@ -163,7 +163,7 @@ def test_a_class_without_a_docstring_has_none() -> None:
     assert Kept.__doc__ is None
 
 
-def test_nothing_can_be_added() -> None:
+def test_no_attribute_can_be_added() -> None:
     with pytest.raises(FrozenInstanceError):
         Kept("a").other = 1  # type: ignore[attr-defined]
     assert not hasattr(Kept("a"), "__dict__")

@@ -28,7 +28,7 @@ def test_a_category_belongs_to_a_submitted_judgment_only(status: JudgmentStatus)
         judgment(status, other)
 
 
-def test_confidence_is_one_to_three() -> None:
+def test_confidence_must_be_one_to_three() -> None:
     with pytest.raises(ValueError, match="confidence"):
         judgment(JudgmentStatus.SKIPPED, None, confidence=4)
 
@@ -62,14 +62,14 @@ def test_the_true_duration_lies_within_the_stated_error(
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_time_is_finite(bad: float) -> None:
+def test_a_time_must_be_finite(bad: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         Stamp(bad)
     with pytest.raises(ValueError, match="finite"):
         MeasuredDuration(0.0, bad)
 
 
-def test_an_error_is_not_negative() -> None:
+def test_a_time_error_must_not_be_negative() -> None:
     with pytest.raises(ValueError, match="negative"):
         Stamp(0.0, -0.001)
 
@@ -85,12 +85,12 @@ def test_the_page_for_annotators_has_the_keys_of_the_code() -> None:
     assert list(KEYS) == list(AnnotationAction)
 
 
-def test_no_key_is_for_two_things() -> None:
+def test_no_key_has_two_meanings() -> None:
     every = [*LINE_KEYS, *(key for keys in KEYS.values() for key in keys)]
     assert len(every) == len(set(every))
 
 
-def test_keys_of_labels_are_the_files_own_first() -> None:
+def test_label_keys_from_the_file_take_precedence() -> None:
     labels = LabelSet("x", "", tuple(Label(f"l{n}", key="1" if n == 2 else "") for n in range(70)))
     keys = label_keys(labels)
     assert (keys["l2"], keys["l0"], keys["l1"], keys["l3"]) == ("1", "2", "3", "4")

@@ -68,7 +68,7 @@ def refusal(inv: Sequence[str] = (), oov: Sequence[str] = (), referenced: Sequen
         pytest.param(b"\n\na.wav\n\n  \t\nb.wav\n\n\n", id="blank-lines"),
     ],
 )
-def test_one_path_a_line(here: Path, content: bytes) -> None:
+def test_a_list_has_one_path_per_line(here: Path, content: bytes) -> None:
     listing = inv(content)
     assert names(listing) == ["a.wav", "b.wav"]
     assert [file.path for file in listing.files] == [str(here / "a.wav"), str(here / "b.wav")]
@@ -82,13 +82,13 @@ def test_one_path_a_line(here: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     "name", ["#1.wav", "-a.wav", "a b.wav", "a,b.wav", '"a".wav', "a\\b.wav", "ä ö.wav", "a\tb.wav", " a.wav", "a.wav "]
 )
-def test_a_name_is_taken_as_it_stands(here: Path, name: str) -> None:
+def test_file_names_are_taken_literally(here: Path, name: str) -> None:
     Path(name).write_bytes(b"")
     listing = inv(name.encode() + b"\n")
     assert names(listing) == [name]
 
 
-def test_a_name_that_is_no_utf8_survives(here: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_survives(here: Path) -> None:
     raw = b"caf\xe9 \xff\xfe.wav"
     Path(os.fsdecode(raw)).write_bytes(b"")
     [file] = inv(raw + b"\n").files
@@ -144,7 +144,7 @@ def test_a_pipe_is_read_as_a_list(here: Path) -> None:
     assert listing.bases == (str(here),)
 
 
-def test_names_are_looked_for_in_the_current_folder_then_in_the_lists(here: Path) -> None:
+def test_names_are_searched_in_the_current_folder_then_beside_the_list(here: Path) -> None:
     folder = here.parent / "corpus"
     (folder / "deep").mkdir(parents=True)
     for name in ("a.wav", "x.wav", "deep/y.wav"):
@@ -192,7 +192,7 @@ def test_a_copy_and_a_hard_link_are_files_of_their_own(here: Path) -> None:
     assert rejections(inv(b"a.wav\nhard.wav\n")) == [None, None]
 
 
-def test_a_missing_file_can_be_listed_twice_too(here: Path) -> None:
+def test_files_listed_twice_are_refused_even_if_they_are_missing(here: Path) -> None:
     Path("loop.wav").symlink_to("loop.wav")
     assert rejections(inv(b"gone.wav\n./gone.wav\nno/gone.wav\nloop.wav\n./loop.wav\n")) == [
         None,
@@ -253,7 +253,7 @@ def test_every_wrong_line_of_a_csv_list_is_reported(here: Path, line: bytes, wor
     assert re.search(r"c\.csv:4:(1:)? ", message)
 
 
-def test_a_list_of_nothing_but_wrong_lines_ends_early(here: Path) -> None:
+def test_a_list_of_only_wrong_lines_stops_early(here: Path) -> None:
     listed(b"a.wav\n" * 100_000, "c.csv")
     with pytest.raises(InputProblems) as refused:
         read_lists([], [], ["c.csv"])
@@ -284,7 +284,7 @@ WORDS = st.text(st.characters(blacklist_characters="\n\r\0/", codec="utf-8"), mi
 
 
 @given(st.lists(WORDS, min_size=1, max_size=10), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_any_names_come_back(
+def test_any_file_names_are_read_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, written: list[str], end: str, last_ends: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "names.txt"
@@ -318,7 +318,7 @@ def test_duplicate_detection_equals_pairwise_comparison(
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_any_bytes_are_a_list_or_refused_with_a_place(
+def test_any_bytes_give_a_list_or_a_refusal_with_a_place(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, csv: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.txt"

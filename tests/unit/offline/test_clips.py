@@ -99,7 +99,7 @@ def test_noise_without_a_phrase_has_no_tail(tmp_path: Path) -> None:
     assert (missed.rejected, missed.spots, missed.tail_ms) == (None, (), None)
 
 
-def test_silence_behind_the_phrase_belongs_to_no_count(tmp_path: Path) -> None:
+def test_silence_after_the_phrase_counts_nowhere(tmp_path: Path) -> None:
     file = clip(tmp_path / "cut.wav", 1.3, 0.1)
     cache = ScoreCache(tmp_path / "scores", lambda line: None)
     hashed = Evaluation(Task("late", ""), hashes=True)

@@ -58,7 +58,7 @@ def test_a_file_longer_than_a_task_goes_by_itself_and_first(tmp_path: Path) -> N
     assert [piece.positions for piece in pieces[:2]] == [(1,), (502,)]
 
 
-def test_short_and_unknown_files_are_cut_by_their_number(tmp_path: Path) -> None:
+def test_short_and_unknown_files_are_grouped_by_count(tmp_path: Path) -> None:
     files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(40_000)]
     pieces = drained(TaskSplitter(files, np.ones(len(files), bool), 3600.0), 4)
     assert max(len(piece.positions) for piece in pieces) == MOST_FILES
@@ -121,7 +121,7 @@ def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) 
     assert order.unseen() == ""
 
 
-def test_engines_are_alike_whichever_of_equal_paths_they_take() -> None:
+def test_engines_on_either_of_two_equal_paths_are_interchangeable() -> None:
     facts = EngineFacts(EngineKind.WAKE, "1", 16000, ("boom",), "00", rule=SpotRule(0.5, 16000, 8000))
     assert facts_hash(facts) == facts_hash(replace(facts, settings=(("path", "streaming"),)))
     for other in (replace(facts, version="2"), replace(facts, fingerprint="01"), replace(facts, rule=None)):
@@ -155,7 +155,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(path)
 
 
-def test_devices_of_a_bench_in_their_order(bench: str) -> None:
+def test_devices_of_a_bench_keep_the_order_of_the_task(bench: str) -> None:
     devices = task_devices(f"{bench}#radio, kitchen", {})
     assert [(device.id, device.driver, device.abilities.restarts) for device in devices] == [
         ("radio", "mqtt", True),
@@ -172,7 +172,7 @@ def test_settings_override_keys_of_the_connection(bench: str) -> None:
     assert device.options.port == "/dev/ttyUSB7"
 
 
-def test_a_profile_with_a_port_or_a_broker() -> None:
+def test_a_profile_may_be_given_a_port_or_a_broker() -> None:
     (wired,) = task_devices("vh_board", {"port": "/dev/ttyACM0"})
     assert isinstance(wired.options, SerialOptions)
     (radio,) = task_devices("vh_board_mqtt", {"address": "localhost:1884"})
@@ -205,7 +205,7 @@ def test_profile_without_a_bench_is_refused() -> None:
     assert "bench.yaml#ID" in refused.value.remedy
 
 
-def test_one_device_is_one_job(bench: str) -> None:
+def test_each_device_runs_one_job(bench: str) -> None:
     assert DeviceEngine.most_jobs(f"{bench}#kitchen") == 1
     assert DeviceEngine.most_jobs("vh_board") == 1
     assert DeviceEngine.most_jobs(f"{bench}#kitchen,radio") == 2

@@ -168,7 +168,7 @@ def test_each_file_is_listed_in_each_condition(folder: Path) -> None:
     assert differences(header, slow) == ["conditions are speed 2; as it is then, as it is now"]
 
 
-def test_a_changed_noise_file_makes_other_conditions(folder: Path) -> None:
+def test_a_changed_noise_file_changes_the_condition(folder: Path) -> None:
     before = load_conditions(folder / "c.yaml")
     assert load_conditions(folder / "c.yaml") == before
     soundfile.write(folder / "babble.wav", 0.1 * np.random.default_rng(5).standard_normal(30_000), 48_000)
@@ -220,7 +220,7 @@ def test_all_mistakes_of_a_file_are_listed_with_their_places(folder: Path) -> No
         assert message in report
 
 
-def test_a_distance_needs_a_room(folder: Path) -> None:
+def test_a_distance_without_a_room_is_refused(folder: Path) -> None:
     (folder / "far.yaml").write_text("conditions: far\nmatrix:\n  axes:\n    distance_m: [1, 3]\n", encoding="utf-8")
     with pytest.raises(InputProblems, match=r"far.yaml:4:5: it has no effect without a room"):
         load_conditions(folder / "far.yaml")

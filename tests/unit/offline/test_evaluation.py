@@ -133,7 +133,7 @@ LOG = 'INFO inv-files 2\nINVTA "a.wav" 1200 1900 "alexa" sv-score 0\nINVFR "b.wa
 
 
 @pytest.mark.parametrize("name", ["", ".", "x" * 252 + ".log", "folder.log", "missing/a.log"])
-def test_a_log_that_cannot_be_there_is_refused_before_anything_is_read(tmp_path: Path, name: str) -> None:
+def test_an_impossible_log_path_is_refused_before_anything_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.log").mkdir()
     log = tmp_path / name if name.strip(".") else Path(name)
     with pytest.raises(InputError):
@@ -200,7 +200,7 @@ SPOKEN = of([outcome(REF, said=said("a b c d" if at else "a x c d"), reference="
         (DeclaredLimits(), of([]), True, True),
     ],
 )
-def test_limits_hold_by_the_figure_or_by_its_bound(
+def test_limits_apply_to_the_figure_or_its_bound(
     limits: DeclaredLimits, found: Figures, estimate: bool, bound: bool
 ) -> None:
     on_estimate = DeclaredLimits(
@@ -231,7 +231,7 @@ def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> No
     assert list(limit_failures(DeclaredLimits(false_accepts_per_hour=between), figures))
 
 
-def test_a_limit_on_what_is_not_measured_is_refused_at_once() -> None:
+def test_a_limit_on_an_unmeasured_figure_is_refused_at_once() -> None:
     spoken = EvaluationRequest(oov=("o",), referenced=("c",), words=True)
     for limits, without in (
         (DeclaredLimits(1.0), EvaluationRequest(inv=("i",))),
@@ -351,7 +351,7 @@ def test_an_entry_under_another_name_is_not_trusted(tmp_path: Path) -> None:
     assert "another engine or file" in messages[0]
 
 
-def test_many_writers_of_one_entry_leave_a_whole_one(tmp_path: Path) -> None:
+def test_concurrent_writers_leave_a_complete_cache_entry(tmp_path: Path) -> None:
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), FINGERPRINT, FILE, str(seed)])
         for seed in (1, 2, 3)
@@ -379,7 +379,7 @@ def test_an_unwritable_cache_folder_is_reported_once(tmp_path: Path) -> None:
     assert len(messages) == 1
 
 
-def test_a_key_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
+def test_a_cache_key_cannot_escape_its_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         ScoreCache(tmp_path, print).get("..", FILE)
     with pytest.raises(InputError):

@@ -64,7 +64,7 @@ ROWS = [{"audio": "1.wav", "talker": "ann", "age": 30}, {"audio": "2.WAV", "talk
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_the_columns_of_a_manifest_are_known_of_each_file(here: Path, suffix: str) -> None:
+def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> None:
     path = here / "yes" / "ann" / f"m.{suffix}"
     if suffix == "csv":
         path.write_text("audio,talker,age\n1.wav, ann,30\n2.WAV,ann,\n", "utf-8")
@@ -114,7 +114,7 @@ def test_invalid_file_lists_are_refused_with_the_reason(
     assert said in str(refused.value)
 
 
-def test_tables_as_spreadsheets_save_them(here: Path) -> None:
+def test_tables_saved_by_spreadsheets_are_read(here: Path) -> None:
     path = here / "yes" / "ann" / "m.csv"
     path.write_bytes('sep=;\r\nFile;talker\r\n1.wav;"J\xf6rg\r\nM."\r\n'.encode("cp1252"))
     with pytest.raises(InputError, match=r"m.csv:3:9: byte 0xf6 is not UTF-8.*--encoding"):
@@ -189,7 +189,7 @@ def test_unsupported_kaldi_entries_are_refused(here: Path, files: dict[str, str]
         read_lists([], [], [kaldi(here, **files)])
 
 
-def test_the_header_of_a_list_says_that_it_has_texts(here: Path) -> None:
+def test_a_list_header_declares_that_the_list_has_texts(here: Path) -> None:
     (here / "c.csv").write_text('\ufeffsep=;\r\naudio;text\r\nyes/top.wav;"turn; off"\r\n', "utf-8")
     (file,) = read_lists([], [], ["c.csv"]).files
     assert (file.listed, file.line, read_reference(file.reference)) == ("yes/top.wav", 3, "turn; off")

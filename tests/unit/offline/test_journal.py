@@ -112,7 +112,7 @@ def test_outcomes_of_several_journals_are_merged_in_order_without_duplicates(tmp
 
 
 @pytest.mark.parametrize("left", [1, 20, 60])
-def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, left: int) -> None:
+def test_a_torn_last_line_is_ignored_and_truncated(tmp_path: Path, left: int) -> None:
     path = written(tmp_path / "a.jsonl", None)
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
@@ -134,7 +134,7 @@ def unchecked(path: Path) -> list[bytes]:
     return [re.sub(rb',"crc":"[0-9a-f]{8}"}\n', b"}\n", line) for line in lines]
 
 
-def test_a_journal_without_crcs_is_read_and_gone_on_with(tmp_path: Path) -> None:
+def test_a_journal_without_crcs_is_read_and_continued(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", None)
     path.write_bytes(b"".join(unchecked(path)[:-1]))
     journal = Journal.reopen(path, HEADER)
@@ -173,7 +173,7 @@ def test_a_flipped_bit_is_reported_with_its_line(tmp_path: Path) -> None:
         number, at = number + 1, at + len(line)
 
 
-def test_a_damaged_line_that_is_taken_out_costs_its_file_alone(tmp_path: Path) -> None:
+def test_removing_a_damaged_line_loses_only_its_file(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
@@ -204,7 +204,7 @@ def test_invalid_journal_is_refused(tmp_path: Path, content: bytes) -> None:
         (replace(HEADER, shard=Shard(2, 3, "01")), "file sizes differed"),
     ],
 )
-def test_a_journal_of_another_evaluation_is_not_gone_on_with(tmp_path: Path, other: JournalHeader, words: str) -> None:
+def test_a_journal_of_another_evaluation_is_not_continued(tmp_path: Path, other: JournalHeader, words: str) -> None:
     path = written(tmp_path / "a.jsonl", JournalMark.PARTIAL)
     before = path.read_bytes()
     with pytest.raises(InputError) as refused:
@@ -371,7 +371,7 @@ def test_lost_workers_are_reported_without_ending_the_sitting(tmp_path: Path) ->
     assert (journal_file.ending, journal_file.duration_s, journal_file.untimed_s) == (JournalMark.PARTIAL, 5.0, 0.0)
 
 
-def test_parts_that_were_killed_are_taken_to_have_gone_on_as_fast(tmp_path: Path) -> None:
+def test_killed_parts_are_assumed_to_have_run_at_the_same_speed(tmp_path: Path) -> None:
     time, parts = Time(), []
     for number, timed in ((0, True), (1, False)):
         journal = Journal.create(tmp_path / f"{number}.jsonl", replace(HEADER, shard=Shard(number + 1, 3, "00")), time)

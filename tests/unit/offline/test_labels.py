@@ -106,7 +106,7 @@ def test_an_empty_file_says_that_a_recording_has_no_phrases(tmp_path: Path, name
     assert LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {})) == ((),)
 
 
-def test_other_columns_are_known_of_each_phrase(tmp_path: Path) -> None:
+def test_further_columns_are_kept_for_each_phrase(tmp_path: Path) -> None:
     (tmp_path / "hour.csv").write_text("start,end,phrase,talker\n1,2,alexa,ann\n3,4,alexa,\n", encoding="utf-8")
     (tmp_path / "hour.wav").write_bytes(b"")
     gathered = collect_files(str(tmp_path / "hour.wav"))
@@ -151,7 +151,7 @@ def _none(path: Path) -> object:
         ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* of line 1"),
     ],
 )  # fmt: skip
-def test_mistakes_are_all_listed_with_their_lines(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, content: str, said: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises((InputError, InputProblems), match=f"(?s){said}"):
         read_labels(str(tmp_path / name))
@@ -165,7 +165,7 @@ def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path
         made(tmp_path / "x")
 
 
-def test_labels_all_name_a_phrase_or_none_does(tmp_path: Path) -> None:
+def test_either_all_labels_or_none_name_a_phrase(tmp_path: Path) -> None:
     (tmp_path / "hour.txt").write_text("1\t2\talexa\n3\t4\n", encoding="utf-8")
     with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as that at 3 s"):
         LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {}))
@@ -184,7 +184,7 @@ def test_labels_of_several_phrases_may_meet(tmp_path: Path, name: str, content: 
     assert sum(map(len, read_labels(str(tmp_path / name)).of.values())) == labels
 
 
-def test_one_of_the_tiers_of_two_annotators_is_chosen(tmp_path: Path) -> None:
+def test_one_tier_of_several_annotators_is_selected(tmp_path: Path) -> None:
     path = tmp_path / "two.TextGrid"
     tier = SHORT_GRID[SHORT_GRID.index('"IntervalTier"') :]
     path.write_text(SHORT_GRID.replace("\n1\n", "\n2\n", 1) + tier.replace('"wake"', '"ben s"'), encoding="utf-8")
@@ -199,7 +199,7 @@ def test_one_of_the_tiers_of_two_annotators_is_chosen(tmp_path: Path) -> None:
         read_labels(str(path), tier="bin s")
 
 
-def test_tables_of_labels_as_spreadsheets_save_them(tmp_path: Path) -> None:
+def test_label_tables_saved_by_spreadsheets_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     written = 'sep=;\r\nstart;end;phrase;talker\r\n1,5;2,25;okay nabu;"J\u00f6rg\r\nM."\r\n'
     path.write_bytes(written.encode("cp1252"))

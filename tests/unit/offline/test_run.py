@@ -44,7 +44,7 @@ from harness.sound.wave_file import UnusableSound
 from tests.unit.offline.figures.outcomes import sized
 
 
-def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path: Path) -> None:
+def test_longest_files_come_first_and_short_files_are_grouped(tmp_path: Path) -> None:
     files = sized(tmp_path, [1, 2, 500, 3, 1, 90, 1])
     waiting = FileQueue(files, np.array([True] * 6 + [False]))
     assert [waiting.take(60, 4) for _ in range(3)] == [[2], [5], [3, 1, 0, 4]]
@@ -57,7 +57,7 @@ def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path
     assert waiting.done_s == pytest.approx(590)
 
 
-def test_a_million_files_are_looked_at_a_window_at_a_time() -> None:
+def test_a_million_files_are_scheduled_window_by_window() -> None:
     file = ListedFile(ListKind.OOV, 0, "a", "memory://a.wav")
     waiting = FileQueue([file] * (2 * WINDOW + 5), np.ones(2 * WINDOW + 5, bool))
     assert waiting.take(0, 1) == [0]
@@ -68,7 +68,7 @@ def test_a_million_files_are_looked_at_a_window_at_a_time() -> None:
     assert count == 2 * WINDOW + 5
 
 
-def test_frames_come_together_from_pieces() -> None:
+def test_frames_are_assembled_from_pieces() -> None:
     sent = framed(WorkerFrame.FILES, b"a" * 300) + framed(WorkerFrame.READY) + framed(WorkerFrame.OUTCOMES, b"b\n")
     for size in (1, 4, 7, 1000):
         reader = WorkerFrames()
@@ -147,7 +147,7 @@ def test_corrupted_answer_is_rejected() -> None:
             decode_answers(damaged)
 
 
-def test_numbers_of_numpy_become_those_of_a_journal() -> None:
+def test_numpy_numbers_are_converted_for_the_journal() -> None:
     spot = OfflineSpot("a", np.int64(3), np.int32(16_000), np.float32(0.5))  # type: ignore[arg-type]
     outcome = FileOutcome(ListKind.OOV, 0, 32_000, 16_000, 16_000, (checked(spot),))
     assert outcome_of(outcome_line(outcome, "a.wav")).outcome.spots == (OfflineSpot("a", 3, 16_000, 0.5),)

@@ -86,7 +86,7 @@ def test_in_vocabulary_false_accepts_count_only_with_u() -> None:
     assert totals["FARATE"] == pytest.approx(121 / (seconds_of("142:59:01.345") / 3600 + 20))
 
 
-def test_hours_and_moments_as_the_manual_has_them() -> None:
+def test_hours_and_times_are_formatted_like_the_manual() -> None:
     assert hours_text(83259.285) == "23:07:39.285"
     assert hours_text(3599.9996) == "1:00:00.000"
     assert seconds_of("142:59:01.345") == pytest.approx(514741.345)

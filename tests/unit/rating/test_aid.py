@@ -200,7 +200,7 @@ def test_unknown_effect_leaves_the_decision_to_the_words() -> None:
     assert state.answer("all").ending == AidEnding(Category.CORRECT)
 
 
-def test_an_awaited_effect_holds_only_where_the_effect_decides() -> None:
+def test_a_pending_effect_holds_a_judgment_only_where_it_decides_the_category() -> None:
     known = replace(HEARD, awaited=True)
     held = walk(known, "no", "no", "clear")
     assert held.ending is not None

@@ -55,7 +55,7 @@ def test_each_item_is_shown_once_until_the_sitting_ends() -> None:
     assert len(bench.disk.rows) == 20
 
 
-def test_skips_come_last_oldest_first_and_replaced_when_judged() -> None:
+def test_skipped_items_come_last_in_order_and_are_replaced_when_judged() -> None:
     bench, desk = seated(items(4))
     first = in_sight(desk)
     desk.skip()
@@ -240,7 +240,7 @@ def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
     assert desk.view.draft.sub_flags == ()
 
 
-def test_a_confidence_is_taken_back_by_itself() -> None:
+def test_a_confidence_can_be_withdrawn_alone() -> None:
     desk = Bench(items(1)).desk()
     desk.confidence(3)
     desk.confidence(3)

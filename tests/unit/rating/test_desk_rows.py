@@ -24,7 +24,7 @@ def judged_in_turn(desk: Desk, times: int) -> list[str]:
     return met
 
 
-def test_undo_takes_back_again_and_again_across_restarts() -> None:
+def test_undo_can_be_repeated_across_restarts() -> None:
     bench, desk = seated(items(4))
     met = judged_in_turn(desk, 3)
     for expected in reversed(met):
@@ -38,7 +38,7 @@ def test_undo_takes_back_again_and_again_across_restarts() -> None:
     assert desk.view.count == QueueCounts(total=4, left=4)
 
 
-def test_undo_follows_the_order_of_giving_when_the_clock_was_set_back() -> None:
+def test_undo_follows_the_order_of_rows_after_a_clock_reset() -> None:
     bench, desk = seated(items(4))
     met = []
     for _ in range(4):
@@ -135,7 +135,7 @@ def test_judgment_given_elsewhere_counts_and_removes_the_visible_item() -> None:
     assert bench.disk.rows[-1].replaces == bench.disk.rows[0].id
 
 
-def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
+def test_undo_skips_an_item_withdrawn_elsewhere() -> None:
     bench, desk = seated(items(3))
     first = desk.view.item
     desk.judge(CORRECT)
@@ -165,7 +165,7 @@ def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
     assert not settling.undo(), "the judgments are of another round"
 
 
-def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None:
+def test_any_earlier_item_can_be_reopened_and_replaced() -> None:
     bench, desk = seated(items(5))
     met = []
     for category in (CORRECT, WRONG, CORRECT):
@@ -191,7 +191,7 @@ def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None
     assert (in_sight(again), again.reopenable_items()[0].item.query) == (waiting, met[0])
 
 
-def test_earlier_and_later_step_through_what_was_given() -> None:
+def test_earlier_and_later_step_through_given_judgments() -> None:
     bench, desk = seated(items(4))
     met = []
     for _ in range(3):

@@ -141,7 +141,7 @@ def test_exercises_can_be_spoken_and_are_explained_in_a_sentence_or_two() -> Non
         assert exercise.category not in exercise.accept
 
 
-def test_exercises_give_away_nothing_that_the_guide_shows_and_are_our_own() -> None:
+def test_exercises_do_not_repeat_examples_of_the_guide() -> None:
     shown = {example.response for text in GUIDE.values() for example in text.examples}
     assert not shown & {exercise.response for exercise in BUILT_IN_EXERCISES}
 

@@ -74,7 +74,7 @@ def test_a_row_that_is_sent_again_is_written_once(folder: Path) -> None:
     assert ids(folder) == ["a", "b"]
 
 
-def test_effects_that_are_answered_twice_are_two_rows(folder: Path) -> None:
+def test_an_effect_answered_twice_has_two_rows(folder: Path) -> None:
     log = JudgmentLog(folder)
     answer = EffectAnswered("t", 1, 1, EffectOutcome.RIGHT, "ann")
     log.append(answer)
@@ -157,7 +157,7 @@ def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
     ]
 
 
-def test_rows_of_other_kinds_are_damage_there(folder: Path) -> None:
+def test_rows_of_other_kinds_count_as_damage(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.append(NoteWritten("hello", "ann"))  # type: ignore[arg-type]
     assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) does not belong there",)

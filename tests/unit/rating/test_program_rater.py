@@ -149,7 +149,7 @@ def test_a_fault_is_reported_retried_and_leaves_the_item_open(session: Path, tmp
     assert len(in_force(given(session))) == 6
 
 
-def test_one_crash_is_mended_by_a_restart(session: Path, tmp_path: Path) -> None:
+def test_a_program_is_restarted_after_one_crash(session: Path, tmp_path: Path) -> None:
     flag = tmp_path / "crashed"
     crash = (
         f"    if done == 2 and not os.path.exists({str(flag)!r}):\n"
@@ -161,7 +161,7 @@ def test_one_crash_is_mended_by_a_restart(session: Path, tmp_path: Path) -> None
     assert flag.exists()
 
 
-def test_a_program_that_always_fails_gets_no_more(session: Path, tmp_path: Path) -> None:
+def test_a_program_that_always_fails_gets_no_further_items(session: Path, tmp_path: Path) -> None:
     result = rate(session, program(tmp_path, "    sys.exit(9)\n"))
     assert (result.exit_code, len(got(tmp_path))) == (3, 6)
     assert "several in a row failed" in result.output
@@ -316,7 +316,7 @@ def test_the_example_program_rates_responses(session: Path) -> None:
     assert by_query["shirt"] is Category.CORRECT_REJECTION
 
 
-def test_shares_and_training_of_a_round_are_for_people(session: Path, tmp_path: Path) -> None:
+def test_programs_get_no_shares_or_training(session: Path, tmp_path: Path) -> None:
     file = tmp_path / "round.yaml"
     file.write_text(
         f"round: a\nsessions: [{session}]\nraters: [ann, bob]\nraters_per_item: 1\ntraining: built_in\n",

@@ -92,7 +92,7 @@ def _without_rule(bench: Bench) -> Desk:
     return bench.desk(proposals=None)
 
 
-def test_nothing_is_shown_without_a_proposal_or_a_rule() -> None:
+def test_no_proposal_is_shown_without_a_rule_of_the_round() -> None:
     for bench, sit in ((bench_of(AFTER, proposal=None), Bench.desk), (bench_of(AFTER), _without_rule)):
         desk = sit(bench)
         desk.judge(CORRECT)

@@ -23,7 +23,7 @@ from tests.unit.rating.sittings import in_sight, item, items, seated
 FOUR = ("ann", "ben", "cem", "dora")
 
 
-def test_the_order_is_the_raters_own_and_comes_again() -> None:
+def test_each_rater_has_a_reproducible_order() -> None:
     every = items(50)
     ann, ben = (assigned(every, RatingRound(seed=3), rater) for rater in ("ann", "ben"))
     assert assigned(every, RatingRound(seed=3), "ann") == ann
@@ -96,7 +96,7 @@ def test_a_limit_draws_by_the_seed_and_keeps_most_of_it_later() -> None:
     assert sampled_items(items(5), few, 1) == items(5)
 
 
-def test_filters_take_what_fits_all_of_them() -> None:
+def test_filters_select_items_that_match_all_of_them() -> None:
     every = items(8)
     assert {item.hidden.query_class for item in sampled_items(every, ItemFilter(query_classes=("lists",)), 0)} == {
         "lists"
@@ -107,7 +107,7 @@ def test_filters_take_what_fits_all_of_them() -> None:
     assert sampled_items(every, ItemFilter(devices=("den",)), 0) == ()
 
 
-def test_conditions_are_met_by_one_label_of_each_axis() -> None:
+def test_conditions_match_any_listed_label_per_axis() -> None:
     def under(number: int, **conditions: str) -> object:
         response = item(number)
         return replace(
@@ -240,7 +240,7 @@ def spoken(count: int) -> list[Item]:
         ([(2000, False)], False),
     ],
 )
-def test_a_category_wants_the_response_heard_to_its_end(plays: list[tuple[int, bool | None]], enough: bool) -> None:
+def test_a_category_requires_the_response_heard_to_its_end(plays: list[tuple[int, bool | None]], enough: bool) -> None:
     bench, desk = seated(spoken(2), RatingRound(must_hear=True))
     for played_ms, to_end in plays:
         desk.heard(played_ms, began=True, to_end=to_end)

@@ -101,7 +101,7 @@ def test_positions_count_so_far_until_the_session_has_finished(tmp_path: Path) -
         room.close()
 
 
-def test_nothing_that_is_shown_names_the_device(room: RatingRoom) -> None:
+def test_items_shown_never_name_the_device(room: RatingRoom) -> None:
     for response in room.items:
         shown = replace(response, hidden=type(response.hidden)(), subject=type(response.subject)("", 1, ""))
         assert "kitchen" not in repr(shown)
@@ -244,7 +244,7 @@ def test_invalid_rating_sessions_are_refused(folders: list[Path], tmp_path: Path
         open_room(folders)
 
 
-def test_a_row_that_is_kept_elsewhere_is_read_once(folders: list[Path], room: RatingRoom) -> None:
+def test_a_row_stored_twice_is_read_once(folders: list[Path], room: RatingRoom) -> None:
     desk = room.desk("ann")
     desk.judge(Category.CORRECT)
     row = room.rows[0]
@@ -297,7 +297,7 @@ def test_names_of_devices_are_replaced_in_notes() -> None:
     assert shown("KITCHEN-2 mumbles; the kitchen does not") == "the device mumbles; the device does not"
 
 
-def test_names_are_whole_words_and_no_patterns() -> None:
+def test_device_names_match_whole_words_and_not_patterns() -> None:
     assert shown("kitchens, Echoes Dot, echo. dot!") == "kitchens, Echoes Dot, the device!"
 
 
@@ -356,7 +356,7 @@ def test_a_common_level_never_clips_and_leaves_silence_alone() -> None:
     assert at_level_unclipped(silence, -26.0) is silence
 
 
-def test_an_operators_words_are_not_shown(tmp_path: Path) -> None:
+def test_notes_of_the_operator_are_not_shown(tmp_path: Path) -> None:
     room = open_room([rating_session(tmp_path / "s1", 12, effects=True)])
     waiting = next(item for item in room.items if item.waits_for_effect)
     at = waiting.subject
@@ -390,7 +390,7 @@ def clips(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "clips").iterdir())
 
 
-def test_numbers_stay_and_readers_say_who_removed_the_sound(sessions: Path) -> None:
+def test_a_purge_keeps_numbers_and_readers_name_who_removed_the_sound(sessions: Path) -> None:
     numbers = ["show", "judged", "--csv"], ["categories", "judged", "--json"], ["export", "judged", "--junit", "-"]
     before = [said(*words) for words in numbers]
     said("purge", "sessions", "--older-than", "0d", "--yes", "--reason", "consent ended")
@@ -472,7 +472,7 @@ def test_purge_removes_the_oldest_until_the_size_limit_holds(sessions: Path) -> 
     assert list(purge_plan(sessions, young, 1.8e9)) == []
 
 
-def test_nothing_goes_without_yes(sessions: Path) -> None:
+def test_a_purge_without_yes_removes_nothing(sessions: Path) -> None:
     assert "4 clips, 236776 bytes would be removed" in said("purge", "sessions", "--older-than", "0d", "--dry-run")
     result = CliRunner().invoke(group, ["purge", "sessions", "--older-than", "0d"])
     assert result.exit_code != 0

@@ -76,7 +76,7 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
     assert "✗" in (tmp_path / "c.html").read_text(encoding="utf-8")
 
 
-def test_other_stimuli_are_compared_unpaired(tmp_path: Path) -> None:
+def test_sessions_with_other_stimuli_are_compared_unpaired(tmp_path: Path) -> None:
     comparison = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.5, prefix="x")])
     assert comparison.rows[0].change is DifferenceVerdict.WORSE
     assert comparison.rows[0].how == "unpaired, 60 trials"

@@ -63,7 +63,7 @@ def told(*words: object) -> str:
     return result.stdout
 
 
-def test_hostile_texts_stay_text_in_every_form(hostile: Path, tmp_path: Path) -> None:
+def test_hostile_texts_stay_text_in_every_format(hostile: Path, tmp_path: Path) -> None:
     other = shutil.copytree(hostile, tmp_path / "t")
     told("compare", hostile, other, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
     for written in (page(hostile)[1], (tmp_path / "c.html").read_text(encoding="utf-8")):
@@ -118,7 +118,7 @@ def test_parquet_and_csv_hold_the_same_table(tmp_path: Path) -> None:
         assert message in str(harness("export", folder, *words).exception)
 
 
-def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
+def test_every_output_format_has_the_same_numbers(tmp_path: Path) -> None:
     """Those of the JSON, in the text of `show`, the page, the table, JUnit and the metrics."""
     folder = session(tmp_path / "s", wake_rows(), Limits(max_false_reject_share=0.9))
     whole = read_session(folder)
@@ -151,7 +151,7 @@ def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
     assert any(str(rejects["count"]) in str(value) for name, value in held.items() if "reject" in str(name))
 
 
-def test_queries_have_the_same_numbers_in_every_form(tmp_path: Path) -> None:
+def test_queries_have_the_same_numbers_in_every_format(tmp_path: Path) -> None:
     trials = [planned(number) for number in range(1, 9)]
     rows = Rows.of(*trials)
     for number, trial in enumerate(trials):

@@ -91,7 +91,7 @@ def rows() -> WakeRows:
     return wake_rows
 
 
-def test_wake_trials_of_each_device(rows: WakeRows) -> None:
+def test_each_device_has_a_case_per_wake_trial(rows: WakeRows) -> None:
     junit_report = report(rows)
     assert why(cases(junit_report, "kitchen.wake")["wake-2"]) is None
     assert why(cases(junit_report, "den.wake")["wake-1"]) is None
@@ -104,7 +104,7 @@ def test_wake_trials_of_each_device(rows: WakeRows) -> None:
     assert "unmatched event at 0.400 s: alexa, score 0.9, unreviewed" in woke.said
 
 
-def test_commands_and_the_words_that_were_heard(rows: WakeRows) -> None:
+def test_command_cases_state_the_heard_words(rows: WakeRows) -> None:
     command_cases = cases(report(rows), "kitchen.command")
     assert [why(case) for case in command_cases.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
     assert "heard: turn on the light" in command_cases["command-3"].said

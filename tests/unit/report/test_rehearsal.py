@@ -36,7 +36,7 @@ def told(result: Result) -> dict[str, dict[str, object]]:
     return {limit["name"]: limit for limit in json.loads(result.output)["limits"]}
 
 
-def test_a_limit_that_the_plan_can_decide(tmp_path: Path) -> None:
+def test_a_sufficient_plan_decides_its_limit(tmp_path: Path) -> None:
     rehearsal = rehearse(tmp_path, "--json", "--missed", "3%", more="limits: {max_false_reject_share: 0.1}")
     assert rehearsal.exit_code == 0, rehearsal.output
     limit = told(rehearsal)["max_false_reject_share[wired]"]
@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [("--missed", "130%"), ("--runs", "3"), ("--false-accepts", "-1")])
-def test_rates_that_cannot_be_are_refused(tmp_path: Path, options: tuple[str, str]) -> None:
+def test_impossible_rates_are_refused(tmp_path: Path, options: tuple[str, str]) -> None:
     assert rehearse(tmp_path, *options).exit_code == 2
 
 

@@ -182,7 +182,7 @@ def test_the_page_runs_its_one_script_and_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sounds", list(SoundStorage))
-def test_sounds_are_in_the_page_beside_it_or_nowhere(tmp_path: Path, sounds: SoundStorage) -> None:
+def test_sounds_are_embedded_beside_the_page_or_omitted(tmp_path: Path, sounds: SoundStorage) -> None:
     rows, folder = wake_rows(), tmp_path / "s"
     seq = known(read_session(session(folder, rows)).wake.unmatched("kitchen")[0]).seq
     (folder / "clips").mkdir(exist_ok=True)
@@ -347,7 +347,7 @@ def test_misheard_words_are_shown_below_the_spoken_ones(tmp_path: Path) -> None:
     assert "lime" in visible(seen)
 
 
-def test_a_raised_threshold_counts_as_if_the_lower_events_had_not_come(tmp_path: Path) -> None:
+def test_a_raised_threshold_ignores_events_below_it(tmp_path: Path) -> None:
     rows = wake_rows()
     scores = iter([None, *(0.4 + 0.13 * number % 0.5 for number in range(60))])
     for at, entry in enumerate(rows.entries):
@@ -412,7 +412,7 @@ def test_wake_trials_read_hit_miss_or_double_and_lost_connections_are_shown(tmp_
     assert 'name="connection kitchen" value="restarted 1 time"' in harness("export", folder, "--junit", "-").stdout
 
 
-def test_delays_in_the_page_leave_probes_out(tmp_path: Path) -> None:
+def test_delays_on_the_page_exclude_probes(tmp_path: Path) -> None:
     trials = [wake_trial(0), wake_trial(1, TrialKind.PROBE)]
     rows = rows_of(*trials)
     for trial in trials:

@@ -94,7 +94,7 @@ def test_counts_by_group_match_the_session(rows: Rows | WakeRows, tmp_path: Path
             assert sorted(map(counts, values)) == expected(Grouping(by), which), by
 
 
-def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> None:
+def test_intervals_over_queries_match_the_session(tmp_path: Path) -> None:
     """Eight queries, each said five times and heard the same each time: by utterance the interval is far narrower."""
     plan = [replace(planned(number), query_id=f"query{number % 8}") for number in range(1, 41)]
     rows = Rows.of(*plan)

@@ -54,7 +54,7 @@ def rows() -> WakeRows:
     return wake_rows
 
 
-def test_the_log_of_a_live_run(rows: WakeRows) -> None:
+def test_a_live_run_is_exported_as_a_wake_log(rows: WakeRows) -> None:
     session = WholeSession.of(rows.entries)
     log = wake_log(session, "kitchen", command_line="harness export x")
     keys = [event.key for event in log.events]
@@ -83,7 +83,7 @@ def test_the_log_of_a_live_run(rows: WakeRows) -> None:
     assert summary(log).startswith("7 files, 0.038 hr, 2 FA 60.00/hr, 40.00% FR, 3 TA, ")
 
 
-def test_reviews_decide_when_asked_to(rows: WakeRows) -> None:
+def test_reviews_change_counts_on_request(rows: WakeRows) -> None:
     first = WholeSession.of(rows.entries).wake.unmatched("kitchen")[1]
     rows.add(EventReviewed(first.seq, ReviewVerdict.REAL_PERSON, "ann"))
     session = WholeSession.of(rows.entries)
@@ -108,7 +108,7 @@ def test_in_vocabulary_false_accepts_of_a_run_that_counts_them() -> None:
     assert dict(log.totals)["FARATE"] == pytest.approx(figures.false_accepts.per_hour)
 
 
-def test_events_that_do_not_count_are_named_all_the_same(rows: WakeRows) -> None:
+def test_events_that_do_not_count_are_listed(rows: WakeRows) -> None:
     trial = wake_trial(9, AMBIENT)
     ambient_rows = rows_of(trial)
     ambient_rows.play(trial, [("kitchen", 3.0)], outcome=Outcome.INTERRUPTED, finish=False)
@@ -118,7 +118,7 @@ def test_events_that_do_not_count_are_named_all_the_same(rows: WakeRows) -> None
     assert [detail.split()[-1] for name, detail in log.info if name == "x-event"] == ["outside_exposure"]
 
 
-def test_devices_on_the_same_stimuli(rows: WakeRows) -> None:
+def test_devices_are_compared_on_the_same_stimuli(rows: WakeRows) -> None:
     (comparison,) = comparisons(rows.figures)
     counts = comparison.counts
     assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 0, 1)
@@ -226,7 +226,7 @@ def understood(rows: Rows) -> dict[str, Any]:
     return report
 
 
-def test_counts_and_every_attempt(tmp_path: Path) -> None:
+def test_json_has_frame_counts_of_every_attempt(tmp_path: Path) -> None:
     report = understood(some_frames(tmp_path))
     assert (report["frames"]["right"], report["frames"]["of"], report["frames"]["value"]) == (3, 4, 0.75)
     assert report["first_attempt"]["frames"]["right"] == 2

@@ -145,13 +145,13 @@ notify:
         ("{command: [mail], on: [coffee]}", "coffee"),
     ],
 )
-def test_a_way_that_cannot_work_is_refused_with_its_place(folder: Path, entry: str, what: str) -> None:
+def test_an_impossible_notification_target_is_refused_with_its_place(folder: Path, entry: str, what: str) -> None:
     (folder / "bench.yaml").write_text(f"{BENCH}notify:\n  - {entry}\n", encoding="utf-8")
     with pytest.raises(InputProblems, match=f"(?s)bench.yaml:14:.*{what}"):
         load_bench(folder / "bench.yaml")
 
 
-def test_same_as_is_the_same_equipment(bench: Bench) -> None:
+def test_same_as_refers_to_the_same_equipment(bench: Bench) -> None:
     assert bench.monitor is bench.loudspeakers[1]
     assert bench.device("assistant").connection is bench.loudspeakers[0]
     assert bench.device("black_box").connection is None
@@ -174,7 +174,7 @@ def test_a_profile_keeps_its_mappings_as_text(bench: Bench) -> None:
     )
 
 
-def test_the_nearest_profile_of_a_name_is_taken(folder: Path) -> None:
+def test_the_profile_nearest_to_the_bench_is_used(folder: Path) -> None:
     (folder / "devices").mkdir()
     (folder / "devices" / "lamp.yaml").write_text(LAMP.replace("hey lamp", "hello lamp"), encoding="utf-8")
     assert load_profile("lamp", beside=folder).wake_phrases == ("hello lamp",)
@@ -259,9 +259,7 @@ def test_a_need_that_is_not_met_is_named_with_what_to_add(
         ("[transcripts]\n", "[]\ndefaults: {evidence: device}\n", ""),
     ],
 )
-def test_evidence_is_asked_of_the_devices_that_are_used(
-    old: str, new: str, what: str, folder: Path, bench: Bench
-) -> None:
+def test_evidence_is_required_of_used_devices_only(old: str, new: str, what: str, folder: Path, bench: Bench) -> None:
     (folder / "scenario.yaml").write_text(SCENARIO.replace(old, new), encoding="utf-8")
     scenario = load_scenario(folder / "scenario.yaml")
     if what:
@@ -271,7 +269,7 @@ def test_evidence_is_asked_of_the_devices_that_are_used(
         check_compatibility(scenario, bench)
 
 
-def test_evidence_of_a_black_box_cannot_be_had(folder: Path, bench: Bench) -> None:
+def test_required_evidence_of_a_black_box_is_refused(folder: Path, bench: Bench) -> None:
     text = SCENARIO.replace("[transcripts]", "[]").replace("device: assistant", "device: black_box, evidence: device")
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(UnmetNeed, match="'black_box' reports no transcript"):
@@ -300,7 +298,7 @@ devices:
 """
 
 
-def test_further_sources_of_a_device(folder: Path) -> None:
+def test_a_device_may_have_further_sources(folder: Path) -> None:
     (folder / "light.yaml").write_text("device: light\nwake_phrases: [hey lamp]\nreports: [wake]\nlines: []\n")
     path = folder / "also.yaml"
     path.write_text(ALSO)

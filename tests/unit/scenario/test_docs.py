@@ -45,7 +45,7 @@ def test_the_reference_is_generated_from_this_code() -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-def test_the_examples_are_right(tmp_path: Path) -> None:
+def test_the_examples_of_the_reference_are_valid(tmp_path: Path) -> None:
     (tmp_path / "recordings").mkdir()
     (tmp_path / "scenarios").mkdir()
     soundfile.write(tmp_path / "recordings" / "what_time.wav", np.full(800, 0.1, np.float32), 16000)
@@ -57,7 +57,7 @@ def test_the_examples_are_right(tmp_path: Path) -> None:
     assert len(load_bench(tmp_path / "scenarios" / "bench.yaml").devices) == 2
 
 
-def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
+def test_the_example_of_a_device_is_valid(tmp_path: Path) -> None:
     for page, device in (("reference/device-profiles.md", "lamp"), ("how-to/add-a-device-profile.md", "door_panel")):
         (example,) = examples(page)
         (tmp_path / f"{device}.yaml").write_text(example, encoding="utf-8")
@@ -66,7 +66,7 @@ def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
         assert [check.wrong for check in check_samples(profile) if check.wrong] == []
 
 
-def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
+def test_the_examples_of_a_round_are_valid(tmp_path: Path) -> None:
     (tmp_path / "rounds").mkdir()
     for session in ("2025-11-20-kitchen", "2026-03-02-kitchen"):
         (tmp_path / "sessions" / session).mkdir(parents=True)
@@ -87,7 +87,7 @@ def test_every_default_key_of_raters_is_in_the_table() -> None:
         assert row.endswith(f"| Default `{key}`. |")
 
 
-def test_the_example_of_a_light_is_right(tmp_path: Path) -> None:
+def test_the_example_of_a_light_is_valid(tmp_path: Path) -> None:
     page = (DOCS / "how-to/watch-a-light.md").read_text(encoding="utf-8")
     profile, *_ = re.findall(r'```yaml title="speaker.yaml"\n(.*?)```', page, re.DOTALL)
     (tmp_path / "speaker.yaml").write_text(profile, encoding="utf-8")
@@ -95,7 +95,7 @@ def test_the_example_of_a_light_is_right(tmp_path: Path) -> None:
     assert [state.name for state in ring.states] == ["dark", "blue", "red"]
 
 
-def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
+def test_the_example_of_effects_is_valid(tmp_path: Path) -> None:
     (example,) = examples("how-to/check-effects.md")
     (tmp_path / "timers.yaml").write_text(example, encoding="utf-8")
     timer, alarm, lamp = (trial.effect for trial in load_scenario(tmp_path / "timers.yaml").trials)
@@ -105,7 +105,7 @@ def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
     assert (alarm.later, alarm.at, lamp.later, lamp.question) == (True, "01:00", False, "is the lamp on?")
 
 
-def test_the_examples_of_rooms_are_right(tmp_path: Path) -> None:
+def test_the_examples_of_rooms_are_valid(tmp_path: Path) -> None:
     (tmp_path / "responses").mkdir()
     for name in ("kitchen_1m.wav", "kitchen_3m.wav"):
         soundfile.write(tmp_path / "responses" / name, np.full(800, 0.1, np.float32), 16000)
@@ -285,9 +285,7 @@ def replaced(value: Any, path: tuple[str | int, ...], new: object) -> Any:
 
 
 @pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
-def test_the_file_is_right_before_anything_is_replaced(
-    written: dict[str, Any], load: Callable[[Path], object], tmp_path: Path
-) -> None:
+def test_the_unmutated_file_is_valid(written: dict[str, Any], load: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(json.dumps(written), encoding="utf-8")
     load(path)
@@ -296,7 +294,7 @@ def test_the_file_is_right_before_anything_is_replaced(
 @pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choice=st.data())
-def test_any_value_anywhere_is_read_or_an_input_error(
+def test_any_value_anywhere_is_read_or_refused(
     written: dict[str, Any], load: Callable[[Path], object], choice: st.DataObject
 ) -> None:
     text = written

@@ -90,7 +90,7 @@ def bench(folder: Path) -> Bench:
     return load_bench(folder / "bench.yaml")
 
 
-def test_a_device_in_an_opening_is_heard_by_a_microphone(folder: Path, bench: Bench) -> None:
+def test_an_opening_with_a_speaking_device_needs_a_microphone(folder: Path, bench: Bench) -> None:
     trials = "  - {id: call, kind: wake, devices: [box], opening: {say: tell me a story, pause_s: 3%s}}\n"
     with pytest.raises(InputProblems, match="asks whether the device is heard, but the bench has no microphone"):
         check_compatibility(written(folder, trials % ""), bench)

@@ -46,7 +46,7 @@ def test_stands_of_one_controller_share_its_connection(tmp_path: Path) -> None:
     assert [actuator.id for actuator in bench.actuators] == ["table", "slider"]
 
 
-def test_settings_that_a_stand_moves_are_its_places(tmp_path: Path) -> None:
+def test_conditions_that_move_a_stand_are_its_places(tmp_path: Path) -> None:
     bench_file, scenario_file = written(tmp_path)
     scenario, bench = load_scenario(scenario_file), load_bench(bench_file)
     check_compatibility(scenario, bench)
@@ -114,7 +114,7 @@ def test_wrong_stands_are_refused(tmp_path: Path, written_: str, instead: str, r
     assert refusal in str(caught.value)
 
 
-def test_other_braces_of_a_template_stay() -> None:
+def test_other_braces_in_a_template_are_kept() -> None:
     assert filled('{"angle": {value:.1f}, "id": {n}}', "30") == '{"angle": 30.0, "id": {n}}'
     assert filled(r"^\d{2} {value}$", "1.5", escaped=True) == r"^\d{2} 1\.5$"
     with pytest.raises(InputError, match="does not fit"):

@@ -150,7 +150,7 @@ def test_a_recording_without_a_sample_is_refused(whole: Path) -> None:
         load_scenario(whole)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_as_a_recording_does_not_block(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "pipe.wav")
@@ -208,7 +208,7 @@ def test_a_normalisation_file_is_read_with_the_scenario(tmp_path: Path) -> None:
     assert problem.place == Place(str(words), 2, 7)
 
 
-def test_a_list_that_leaves_nothing_of_a_wording_is_refused(tmp_path: Path) -> None:
+def test_a_word_list_that_removes_a_whole_wording_is_refused(tmp_path: Path) -> None:
     # Else a device that heard nothing would have recognised it.
     path = tmp_path / "s.yaml"
     path.with_name("lamps.yaml").write_text(
@@ -350,7 +350,7 @@ def test_tables_of_common_voice_and_kaldi_are_lists(folder: Path) -> None:
     assert "lists/wav.scp:1: the sound of 'u1' comes from a command" in str(refused.value)
 
 
-def test_a_list_as_a_spreadsheet_saves_it(folder: Path) -> None:
+def test_a_list_saved_by_a_spreadsheet_is_read(folder: Path) -> None:
     listed(folder, "\ufeffsep=;\r\nrecording;phrase_end_ms;distance\r\na.wav;870,5;1 m\r\n")
     (trial,) = load_scenario(folder / "said.yaml").trials
     assert trial.recording_facts[0].phrase_end_s == 0.8705
@@ -385,7 +385,7 @@ def test_a_mistake_in_a_list_is_refused_at_its_line(folder: Path, text: str, lin
     assert problem.place.line == line
 
 
-def test_as_recorded_is_about_recordings_only(folder: Path) -> None:
+def test_as_recorded_applies_to_recordings_only(folder: Path) -> None:
     listed(folder, "recording\na.wav\n")
     (folder / "said.yaml").write_text(
         "scenario: said\ntrials:\n  - {id: a, kind: wake, level: as_recorded}\n"

@@ -45,7 +45,7 @@ def on_bench(folder: Path, people: str = PEOPLE, bench: str = BENCH) -> tuple[tu
     return plan(scenario, where), where
 
 
-def test_a_person_stands_in_for_a_loudspeaker(tmp_path: Path) -> None:
+def test_a_person_may_replace_a_loudspeaker(tmp_path: Path) -> None:
     silent = BENCH.replace("loudspeakers: {near: {driver: in_process, position: near}}\n", "")
     trials, _ = on_bench(tmp_path, bench=silent)
     assert {trial.recipe.voice for trial in trials} == {VoiceSpec(TALKER, "ann", language="de-DE")}

@@ -128,7 +128,7 @@ def test_a_memory_trial_is_read(tmp_path: Path) -> None:
     assert len(plan(twice, load_bench(SCENARIOS / "benches" / "virtual_lab.yaml"))) == 2 * 3 * 6 * 2
 
 
-def test_waits_in_equal_ratios(tmp_path: Path) -> None:
+def test_waits_may_be_given_in_equal_ratios(tmp_path: Path) -> None:
     text = (MEMORY + WAITS).replace("[2, 4.5, 8]", "{from: 1, to: 60, count: 5}")
     (trial,) = read_memory(tmp_path, text).trials
     assert trial.memory is not None
@@ -323,7 +323,7 @@ def test_inapplicable_default_rule_is_refused_at_its_trial(tmp_path: Path) -> No
     ]
 
 
-def test_the_matrix_multiplies_it_as_a_query(tmp_path: Path) -> None:
+def test_the_matrix_multiplies_understand_trials_like_queries(tmp_path: Path) -> None:
     matrix = "matrix: {axes: {gap_ms: [100, 200], level_dbfs: [-26, -36]}}\n"
     scenario = read(tmp_path, TRIALS.replace("hotel,", "hotel, repeat: 3,") + matrix)
     assert trial_count(scenario.trials[0], scenario.matrix) == 12
@@ -351,7 +351,7 @@ def planned(scenario: Scenario, on: Bench) -> Trial:
     return trial
 
 
-def test_the_trial_that_is_planned(tmp_path: Path) -> None:
+def test_an_understand_trial_is_planned_with_its_evidence(tmp_path: Path) -> None:
     trial = planned(one(tmp_path, "{intents: [book]}"), mute(microphone=True))
     assert (trial.kind, trial.expects, trial.evidence) == (
         TrialKind.UNDERSTAND,
@@ -364,13 +364,13 @@ def test_the_trial_that_is_planned(tmp_path: Path) -> None:
     assert (words.until_understood, words.reprompt.until) == (False, RepeatUntil.RECOGNISED)
 
 
-def test_a_response_is_waited_for_where_one_can_be_heard(tmp_path: Path) -> None:
+def test_a_response_is_awaited_if_it_can_be_heard(tmp_path: Path) -> None:
     scenario = one(tmp_path, "{intents: [book]}")
     assert not planned(scenario, mute(microphone=True, responds=False)).responds, "it has no voice"
     assert not planned(scenario, mute()).responds, "the bench has no microphone"
 
 
-def test_sound_goes_over_the_wire_where_it_can(tmp_path: Path) -> None:
+def test_sound_is_injected_where_possible(tmp_path: Path) -> None:
     scenario = one(tmp_path, "{intents: [book]}")
     wired = planned(scenario, mute(injects=True))
     assert (wired.loudspeaker, wired.players, wired.recipe.rate_hz) == ("dut_link", ("dut_link",), 16000)
@@ -386,7 +386,7 @@ def test_sound_goes_over_the_wire_where_it_can(tmp_path: Path) -> None:
     assert caught.value.place.line == 5
 
 
-def test_a_position_does_not_multiply_what_is_injected(tmp_path: Path) -> None:
+def test_positions_do_not_multiply_injected_trials(tmp_path: Path) -> None:
     scenario = read(tmp_path, TRIALS + "matrix: {axes: {position: [front, back]}}\n")
     speakers = bench().loudspeakers
     assert len(plan(scenario, replace(mute(injects=True), loudspeakers=speakers))) == 1

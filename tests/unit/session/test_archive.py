@@ -105,7 +105,7 @@ def test_resuming_an_archive_of_others_names_its_programs_and_needs_trust(way: s
         demand_trust(tmp_path / "by hand" / "session")
 
 
-def test_other_tools_read_it(session: Path, tmp_path: Path) -> None:
+def test_other_tools_read_the_archive(session: Path, tmp_path: Path) -> None:
     pack(session, tmp_path / "a.tar.gz")
     pack(session, tmp_path / "a.zip")
     with tarfile.open(tmp_path / "a.tar.gz") as tar, zipfile.ZipFile(tmp_path / "a.zip") as packed:

@@ -111,7 +111,7 @@ def test_a_stall_is_known_before_what_it_has_delayed_is_judged() -> None:
     assert (seen.trial_id, seen.attempt) == (first.trial_id, 1)
 
 
-def test_a_bad_device_is_asked_again() -> None:
+def test_a_query_is_repeated_if_the_device_fails() -> None:
     options = InProcessOptions(wake_miss_share=0.1, mishear_share=0.5, silent_share=0.1, late_share=0.1)
     run = house(10, options=options).played()
     assert_whole(run.log, run.trials)
@@ -479,7 +479,7 @@ def test_an_abort_while_a_prime_is_repeated_ends_its_follow_up_too() -> None:
     }  # fmt: skip
 
 
-def test_a_rerun_of_a_follow_up_says_its_prime_again() -> None:
+def test_rerunning_a_follow_up_repeats_its_prime() -> None:
     lingering = threads.event()
     with probing(1.0, 2.0, linger=lambda: not lingering.is_set()).running() as run:
         run.until(lambda: run.saw(StateWord.FINISHED))

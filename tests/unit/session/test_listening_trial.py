@@ -250,7 +250,7 @@ def test_a_sound_that_never_ends_is_given_up() -> None:
     assert slow.attempts[0].cause == "sound_lost: wired did not end the stimulus"
 
 
-def test_a_command_by_air_waits_for_what_the_device_heard() -> None:
+def test_a_command_played_through_the_air_waits_for_the_transcript() -> None:
     play = Play(BY_AIR, kind=TrialKind.COMMAND)
     play.starts("speaker")
     begins_s = play.now_s

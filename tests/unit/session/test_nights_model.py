@@ -307,7 +307,7 @@ def test_the_model_agrees_on_verdicts_and_decisions(seed: int) -> None:
     "test", [SequentialTest(0.1, 0.5), SequentialTest(0.02, 0.1, 0.1, 0.01), SequentialTest(0.3, 0.7)]
 )
 @pytest.mark.parametrize("rate", [False, True])
-def test_boundaries_of_sequential_tests(test: SequentialTest, rate: bool) -> None:
+def test_the_model_agrees_on_sequential_boundaries(test: SequentialTest, rate: bool) -> None:
     known_boundaries = (rate_boundaries if rate else share_boundaries)(test)
     assert boundaries(test.good, test.bad, test.alpha, test.beta, rate) == pytest.approx(
         known_boundaries, abs=BORDER / 2
@@ -315,7 +315,7 @@ def test_boundaries_of_sequential_tests(test: SequentialTest, rate: bool) -> Non
 
 
 @pytest.mark.usefixtures("simulated_time")
-def test_a_session_of_queries() -> None:
+def test_the_model_agrees_on_a_session_of_queries() -> None:
     played = house(8, options=InProcessOptions(wake_miss_share=0.2, mishear_share=0.4, late_share=0.2)).played()
     started = SessionStarted("s", "k", "K", "a", "lab", "b", 1, "in_process", (), played.trials)
     entries = [Entry(1, 1, 0.0, 0.0, started), *(replace(row, seq=row.seq + 1) for row in played.log.rows)]

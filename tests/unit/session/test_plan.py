@@ -179,7 +179,7 @@ def boards() -> Bench:
     return replace(bench(), devices=(Device("shelf", PROFILE, equipment("shelf_link")), wired))
 
 
-def test_everybody_who_reports_wake_events_listens_each_by_its_own_way() -> None:
+def test_every_device_that_reports_wake_events_listens() -> None:
     (made,) = plan(scenario(trials=(CALL,)), boards())
     assert [
         (target.device, target.connection, target.player, target.injected) for target in known(made.listening).targets
@@ -317,7 +317,7 @@ def pairs(trials: tuple[Trial, ...]) -> list[tuple[Trial, Trial]]:
     return memory_pairs
 
 
-def test_a_pair_for_each_wait_and_repetition() -> None:
+def test_memory_pairs_are_planned_for_each_wait_and_repetition() -> None:
     closing = Defaults(close_dialogue=CloseDialogue(say="never mind"))
     made = plan(probe(*WAITS, repeat=3, defaults=closing), bench(TELLS))
     memory_pairs = pairs(made)

@@ -411,7 +411,7 @@ def test_the_next_sound_waits_for_our_transcription_but_not_for_long(takes_s: fl
     assert rehearsal.of(SayClosing)[0][0] - frozen_s == pytest.approx(waits_s)
 
 
-def test_attempts_of_an_earlier_run_are_counted_on() -> None:
+def test_attempt_numbers_continue_after_an_earlier_run() -> None:
     before = [rehearse(BAD).standing()[1], replace(rehearse(BAD).standing()[1], attempt=2)]
     machine = TrialMachine(trial(), 1, TIMING, before=before)
     rehearsal = Rehearsal(machine, [], [], BAD)
@@ -544,7 +544,7 @@ def test_stuck_thinking_state_delays_a_query_only_until_quiet(evidence: list[Lat
     assert ends_s + 5.0 - 0.1 <= rehearsal.starts[2] - rehearsal.starts[1] < 13.0
 
 
-def test_people_see_what_a_query_waits_for() -> None:
+def test_the_screen_shows_what_a_query_waits_for() -> None:
     thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
     machine = TrialMachine(trial(), 1, TIMING)
     rehearsal = Rehearsal(machine, [wake(), says(WRONG), thinks, (20.0, NOTHING[1])], GOOD)

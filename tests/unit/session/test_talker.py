@@ -107,7 +107,7 @@ def test_unusable_utterance_is_requested_again(room: Room, why: str, monkeypatch
     assert room.closed.is_set()
 
 
-def test_a_lost_microphone_ends_it() -> None:
+def test_a_lost_microphone_ends_the_recording() -> None:
     with pytest.raises(SoundError, match="unplugged"):
         heard(Room([began(101.0), LinkLost("mic", Stamp(101.2), "unplugged")]))
 
@@ -147,7 +147,7 @@ def test_names_that_no_list_can_have_are_refused(tmp_path: Path, talker: str, co
         TalkerFolder(tmp_path, talker, {column: "1"})
 
 
-def test_prompts_are_lines(tmp_path: Path) -> None:
+def test_prompts_are_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "prompts.txt"
     path.write_text("\ufeff# Spanish\n\n ¿Qué  hora es? \nalexa\n", encoding="utf-8")
     assert read_prompts(path) == ("¿Qué hora es?", "alexa")

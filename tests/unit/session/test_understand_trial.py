@@ -423,7 +423,7 @@ def test_an_answer_that_came_into_the_next_attempt_has_an_effect_too() -> None:
     assert questions(rehearsal) == [OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)]
 
 
-def test_an_operator_who_stays_silent_leaves_it_open() -> None:
+def test_an_effect_stays_open_if_the_operator_is_silent() -> None:
     rehearsal = look(ASKED, GOOD, attended=True, reprompt=RepromptRule(operator_wait_s=20.0))
     ((asked_s, _),) = rehearsal.of(OperatorAsked)
     assert rehearsal.actions[-1][0] == pytest.approx(asked_s + 20.0)

@@ -151,7 +151,7 @@ def test_a_frame_is_worded_with_expectation_and_attempts(tmp_path: Path) -> None
     assert "; not understood: − add_to_list, − set_timer, " in frame_lines[5]
 
 
-def test_a_hostile_frame_is_harmless() -> None:
+def test_a_hostile_frame_is_escaped() -> None:
     row = AttemptFinished(
         "t", 1, 1, Outcome.MISHEARD, Recognition.NO, EvidenceSource.DEVICE,
         understood=UnderstandingResult((HOSTILE,), (Slot(HOSTILE, HOSTILE),), False, False, EvidenceSource.DEVICE),
@@ -164,7 +164,7 @@ def test_a_hostile_frame_is_harmless() -> None:
         assert len(line) <= 1000
 
 
-def test_a_last_part_that_all_share_is_left_out() -> None:
+def test_a_common_last_part_of_names_is_left_out() -> None:
     assert short_names(["time.r1", "black_box.r1"], 9) == ["time", "black_box"]
     assert short_names(["time.r1", "time.r2"], 9) == ["time.r1", "time.r2"]
     assert short_names(["time.r1"], 9) == ["time.r1"]
@@ -221,7 +221,7 @@ def test_parts_of_frames_are_tabulated_with_signs(tmp_path: Path) -> None:
     assert all(len(line) <= 60 for line in summary.frame_table(progress_of(some_frames(tmp_path)), 60))
 
 
-def test_without_such_trials_there_is_no_table() -> None:
+def test_sessions_without_understand_trials_have_no_frame_table() -> None:
     rows = Rows.of(planned(1))
     assert summary.frame_table(progress_of(rows)) == []
     assert not [line for line in summary.totals_lines(progress_of(rows).totals) if line.startswith("understood")]
@@ -240,7 +240,7 @@ def test_totals_of_frames_come_before_those_of_words(tmp_path: Path) -> None:
     assert [line for line in whole if "timer_and_eggs" in line and "− add_to_list" in line]
 
 
-def test_words_that_decide_have_their_totals_too() -> None:
+def test_deciding_words_have_totals_beside_frames() -> None:
     trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
     rows = Rows.of(replace(trial, reprompt=RepromptRule(until=RepeatUntil.RECOGNISED)))
     rows.trial("timer", understood=told("set_timer", right=False, intents_right=True))
@@ -283,7 +283,7 @@ def test_a_spreadsheet_has_both_frames_and_no_formula(tmp_path: Path) -> None:
     assert hostile["understood"] == "'=1+1"
 
 
-def test_names_of_a_device_are_harmless() -> None:
+def test_device_names_are_escaped() -> None:
     row = one(UnderstandingResult((HOSTILE_NAME,), (), False, False, EvidenceSource.DEVICE))
     for line in summary.frame_table(progress_of(row), 100):
         assert line.isprintable()

@@ -198,7 +198,7 @@ def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
     assert block.first_sample == 480 * 6
 
 
-def test_ticks_wait_for_each_other_and_for_nothing_else() -> None:
+def test_player_and_recorder_ticks_wait_only_for_each_other() -> None:
     outlet = PacketOutlet(3)
     for number in range(TICKS_AT_ONCE):
         outlet.put(Packet(PacketKind.TICK, first_sample=480 * number), can_wait=True)

@@ -35,7 +35,7 @@ def test_a_response_is_found_where_it_is(detector: type) -> None:
     assert speech_spans[-1][1] == pytest.approx(1002.0 + len(words) / RATE_HZ, abs=0.1)
 
 
-def test_thirty_decibels_less_give_the_same_times() -> None:
+def test_speech_30_db_quieter_is_found_at_the_same_times() -> None:
     whole = scene(6, (2.0, speech("It is half past nine.", "flite:slt")))
     loud = spans(told(hearing(), whole))
     quiet = spans(told(hearing(), (whole * 10**-1.5).astype(np.float32)))

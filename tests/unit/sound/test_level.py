@@ -212,7 +212,7 @@ def test_a_weighting_is_that_of_the_standard(nominal_hz: float, weight_db: float
     assert a_weight_db(np.array([exact_hz]))[0] == pytest.approx(weight_db, abs=0.051)
 
 
-def test_a_tone_of_100_hz_has_19_db_less_by_a() -> None:
+def test_a_weighting_lowers_100_hz_by_19_db() -> None:
     tone = np.sin(2 * np.pi * 100 * np.arange(48_000) / 48_000).astype(np.float32)
     assert a_weighting_of(Waveform(tone, 48_000)) == pytest.approx(-19.1, abs=0.1)
     assert a_weighting_of(Waveform(np.zeros(480, np.float32), 48_000)) == 0.0

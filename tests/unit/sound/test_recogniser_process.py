@@ -111,7 +111,7 @@ def test_closing_while_a_child_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -
     assert started[0].status == -signal.SIGKILL
 
 
-def test_a_process_that_the_system_refuses_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_start_gives_an_error_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("too many open files")
 

@@ -152,7 +152,7 @@ def test_the_same_table_gives_the_same_figures() -> None:
     assert first.alpha != agreement(labels, 5, seed=2).alpha
 
 
-def test_other_labels_are_refused() -> None:
+def test_labels_outside_the_set_are_refused() -> None:
     for wrong in (table("05"), table("01")[0], np.array([[-2, 0]])):
         with pytest.raises(ValueError, match=r"labels|table"):
             label_counts(wrong, 5)
@@ -190,7 +190,7 @@ def test_the_majority_decides_and_ties_stay_open() -> None:
     assert majority(np.zeros((0, 4), np.int64)).tolist() == [MISSING] * 4
 
 
-def test_confusions_and_priors_are_found_again() -> None:
+def test_the_model_recovers_confusions_and_priors() -> None:
     """Five raters, 2,000 items: no common category's confusions are off by more than 0.08, nor priors by 0.03."""
     random = np.random.default_rng(11)
     matrices = [confusion_matrix(right) for right in (0.95, 0.9, 0.85, 0.75, 0.6)]

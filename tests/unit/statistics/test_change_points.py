@@ -50,7 +50,7 @@ def test_p_matches_the_permutation_distribution() -> None:
     assert scan.p == pytest.approx(2 / 70, abs=0.007)
 
 
-def test_many_series_are_corrected() -> None:
+def test_p_values_of_many_series_are_corrected() -> None:
     series = shares(*[3, 4, 2, 5, 3, 4], *[13, 12, 9, 14, 12, 13])
     alone, *_ = scan_series([series])
     among, *_ = scan_series([series, *[shares(*[3, 4] * 6)] * 19])

@@ -77,7 +77,7 @@ def test_garwood_interval_leaves_each_tail_its_share(count: int, hours: float) -
         assert low == 0.0
 
 
-def test_nothing_has_no_interval() -> None:
+def test_an_interval_over_no_trials_is_undefined() -> None:
     assert clopper_pearson(0, 0) is None
     assert garwood(0, 0.0) is None
 
@@ -105,7 +105,7 @@ def test_the_clustered_interval_contains_the_share_and_mirrors(clusters: list[tu
     assert interval == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
 
 
-def test_clusters_of_one_are_an_exact_interval() -> None:
+def test_clusters_of_one_trial_give_the_exact_interval() -> None:
     counts = [1] * 30 + [0] * 170
     assert clustered_interval(counts, [1] * 200) == pytest.approx(clopper_pearson(30, 200), abs=0.001)
 

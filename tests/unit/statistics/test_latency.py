@@ -16,7 +16,7 @@ from harness.statistics.word_intervals import rates_apart, share_difference, sha
 from tests.known import known
 
 
-def test_nothing_has_no_quantiles() -> None:
+def test_quantiles_of_no_durations_are_undefined() -> None:
     assert latency_figures([]) == LatencyFigures()
 
 
@@ -69,7 +69,7 @@ def test_latency_is_undefined_when_all_times_are_excluded() -> None:
     st.lists(st.floats(0, 10, allow_nan=False), min_size=1, max_size=60),
     st.lists(st.floats(0, 10, allow_nan=False), max_size=20),
 )
-def test_times_that_were_left_out_may_have_been_of_any_length(used: list[float], left_out: list[float]) -> None:
+def test_excluded_times_may_have_any_length(used: list[float], left_out: list[float]) -> None:
     figures = latency_figures(
         [*(MeasuredDuration(value) for value in used), *(MeasuredDuration(value, 1.0) for value in left_out)]
     )
@@ -78,7 +78,7 @@ def test_times_that_were_left_out_may_have_been_of_any_length(used: list[float],
     assert low <= known(latency_figures([MeasuredDuration(value) for value in (*used, *left_out)]).p95).value_s <= high
 
 
-def test_shares_of_different_trials() -> None:
+def test_shares_over_different_trials_are_compared() -> None:
     sides = [[Share(1, 1)] * right + [Share(0, 1)] * (20 - right) for right in (12, 3)]
     comparison = known(shares_apart(*sides))
     assert comparison.difference == pytest.approx(0.45)

@@ -67,7 +67,7 @@ def test_a_sequential_test_gives_the_expected_verdict(found: SequentialVerdict, 
     assert found is verdict
 
 
-def test_walds_boundaries_have_each_error_in_its_place() -> None:
+def test_walds_boundaries_use_each_error_probability_correctly() -> None:
     test = SequentialTest(0.1, 0.5, alpha=0.01, beta=0.2)
     assert wald(test) == pytest.approx((math.log(0.2 / 0.99), math.log(0.8 / 0.01)))
 
@@ -168,12 +168,12 @@ def test_sequential_interval_is_wider_than_a_single_look(count: int, hours: floa
 
 
 @given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
-def test_shares_stay_within_bounds(counts: tuple[int, int]) -> None:
+def test_the_sequential_interval_contains_the_observed_share(counts: tuple[int, int]) -> None:
     interval = known(share_sequence(*counts))
     assert 0 <= interval[0] <= counts[0] / counts[1] <= interval[1] <= 1
 
 
-def test_nothing_has_no_interval() -> None:
+def test_a_sequential_interval_without_data_is_undefined() -> None:
     assert rate_sequence(0, 0.0) is None
     assert share_sequence(0, 0) is None
     with pytest.raises(ValueError, match="cannot be"):
@@ -182,7 +182,7 @@ def test_nothing_has_no_interval() -> None:
         share_sequence(3, 2)
 
 
-def test_hourly_looks_keep_the_truth() -> None:
+def test_repeated_looks_cover_the_true_rate() -> None:
     """Over 4,000 runs, with shares and verdicts: tests/soak/test_intervals.py."""
     covered_runs = kept_rate(np.random.default_rng(3), rate=0.5, runs=60, looks=100, interval=rate_sequence)
     assert covered_runs >= 0.95 * 60
@@ -202,7 +202,7 @@ def test_hours_with_power_match_the_claim() -> None:
     assert hours_with_power(0.1, 0).events == 0
 
 
-def test_utterances_for_events_are_the_least() -> None:
+def test_utterances_for_events_is_the_smallest_number() -> None:
     for events in (0, 1, 3, 17):
         least = utterances_for_events(0.05, events)
         shown, before = known(clopper_pearson(events, least)), known(clopper_pearson(events, least - 1))
@@ -211,13 +211,13 @@ def test_utterances_for_events_are_the_least() -> None:
     assert utterances_for_claim(0.05, 0.02) == 173
 
 
-def test_utterances_with_power_keep_it() -> None:
+def test_utterances_with_power_reach_the_power() -> None:
     plan = utterances_with_power(0.05, 0.02, 0.9)
     assert plan.power == pytest.approx(binom.cdf(plan.events, int(plan.amount), 0.02))
     assert plan.power >= 0.9
 
 
-def test_mcnemar_power_is_what_is_simulated() -> None:
+def test_mcnemar_power_matches_simulation() -> None:
     differing = Discordant(0.08, 0.03)
     random = np.random.default_rng(1)
     drawn = random.multinomial(200, [0.08, 0.03, 0.89], 600)

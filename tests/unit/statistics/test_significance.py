@@ -29,7 +29,7 @@ from harness.statistics.significance import (
 from tests.known import known
 
 
-def test_mcnemar_is_the_binomial_of_those_that_differ() -> None:
+def test_mcnemar_equals_the_binomial_test_of_discordant_pairs() -> None:
     assert mcnemar(1, 9) == pytest.approx(2 * binom.cdf(1, 10, 0.5))
     assert mcnemar(9, 1) == mcnemar(1, 9)
     assert mcnemar(5, 5) == 1.0
@@ -66,7 +66,7 @@ def test_matched_pairs_match_hand_calculation() -> None:
     assert matched_pairs([1] * 60) == pytest.approx(2**-59)
 
 
-def test_few_matched_pairs_are_swapped_in_every_way() -> None:
+def test_few_matched_pairs_are_tested_exactly() -> None:
     # Two of the eight ways to swap three pairs are as far apart. The normal distribution gives 0.046 for the second.
     assert matched_pairs([2, 2, 2]) == 0.25
     assert matched_pairs([1, 1, 3]) == 0.25
@@ -78,7 +78,7 @@ def test_few_matched_pairs_are_swapped_in_every_way() -> None:
     assert matched_pairs(few) == pytest.approx(swapped(few.tolist()).p)
 
 
-def test_poisson_rates_on_different_audio() -> None:
+def test_rates_on_different_audio_are_compared() -> None:
     assert poisson_rates(5, 10.0, 10, 20.0) == pytest.approx(1.0)
     p_value = known(poisson_rates(2, 10.0, 20, 10.0))
     assert p_value < 0.001
@@ -107,7 +107,7 @@ def test_swap_test_counts_every_swap(differences: list[Fraction]) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(9, 3), (1, 0), (5, 5), (40, 12), (300, 240)])
-def test_single_responses_are_mcnemars_exact_test(first: int, second: int) -> None:
+def test_swap_test_of_single_responses_equals_mcnemars_exact_test(first: int, second: int) -> None:
     swap_test = known(swapped([1] * first + [-1] * second + [0] * 20))
     assert swap_test.p == pytest.approx(mcnemar(first, second))
 
@@ -155,7 +155,7 @@ def test_paired_interval_matches_the_published_example() -> None:
     assert comparison.interval == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
 
 
-def test_nothing_has_no_difference() -> None:
+def test_the_difference_of_no_pairs_is_undefined() -> None:
     assert Discordance().difference is None
 
 

@@ -44,7 +44,7 @@ def test_a_share_says_of_how_many() -> None:
     assert text.share_with_interval(Share(3, 120)) == "3 of 120 = 2.50 % (95 % interval 0.85–7.09 %)"
 
 
-def test_nothing_is_not_zero() -> None:
+def test_an_undefined_value_is_not_shown_as_zero() -> None:
     assert text.share(Share()) == text.share_with_interval(Share()) == text.percent_interval(None) == "n/a"
 
 
@@ -97,7 +97,7 @@ def test_a_declared_value_has_no_exponent(value: float, told: str) -> None:
     assert numbers.exact(value) == told
 
 
-def test_a_value_that_rounds_to_nothing_has_no_minus() -> None:
+def test_a_value_that_rounds_to_zero_has_no_minus_sign() -> None:
     assert [numbers.fixed(value, 1, "dB") for value in (-0.04, -42.06, None)] == ["0.0 dB", "-42.1 dB", "n/a"]
 
 

@@ -24,7 +24,7 @@ def over(*missed: int, of: int) -> VoiceIntervals:
 
 
 @pytest.mark.parametrize(("missed", "voices"), [(30, 200), (0, 40), (40, 40), (1, 2)])
-def test_voices_with_one_trial_each_are_as_good_as_trials(missed: int, voices: int) -> None:
+def test_voices_with_one_trial_each_equal_independent_trials(missed: int, voices: int) -> None:
     estimate = over(*[1] * missed, *[0] * (voices - missed), of=1)
     assert estimate.interval == pytest.approx(known(clopper_pearson(missed, voices)), abs=0.002)
     assert estimate.any_time == pytest.approx(known(share_sequence(missed, voices)), abs=0.02)
@@ -48,14 +48,14 @@ def test_the_interval_over_voices_contains_the_share_and_mirrors(voices: list[Sh
     assert estimate.interval == pytest.approx((1 - mirrored.interval[1], 1 - mirrored.interval[0]), abs=1e-6)
 
 
-def test_a_few_voices_that_are_all_heard_say_little_about_the_next() -> None:
+def test_a_few_voices_without_misses_leave_a_wide_interval() -> None:
     """With 20 % missed and a correlation of 0.5, four voices of 36 trials each miss none in 3 % of all cases."""
     ends = [over(*[0] * voices, of=36).interval for voices in (2, 4, 8, 16, 40)]
     assert [low for low, _ in ends] == [0.0] * 5
     assert [high for _, high in ends] == pytest.approx([0.606, 0.335, 0.174, 0.088, 0.037], abs=0.003)
 
 
-def test_voices_that_are_alike_come_near_to_trials() -> None:
+def test_similar_voices_give_nearly_the_interval_of_trials() -> None:
     low, high = over(*[20] * 200, of=1000).interval
     assert 0.0195 < low < 0.02 < high < 0.022
 

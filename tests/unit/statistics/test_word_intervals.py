@@ -36,12 +36,12 @@ def test_the_interval_contains_the_word_error_rate(counts: list[tuple[int, int, 
     assert interval[0] < interval[1]
 
 
-def test_single_words_are_a_share() -> None:
+def test_utterances_of_one_word_give_the_interval_of_a_share() -> None:
     wrong = [1] * 30 + [0] * 170
     assert wer_interval(wrong, [1] * 200) == pytest.approx(clopper_pearson(30, 200), abs=0.001)
 
 
-def test_no_errors_are_as_good_as_so_many_utterances() -> None:
+def test_the_interval_without_errors_depends_on_the_number_of_utterances() -> None:
     assert wer_interval([0] * 50, [8] * 50) == pytest.approx(clopper_pearson(0, 50))
 
 
@@ -72,7 +72,7 @@ def test_one_speaker_alone_is_judged_by_utterances() -> None:
     assert wer_interval([1, 0, 2], [9, 9, 9], ["a", "a", "a"]) == wer_interval([1, 0, 2], [9, 9, 9])
 
 
-def test_more_errors_than_words() -> None:
+def test_a_rate_above_one_has_an_interval() -> None:
     interval = known(wer_interval([12, 15, 11, 13], [10, 10, 10, 10]))
     assert 0.6 < interval[0] < 1.275 < interval[1] < 2
 
@@ -139,7 +139,7 @@ def test_the_same_errors_are_no_difference_but_not_proof_of_none() -> None:
     assert comparison.interval[0] < 0 < comparison.interval[1]
 
 
-def test_odd_columns_are_refused() -> None:
+def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="shape"):
         wer_interval([1, 2], [3])
     with pytest.raises(ValueError, match="negative"):
@@ -148,7 +148,7 @@ def test_odd_columns_are_refused() -> None:
         wer_interval([1, 2], [3, 3], ["a"])
 
 
-def test_intervals_keep_what_they_promise() -> None:
+def test_intervals_cover_the_truth_as_often_as_stated() -> None:
     runs, random = 400, np.random.default_rng(3)
     held, _, _ = kept(random, Corpus(8, 20, 0.1, between=0.3, unequal=0.4), runs)
     assert held >= 0.91 * runs
@@ -187,7 +187,7 @@ def test_identical_clusters_do_not_narrow_the_interval() -> None:
 
 
 @pytest.mark.parametrize("clusters", [[], [[]]])
-def test_nothing_has_no_difference(clusters: list[list[Stratum]]) -> None:
+def test_the_difference_over_no_strata_is_undefined(clusters: list[list[Stratum]]) -> None:
     assert stratified_difference(clusters) is None
 
 
@@ -210,6 +210,6 @@ def test_mantel_haenszel_by_hand() -> None:
 
 
 @pytest.mark.parametrize("counts", [(2, 1, 0, 1), (0, 1, -1, 1), (0, 0, 1, 1), (1, 1, 0, 0)])
-def test_a_stratum_that_cannot_be_is_refused(counts: tuple[int, int, int, int]) -> None:
+def test_an_impossible_stratum_is_refused(counts: tuple[int, int, int, int]) -> None:
     with pytest.raises(ValueError, match="stratum"):
         Stratum(*counts)

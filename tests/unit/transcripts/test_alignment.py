@@ -55,7 +55,7 @@ def test_no_path_is_cheaper(reference: list[str], hypothesis: list[str]) -> None
 
 
 @given(WORDS, WORDS)
-def test_words_side_by_side_are_both_texts(reference: list[str], hypothesis: list[str]) -> None:
+def test_aligned_words_contain_both_texts(reference: list[str], hypothesis: list[str]) -> None:
     steps = side_by_side(reference, hypothesis, align(reference, hypothesis))
     assert [step.reference for step in steps if step.edit is not Edit.INSERTION] == reference
     assert [step.hypothesis for step in steps if step.edit is not Edit.DELETION] == hypothesis
@@ -105,7 +105,7 @@ def _holds(alignments: Alignments, references: Sequence[str], hypotheses: Sequen
 
 @pytest.mark.parametrize("words", [PLAIN, ODD], ids=["plain", "odd"])
 @given(st.data())
-def test_many_are_aligned_as_one_by_one(words: tuple[str, ...], data: st.DataObject) -> None:
+def test_many_pairs_are_aligned_as_each_alone(words: tuple[str, ...], data: st.DataObject) -> None:
     references, hypotheses = data.draw(_texts(words)), data.draw(_texts(words))
     pairs = min(len(references), len(hypotheses))
     _holds(Alignments(references[:pairs], hypotheses[:pairs]), references[:pairs], hypotheses[:pairs])

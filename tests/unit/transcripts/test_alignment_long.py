@@ -38,14 +38,16 @@ def test_any_texts_are_aligned_as_by_the_whole_table(reference: list[int], hypot
 @given(LONG_WORDS, LONG_WORDS)
 @example([1], [0] * 30)
 @example([0] * 30, [1])
-def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> None:
+def test_few_words_against_many_are_aligned_correctly(reference: list[int], hypothesis: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alignment_long, "FEW", 1000)
         assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 
 @given(LONG_WORDS, st.integers(0, 40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=4))
-def test_texts_that_are_mostly_alike_but_shifted(words: list[int], shift: int, changed: list[tuple[int, int]]) -> None:
+def test_mostly_equal_shifted_texts_are_aligned_correctly(
+    words: list[int], shift: int, changed: list[tuple[int, int]]
+) -> None:
     """The way goes along an edge of the band."""
     hypothesis = words[shift:] + words[:shift]
     for place, word in changed:
@@ -55,7 +57,7 @@ def test_texts_that_are_mostly_alike_but_shifted(words: list[int], shift: int, c
 
 @pytest.mark.parametrize("kept", [0, 1 << 10, 1 << 27])
 @pytest.mark.parametrize("words", [2, 5, 300])
-def test_any_memory_gives_the_same(words: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_limit_does_not_change_the_path(words: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment_long, "KEPT_BYTES", kept)
     random = np.random.default_rng(words)
     reference, hypothesis = random.integers(0, words, 230).tolist(), random.integers(0, words, 170).tolist()

@@ -75,7 +75,7 @@ def test_there_is_no_cross_entropy_if_all_words_are_right_or_none_is(
     assert any("NCE" in line and "n/a" in line for line in confidence(metrics).lines(80))
 
 
-def test_confidences_that_are_none_are_left_out(tmp_path: Path) -> None:
+def test_invalid_confidences_are_left_out(tmp_path: Path) -> None:
     assert figures(tmp_path, (("hello", "NA"), ("world", "7"))) is None
     assert known(figures(tmp_path, (("hello", "0.5"), ("world", "7")))).left_out == 1
 

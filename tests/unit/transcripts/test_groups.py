@@ -107,7 +107,7 @@ def test_an_interval_is_over_speakers_where_there_are_five() -> None:
     assert values["a"].interval is not None
 
 
-def test_over_no_words_there_is_no_rate() -> None:
+def test_a_rate_without_words_is_undefined() -> None:
     scoring = scored({"a_1": "", "a_2": "x"}, {"a_1": "uh", "a_2": "x"})
     values = dict(group_figures(scoring, [listed({"a_1": "fan", "a_2": "quiet"})]).grouped[0].values)
     assert (values["fan"].counts.wer, values["fan"].interval, values["fan"].counts.insertions) == (None, None, 1)
@@ -137,7 +137,7 @@ def test_notes_on_single_utterances_are_no_groups() -> None:
         ((), ("x",), []),
     ],
 )
-def test_the_order_of_labels(labels: tuple[str, ...], first: tuple[str, ...], expected: list[str]) -> None:
+def test_labels_are_sorted_as_expected(labels: tuple[str, ...], first: tuple[str, ...], expected: list[str]) -> None:
     assert sorted_labels(labels, first) == expected
 
 
@@ -158,7 +158,7 @@ def test_two_systems_are_compared_within_each_value_on_what_both_have() -> None:
             assert pair.interval[0] < pair.difference < pair.interval[1]
 
 
-def test_one_value_compares_as_the_whole_does() -> None:
+def test_a_single_group_compares_like_the_whole() -> None:
     first, two, groups = corpus(13)
     everything = listed(dict.fromkeys((*groups.ids, *first.ids), "all"))
     (partition,) = group_figures(first, [everything]).partitions

@@ -159,7 +159,7 @@ def test_texts_without_marks_align_as_everywhere(reference: list[str], hypothesi
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_no_way_through_both_is_cheaper(depth: int) -> None:
+def test_no_other_alignment_is_cheaper(depth: int) -> None:
     references, hypotheses = pairs(depth, 250, depth=depth, longest=4)
     for reference, hypothesis in zip(map(network, references), map(network, hypotheses), strict=True):
         words = align_networks(reference, hypothesis)
@@ -221,7 +221,7 @@ def test_a_text_with_marks_is_not(text: str) -> None:
         (r"a\;b c\d", {r"a;b c\d"}),
     ],
 )
-def test_every_way_through_a_text(text: str, expected: set[str]) -> None:
+def test_every_wording_of_a_text_is_listed(text: str, expected: set[str]) -> None:
     assert {" ".join(way) for way in written_ways(parse(text, verbatim))} == expected
 
 

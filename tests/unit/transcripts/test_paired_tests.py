@@ -29,7 +29,7 @@ def test_segments_end_with_two_words_that_both_have(first: str, second: str, exp
     assert list(segment_errors(second, first)) == [(right, left) for left, right in expected]
 
 
-def test_every_test_of_two_systems() -> None:
+def test_two_systems_are_compared_by_every_test() -> None:
     references = {"a_1": "one two three four five", "a_2": "one two", "b_1": "one", "b_2": "", "b_3": "one two"}
     (pair,) = compare(
         [

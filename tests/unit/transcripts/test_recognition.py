@@ -91,5 +91,5 @@ def test_verbatim_requires_exact_words() -> None:
         ("", False),
     ],
 )
-def test_a_command_with_and_without_its_phrase(heard: str, expected: bool) -> None:
+def test_a_command_is_recognised_with_or_without_its_wake_phrase(heard: str, expected: bool) -> None:
     assert recognised(wake_trial(1, TrialKind.COMMAND), heard).recognised is expected

@@ -89,7 +89,7 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 
 
 @given(WORDS, WORDS)
-def test_counts_are_of_both_texts_whole(reference: list[str], hypothesis: list[str]) -> None:
+def test_counts_cover_both_whole_texts(reference: list[str], hypothesis: list[str]) -> None:
     counts = word_counts(reference, hypothesis)
     assert counts.words == len(reference)
     assert counts.correct + counts.substitutions + counts.insertions == len(hypothesis)
@@ -146,7 +146,7 @@ def plain(text: str) -> list[str]:
 
 
 @given(TEXTS)
-def test_texts_at_once_are_texts_one_by_one(texts: list[str]) -> None:
+def test_texts_normalised_together_equal_texts_normalised_alone(texts: list[str]) -> None:
     wanted = [plain(text) for text in texts]
     assert normalise_texts(texts, Normalisation.PLAIN) == list(map(" ".join, wanted))
     assert [normalise(text, Normalisation.PLAIN) for text in texts] == list(map(tuple, wanted))
@@ -267,11 +267,11 @@ def wrong_pairs(name: str, language: str = "en-US") -> list[tuple[bool, str, str
     ("name", "language"),
     [("spoken_english/development", "en-US"), *((f"spoken_pairs/{tag}_development", tag) for tag in READ)],
 )
-def test_the_pairs_that_rules_were_written_against_are_all_right(name: str, language: str) -> None:
+def test_pairs_used_to_write_the_rules_are_all_correct(name: str, language: str) -> None:
     assert wrong_pairs(name, language) == []
 
 
-def test_nine_of_ten_held_out_pairs_are_right() -> None:
+def test_nine_of_ten_held_out_pairs_are_correct() -> None:
     """Only the share is looked at: see tests/data/spoken_english/README.md."""
     held_out = list(listed_pairs("spoken_english/held_out"))
     whisper = EnglishTextNormalizer()

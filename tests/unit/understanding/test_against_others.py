@@ -228,7 +228,7 @@ def test_concept_errors_of_every_utterance(tmp_path: Path) -> None:
 
 
 @needs_sclite
-def test_lists_without_places_and_with_values(tmp_path: Path) -> None:
+def test_edits_of_slot_lists_match_sclite(tmp_path: Path) -> None:
     source = random.Random(6)
     sides = [[source.choices(CONCEPTS, k=source.randint(0, 8)) for _ in range(2)] for _ in range(2_000)]
     valued = [[[(concept, source.choice("xyz")) for concept in concepts] for concepts in pair] for pair in sides]

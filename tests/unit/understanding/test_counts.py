@@ -104,7 +104,7 @@ def test_counts_of_a_frame_match_hand_calculation() -> None:
     assert (counts.slots.frames.count, counts.slots.frames_placed.count) == (0, 0)
 
 
-def test_the_same_concepts_elsewhere_are_right_without_places_alone() -> None:
+def test_misplaced_concepts_count_as_correct_only_without_places() -> None:
     counts = count_frame(GOLD, said("B-city-from O O B-city-to O B-date"), Rule()).slots
     assert (counts.frames.count, counts.frames_placed.count) == (1, 0)
     assert counts.edits.errors == 0
@@ -195,7 +195,7 @@ def test_a_gold_slot_without_value_is_right_with_any() -> None:
     assert count_frame(heard, gold, Rule()).valued.frames.count == 0
 
 
-def test_words_are_values_where_that_is_asked_for() -> None:
+def test_spoken_words_count_as_values_on_request() -> None:
     other = Utterance("1", ("from", "nice", "to", "Brest", "on", "Monday"), GOLD.intents, GOLD.tags)
     assert count_frame(GOLD, other, Rule()).valued.utterances == 0
     spoken = count_frame(GOLD, other, Rule(spoken=True)).valued
@@ -212,7 +212,7 @@ def test_the_same_slot_twice_counts_twice_in_lists_and_once_in_sets() -> None:
     assert counts.frames.count == 0
 
 
-def test_slots_with_and_without_a_value_go_together() -> None:
+def test_slots_with_and_without_values_are_paired() -> None:
     gold = of_slots(Slot("city", "Nice", 0, 1), Slot("city", "Brest", 1, 2))
     heard = of_slots(Slot("city", None, 1, 2), Slot("city", "Nice", 0, 1))
     counts = count_frame(gold, heard, Rule())
@@ -437,13 +437,13 @@ def test_a_system_that_never_tells_slots_has_no_frames() -> None:
     assert frame_figures(scoring.totals).slots.cer is None
 
 
-def test_without_any_prediction_all_is_missing() -> None:
+def test_without_predictions_every_slot_is_missing() -> None:
     scoring = scored([gold("1")], [])
     assert frame_figures(scoring.totals).intents.exact.value == 0
     assert frame_figures(scoring.totals).slots.cer == 1
 
 
-def test_values_count_where_both_sides_give_some() -> None:
+def test_values_count_only_if_both_sides_give_them() -> None:
     of = gold("1", tags=None, slots=(Slot("city", "Nice", 1, 2),))
     bare = gold("1", tags=None, slots=(Slot("city", None, 1, 2),))
     right, none = scored([of], [of]), scored([of], [bare])
@@ -458,7 +458,7 @@ def test_values_count_where_both_sides_give_some() -> None:
     assert two.totals.valued.utterances == 2
 
 
-def test_groups_part_the_totals() -> None:
+def test_groups_split_the_totals() -> None:
     source = random.Random(4)
     some: list[Pair] = pairs(source, 200)
     of = [

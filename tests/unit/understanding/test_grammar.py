@@ -123,7 +123,7 @@ def test_a_withdrawn_value_is_not_a_slot(tmp_path: Path) -> None:
         assert slot.end == len(utterance.words) - 1
 
 
-def test_a_false_start_is_no_slot(tmp_path: Path) -> None:
+def test_a_false_start_is_not_a_slot(tmp_path: Path) -> None:
     for utterance in numbers(tmp_path, starts=1, test=60).utterances:
         assert utterance.words.count("count") == 2
         begins = len(utterance.words) - 1 - utterance.words[::-1].index("count")
@@ -168,7 +168,7 @@ def written(folder: Path, text: str, name: str = "tea.yaml") -> Path:
     return path
 
 
-def test_a_grammar_says_all_that_it_can(tmp_path: Path) -> None:
+def test_every_key_of_a_grammar_is_read(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE)
     read = load_grammar(path)
     kind, cups = read.values
@@ -237,7 +237,7 @@ def test_grammar_mistakes_are_reported_with_their_line(
     assert all(problem.remedy for problem in caught.value.problems)
 
 
-def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
+def test_the_grammar_example_of_the_page_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "train-understanders.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     read = load_grammar(written(tmp_path, example))
@@ -353,14 +353,14 @@ def test_the_set_of_the_generated_corpus_has_all_intents_of_its_grammars() -> No
     assert set(label_set.ids) == {label for grammar in grammars for intent in grammar.intents for label in intent.label}
 
 
-def test_the_set_of_media_is_what_the_preset_leads_to() -> None:
+def test_the_media_preset_leads_to_its_label_set() -> None:
     label_set = load_label_set(ROOT / "scenarios" / "labels" / "media.yaml")
     assert set(label_set.ids) == set(load_label_map("media").values())
     assert [label.id for label in label_set.labels if label.alone] == ["discourse_marker"]
     assert all(label.key and label.examples for label in label_set.labels)
 
 
-def test_maps_of_names(tmp_path: Path) -> None:
+def test_label_maps_are_read(tmp_path: Path) -> None:
     path = tmp_path / "map.csv"
     path.write_text("from,to\nalt,a\nneu, b \n", encoding="utf-8")
     assert load_label_map(str(path)) == {"alt": "a", "neu": "b"}

@@ -128,7 +128,7 @@ def test_each_part_has_its_sign(wanted: tuple[str, ...], told: tuple[str, ...], 
     assert compared(parts(expected, understood, RULE)) == said
 
 
-def test_slots_that_nobody_looks_at_are_neither_right_nor_wrong() -> None:
+def test_ignored_slots_are_neither_right_nor_wrong() -> None:
     expected = ExpectedFrame(("set_timer",), None)
     assert compared(parts(expected, UnderstandingResult(("set_timer",), slots("x=1")), RULE)) == '= set_timer, · x "1"'
 
@@ -143,7 +143,7 @@ def test_missing_intent_report_has_no_parts() -> None:
     assert parts(ExpectedFrame(("set_timer",)), UnderstandingResult(right=True, intents_right=True), RULE) == ()
 
 
-def test_a_frame_on_one_line_is_harmless() -> None:
+def test_a_frame_on_one_line_is_escaped() -> None:
     assert written((), ()) == "nothing"
     assert written(None, None) == "nothing"
     assert written(("a", "b"), slots("x=1", "y")) == "a#b (x: 1, y)"
@@ -160,5 +160,5 @@ def test_a_frame_on_one_line_is_harmless() -> None:
         (UnderstandingResult(), "what it understood is unknown"),
     ],
 )
-def test_the_verdict_in_words(told: UnderstandingResult, words: str) -> None:
+def test_the_verdict_is_worded(told: UnderstandingResult, words: str) -> None:
     assert verdict_in_words(told) == words

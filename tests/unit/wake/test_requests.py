@@ -29,7 +29,7 @@ def gaps_of(arrived: dict[int, int], total: int = 10, unknown: int = 0) -> tuple
     return tuple(GapRequests(gap_ms, Share(count, total), unknown=unknown) for gap_ms, count in arrived.items())
 
 
-def test_every_word_must_arrive_and_further_words_do_no_harm() -> None:
+def test_every_word_must_arrive_and_extra_words_are_allowed() -> None:
     assert words_arrived(WordCounts(correct=4, insertions=2))
     assert not words_arrived(WordCounts(correct=3, deletions=1))
     assert not words_arrived(WordCounts(correct=3, substitutions=1))

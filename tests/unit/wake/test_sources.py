@@ -216,7 +216,7 @@ def _best(windows: list[Window], events: list[float]) -> tuple[int, float]:
 
 
 @given(windows_of, events_of)
-def test_as_many_pairs_as_can_be_with_the_least_distance(windows: list[Window], events: list[float]) -> None:
+def test_matching_finds_most_pairs_with_least_distance(windows: list[Window], events: list[float]) -> None:
     matching = match_events(windows, events, 0.0)
     distance = sum(abs(events[event] - windows[window].near_s) for window, event in matching.pairs)
     count, less = _best(windows, events)
@@ -261,7 +261,7 @@ def test_known_counting_faults_of_other_tools_are_avoided(
     assert (matching.pairs, len(matching.unmatched)) == (pairs, unmatched)
 
 
-def test_disorder_is_refused() -> None:
+def test_events_and_windows_out_of_order_are_refused() -> None:
     with pytest.raises(ValueError, match="order"):
         match_events([], [2.0, 1.0], 1.0)
     with pytest.raises(ValueError, match="window"):
@@ -269,7 +269,7 @@ def test_disorder_is_refused() -> None:
 
 
 @pytest.mark.parametrize("step_s", [3.0, 1.0], ids=["apart", "overlapping"])
-def test_a_hundred_thousand_events_are_quick(step_s: float) -> None:
+def test_a_hundred_thousand_events_are_matched_quickly(step_s: float) -> None:
     windows = [Window(index * step_s, index * step_s + 2.5, index * step_s + 1) for index in range(30_000)]
     events = [index * 0.7 for index in range(100_000)]
     began = time.process_time()
@@ -317,7 +317,7 @@ def test_an_unmatched_event_is_marked_on_each_surface() -> None:
     assert WEAK in str(xml(rows))
 
 
-def test_a_hit_is_marked() -> None:
+def test_a_hit_from_an_inferred_source_is_marked() -> None:
     rows = reported(TrialKind.WAKE, (NET, 1.8, TRAFFIC))
     assert known(rows.figures.plays("kitchen")[0].reading.hit).inferred == TRAFFIC
     assert f"after the phrase, {WEAK}" in str(xml(rows))
@@ -371,7 +371,7 @@ def test_wake_limits_hold_for_every_device() -> None:
     assert len(verdicts) == 10
 
 
-def test_nothing_measured_holds_no_limit() -> None:
+def test_limits_on_unmeasured_figures_fail() -> None:
     limits = Limits(max_false_reject_share=0.5, min_command_share=0.1)
     without = check_limits(limits, Totals())
     assert [(verdict.name, verdict.found, verdict.holds) for verdict in without] == [

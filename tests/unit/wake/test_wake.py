@@ -176,7 +176,7 @@ def test_large_differences_and_errors_are_plain_numbers() -> None:
     assert "woke +1234 ms after the first, median of 7 (95 % +1234 to +1234 ms, clock error ± 140 ms)" in lag(pair)
 
 
-def test_one_event_across_two_segments_is_one() -> None:
+def test_an_event_across_two_segments_counts_once() -> None:
     first, two = wake_trial(1, AMBIENT), wake_trial(2, AMBIENT)
     rows = rows_of(first, two)
     rows.play(first, [("kitchen", 59.9)])
@@ -185,7 +185,7 @@ def test_one_event_across_two_segments_is_one() -> None:
     assert (figures.false_accepts.count, figures.suppressed) == (2, 1)
 
 
-def test_an_event_that_comes_after_a_short_tail_is_still_the_phrases() -> None:
+def test_an_event_after_a_short_tail_belongs_to_the_phrase() -> None:
     first, two = wake_trial(1), wake_trial(2)
     rows = rows_of(first, two)
     rows.play(first, duration_s=1.8)
@@ -203,7 +203,7 @@ def test_a_late_event_turns_a_false_reject_into_a_hit() -> None:
 
 
 @pytest.mark.parametrize(("boot", "hits"), [("boot", 1), ("another boot", 0)])
-def test_a_late_event_of_the_run_before_mends_a_false_reject_within_one_boot(boot: str, hits: int) -> None:
+def test_a_late_event_of_the_previous_run_turns_a_false_reject_into_a_hit(boot: str, hits: int) -> None:
     rows = WakeRows(at_s=10.0)
     rows.plan(wake_trial(1, injected=False))
     rows.add(EngineStarted(1, 1, "boot", 1.0))
@@ -305,7 +305,7 @@ def test_an_attempt_that_a_dead_engine_left_behind_counts_nowhere() -> None:
     assert rows.device().false_rejects.share == Share(0, 1)
 
 
-def test_a_later_take_stands_in_place_of_the_earlier() -> None:
+def test_a_later_take_replaces_the_earlier() -> None:
     trial = wake_trial(1)
     rows = rows_of(trial)
     rows.play(trial)
@@ -436,7 +436,7 @@ def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> No
     assert before.devices[0].false_accepts.count == before.devices[0].ambient_events_outside == 0
 
 
-def test_every_event_that_counts_is_the_one_whose_sound_is_kept() -> None:
+def test_the_sound_of_every_counted_event_is_kept() -> None:
     """Wakes every 1.5 s with a refractory time of 2 s: every other one counts, while it comes and afterwards."""
     ambient = wake_trial(1, AMBIENT)
     rows = rows_of(ambient, at_s=50.0)

@@ -332,7 +332,7 @@ def test_shifting_all_times_changes_nothing(plays: Plays, injected: bool, by_s: 
 
 
 @given(plays_of, st.booleans())
-def test_every_event_has_one_place(plays: Plays, injected: bool) -> None:
+def test_every_event_is_counted_in_one_place(plays: Plays, injected: bool) -> None:
     rows = session(plays, injected)
     figures = rows.figures
     device = figures.snapshot().devices[0]
@@ -386,7 +386,7 @@ def test_looks_are_thinned_and_end_with_the_latest() -> None:
     assert widths[-1][1] < widths[0][1]
 
 
-def test_a_flood_of_events_is_quick_and_counted() -> None:
+def test_a_flood_of_events_is_counted_quickly() -> None:
     rows = played(wake_trial(1, TrialKind.AMBIENT, ("a",)), [("a", index * 0.006) for index in range(10_000)])
     figures = rows.device("a")
     assert figures.false_accepts.count == pytest.approx(30, abs=1)

@@ -124,7 +124,7 @@ def test_a_cookie_is_too_old_after_its_life(monkeypatch: pytest.MonkeyPatch, ann
     assert ann.client.get("/judge").status_code == 303
 
 
-def test_a_cookie_goes_on_with_the_pages(premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
+def test_using_the_site_renews_the_cookie(premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
     first = ann.client.cookies[premises.site.cookie_name]
     ann.page()
     assert ann.client.cookies[premises.site.cookie_name] == first
@@ -219,13 +219,13 @@ def test_a_damaged_file_is_reported_with_its_place(tmp_path: Path, content: str)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "a" * 101, "<b>", "a\nb"])
-def test_pseudonyms_are_plain(tmp_path: Path, name: str) -> None:
+def test_pseudonyms_must_be_plain_text(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="pseudonym"):
         Invitations(tmp_path / "i.json").invite([name], 1)
     assert not (tmp_path / "i.json").exists()
 
 
-def test_an_invitation_is_of_a_rater_in_any_spelling(premises: Premises) -> None:
+def test_an_invitation_matches_any_spelling_of_the_rater(premises: Premises) -> None:
     old = premises.tokens["ann"]
     fresh = premises.invitations.invite(["Ann"], 1)
     assert premises.invitations.by_token(old) is None
@@ -279,7 +279,7 @@ def test_who_is_not_logged_in_is_led_to_the_login(premises: Premises, path: str)
     assert (answer.status_code, answer.headers["location"]) == (303, "/login")
 
 
-def test_sounds_and_posts_want_a_login(premises: Premises) -> None:
+def test_sounds_and_posts_require_a_login(premises: Premises) -> None:
     stranger = premises.browser().client
     item = fields_of(premises.rater("ann").page())["item"]
     assert stranger.get(f"/sound/{item}/response").status_code == 401

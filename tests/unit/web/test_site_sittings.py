@@ -282,7 +282,7 @@ def test_outsider_is_refused_without_naming_raters(premises: Premises) -> None:
     assert premises.rater("bob").client.get("/judge").status_code == 200
 
 
-def test_sounds_come_in_ranges(ann: Browser) -> None:
+def test_sounds_are_served_in_ranges(ann: Browser) -> None:
     path = f"/sound/{item_of(ann.page())}/response"
     whole = ann.client.get(path)
     assert whole.headers["content-type"] == "audio/wav"
@@ -305,7 +305,7 @@ def test_sounds_come_in_ranges(ann: Browser) -> None:
 
 
 @pytest.mark.parametrize("policy", TranscriptPolicy)
-def test_writing_is_sent_as_the_round_says(premises: Premises, policy: TranscriptPolicy) -> None:
+def test_the_transcript_is_sent_only_if_the_round_allows(premises: Premises, policy: TranscriptPolicy) -> None:
     premises.round = replace(premises.round, transcript=policy)
     premises.restart()
     ann = premises.rater("ann")

@@ -76,7 +76,7 @@ def propose(project: Path, given: dict[str, tuple[str, ...] | None]) -> None:
     room.close()
 
 
-def test_a_project_is_made_labelled_and_exported(run: Run, files: Path) -> None:
+def test_a_project_is_created_labelled_and_exported(run: Run, files: Path) -> None:
     made = new(run, files)
     assert made.exit_code == 0, made.output
     assert "4 utterances, 4 labels" in made.output
@@ -157,7 +157,7 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     assert len(rows(files / "p")) == 2
 
 
-def test_pages_strikes_and_undo(run: Run, files: Path) -> None:
+def test_pages_can_be_struck_accepted_and_undone(run: Run, files: Path) -> None:
     new(run, files)
     project = files / "p"
     propose(project, {"d#1": ("play",), "d#2": ("play",), "d,3": ("play",), "4": None})
@@ -305,7 +305,7 @@ def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
     assert "labelled by consensus" in _run("report", project).output
 
 
-def test_one_classifier_proposes_and_says_how_wrong_it_expects_to_be(tmp_path: Path) -> None:
+def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -> None:
     project = _project(tmp_path, 60)
     status = json.loads(_run("status", project, "--json").stdout)
     done = _run("propose", project, "--method", "classifier")

@@ -169,19 +169,19 @@ def test_contradictory_cascade_arguments_are_refused(place: Path, arguments: tup
         harness(place, *arguments)
 
 
-def test_a_group_that_there_is_not_is_refused(place: Path) -> None:
+def test_an_unknown_group_is_refused(place: Path) -> None:
     with pytest.raises(InputError, match="--by: gold has no group 'voice'") as error:
         asked_of(place, "--by", "voice")
     assert "room" in str(error.value)
 
 
-def test_other_ids_are_refused(place: Path, tmp_path: Path) -> None:
+def test_files_with_different_ids_are_refused(place: Path, tmp_path: Path) -> None:
     (tmp_path / "h.trn").write_text("open the door (b-1)\n")
     with pytest.raises(InputError, match="no transcript has the id of a gold utterance: the first id is 'b-1'"):
         harness(place, "--gold", "gold.jsonl", "--heard", str(tmp_path / "h.trn"), "--model", "model")
 
 
-def test_a_session_has_transcripts_and_gold_of_its_own_or_from_a_file(place: Path, tmp_path: Path) -> None:
+def test_gold_of_a_session_comes_from_its_log_or_a_file(place: Path, tmp_path: Path) -> None:
     trial = asked("t1")
     texts = {"t1": trial.reference, "t2": "something else", "t3": None}
     plays: dict[str, list[Asked]] = {name: [(Outcome.RESPONDED, None)] for name in texts}
@@ -305,6 +305,6 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
         ),
     ],
 )
-def test_comparisons_that_cannot_be_are_refused(place: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_impossible_comparisons_are_refused(place: Path, arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         harness(place, *arguments)

@@ -102,7 +102,7 @@ def test_ids_shared_by_two_splits_are_reported(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 ids of b are also in a, such as y"
 
 
-def test_groups_part_a_single_file(tmp_path: Path) -> None:
+def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,intent,split,voice\n1,p,dev,x\n2,p,train,x\n3,q,train,y\n", encoding="utf-8")
     assert table(harness(path))["p"] == (1, 1, 2)
@@ -131,7 +131,7 @@ def test_wrong_usage_is_refused(
     assert Path("a.csv").read_text(encoding="utf-8") == "id,intent\n1,p\n"
 
 
-def test_standard_input_is_read_and_hostile_labels_do_no_harm() -> None:
+def test_standard_input_is_read_and_hostile_labels_are_escaped() -> None:
     done = harness("-", "--format", "csv", stdin="id,intent\n1,[red]\u202eb\n")
     assert done.exit_code == 0, done.output
     assert "[red]\\u202eb" in done.stdout

@@ -117,7 +117,7 @@ def test_a_folder_and_its_split_pair_with_a_flat_folder_and_with_intents_by_id(t
     assert row(done, "slot F1")[1] == "n/a"
 
 
-def test_a_list_of_groups_parts_the_figures(files: list[str]) -> None:
+def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
     Path("l.csv").write_text("id,noise\n1,quiet\n2,street\n", encoding="utf-8")
     done = harness(*files, "--groups", "l.csv", "--by", "noise")
     assert row(done, "(none)")[:3] == ["(none)", "1", "0.00 %"]
@@ -137,20 +137,20 @@ def test_a_list_of_groups_parts_the_figures(files: list[str]) -> None:
         (["--max-cer", "100%"], True, ""),
     ],
 )
-def test_a_limit_that_does_not_hold_is_status_1(files: list[str], limit: list[str], held: bool, said: str) -> None:
+def test_a_failed_limit_sets_exit_status_1(files: list[str], limit: list[str], held: bool, said: str) -> None:
     done = harness(*files, *limit)
     assert done.exit_code == (0 if held else 1)
     assert said in done.stderr
     assert bool(done.stderr) is not held
 
 
-def test_a_limit_on_nothing_does_not_hold(files: list[str]) -> None:
+def test_a_limit_on_an_undefined_figure_fails(files: list[str]) -> None:
     Path("p.csv").write_text("id,intent\n1,go\n", encoding="utf-8")
     done = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
     assert (done.exit_code, "slot F1 (full) of p.csv ≥ 0 %: found n/a (no slots in" in done.stderr) == (1, True)
 
 
-def test_systems_are_compared_on_what_both_have(files: list[str]) -> None:
+def test_systems_are_compared_on_their_common_utterances(files: list[str]) -> None:
     Path("q.jsonl").write_text('{"id":"1","intents":["hi"],"slots":[]}\n', encoding="utf-8")
     done = harness(*files, "--pred", "q.jsonl")
     assert "first: p.jsonl, second: q.jsonl; on 1 utterances that both have" in done.stdout
@@ -320,7 +320,7 @@ def test_missing_intent_can_mean_out_of_scope(tmp_path: Path) -> None:
     assert cells == ["1 of 2 utterances", "1 of 3 utterances", "1 of 3 utterances"]
 
 
-def test_groups_have_a_mean_in_which_each_is_as_heavy(files: list[str]) -> None:
+def test_the_mean_over_groups_weighs_each_group_equally(files: list[str]) -> None:
     done = harness(*files)
     assert row(done, "mean of 2")[1] == "75.00 %"
     harness(*files, "--json", "a.json")
@@ -328,7 +328,7 @@ def test_groups_have_a_mean_in_which_each_is_as_heavy(files: list[str]) -> None:
     assert system["scores"][0]["group_means"]["voice"]["emr"] == 0.75
 
 
-def test_scores_of_predictions_are_compared_with_what_is_right(files: list[str]) -> None:
+def test_confidence_scores_are_compared_with_correctness(files: list[str]) -> None:
     scored = PREDICTED.replace('"tags"', '"scores":{"go":0.9,"hi":0.2},"tags"', 1)
     scored = scored.replace('{"id":"2"', '{"scores":{"go":0.6,"hi":0.7,"bye":0.1},"id":"2"', 1)
     Path("p.jsonl").write_text(scored, "utf-8")

@@ -147,7 +147,7 @@ def test_lines_are_answered_with_slots_and_scores(place: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_a_line_is_answered_before_the_next_one_comes(place: Path) -> None:
+def test_each_line_is_answered_before_the_next_is_read(place: Path) -> None:
     program = subprocess.Popen(
         [*HARNESS, "predict", "--model", place / "model"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -236,9 +236,7 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
         assert ran("split", place / "data", "--parts", wrong, "--output", tmp_path / "no").exit_code == 2
 
 
-def test_bench_goes_on_without_an_understander_that_is_not_installed(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bench_skips_understanders_that_are_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     done = ran("bench", "--data", place / "data", "-s", "crf:iterations=2")
     assert done.exit_code == 0, done.output

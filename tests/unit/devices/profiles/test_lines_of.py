@@ -74,7 +74,7 @@ def test_invalid_shared_rules_are_refused(folder: Path, shared: str | None, says
         load_profile("taking", beside=folder)
 
 
-def test_rules_for_lines_of_json_follow_too(folder: Path) -> None:
+def test_shared_rules_for_json_lines_follow_own_rules(folder: Path) -> None:
     (folder / "shared.yaml").write_text(
         SHARED + "mappings:\n  - {type: woke, kind: wake}\n  - {type: said, kind: transcript, fields: {text: /text}}\n"
     )

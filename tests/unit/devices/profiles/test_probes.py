@@ -66,7 +66,7 @@ def problems(tmp_path: Path, scenario: str) -> str:
         ),
     ],
 )
-def test_a_probe_has_any_voice(tmp_path: Path, probe: str, spec: ProbeSpec) -> None:
+def test_a_probe_may_use_any_voice(tmp_path: Path, probe: str, spec: ProbeSpec) -> None:
     (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe))).trials
     assert known(template.ambient).probe == spec
     assert known(template.ambient).sources
@@ -154,7 +154,7 @@ def write(folder: Path, sample: str) -> Path:
     return path
 
 
-def test_there_are_at_least_sixteen_real_sources() -> None:
+def test_profiles_cover_at_least_sixteen_real_sources() -> None:
     assert len(set(IDS) - OURS) >= 16
 
 
@@ -179,7 +179,7 @@ def test_each_profile_is_valid_and_passes_its_samples(name: str) -> None:
         ("- {lines: [WAKE lamp 80], gives: [{kind: status, state: idle}]}", "kind: status"),
     ],
 )
-def test_a_sample_that_gives_something_else_is_wrong(tmp_path: Path, sample: str, part: str) -> None:
+def test_a_sample_with_another_result_fails(tmp_path: Path, sample: str, part: str) -> None:
     (result,) = check_samples(load_profile(write(tmp_path, sample), beside=Path()))
     assert part in " ".join(result.wrong)
     assert result.sample.line == LAMP_FILE.count("\n") + 1

@@ -207,7 +207,7 @@ def test_stale_acknowledgement_does_not_repair_a_wrong_start() -> None:
     assert known(link.due(0.2)).first == 980
 
 
-def test_real_time_is_kept() -> None:
+def test_real_time_sound_is_sent_at_its_own_speed() -> None:
     link = AudioLink(realtime=True)
     link.start(RATE_HZ, WINDOW)
     board = Board(link)
@@ -276,7 +276,7 @@ def test_adpcm_steps_match_the_recommendation() -> None:
     assert decode_adpcm(bytes.fromhex("ff7f5800") + b"\x77").tolist() == [32767, 32767]
 
 
-def test_each_adpcm_frame_decodes_by_itself_and_near() -> None:
+def test_each_adpcm_frame_decodes_alone_and_approximately() -> None:
     samples = speech_like(16000)
     frames = encode_adpcm(samples)
     assert len(frames) == -(-16000 // ADPCM_CHUNK)
@@ -287,7 +287,7 @@ def test_each_adpcm_frame_decodes_by_itself_and_near() -> None:
 
 @pytest.mark.parametrize("encoding", list(Encoding))
 @pytest.mark.parametrize("count", [0, 1, 2, 239, 240, 241, 1001])
-def test_cuts_are_of_the_whole_sound(encoding: Encoding, count: int) -> None:
+def test_frames_are_cut_from_the_encoded_sound(encoding: Encoding, count: int) -> None:
     samples = speech_like(count)
     sound = EncodedSound(samples, encoding)
     assert len(sound) == count + (count % 2 if encoding is Encoding.ADPCM else 0)
@@ -316,13 +316,13 @@ def test_invalid_adpcm_frame_is_refused(data: bytes) -> None:
         decode_adpcm(data)
 
 
-def test_a_minute_is_encoded_in_a_moment() -> None:
+def test_encoding_a_minute_of_sound_is_fast() -> None:
     samples, began_s = speech_like(16000 * 60), time.process_time()
     EncodedSound(samples, Encoding.ADPCM)
     assert time.process_time() - began_s < 2
 
 
-def test_something_is_due_when_a_wait_is_over() -> None:
+def test_a_wait_ends_with_something_to_send() -> None:
     """However the times are rounded: else a thread would wait for nothing again and again."""
     chance, silence = random.Random(1), EncodedSound(np.zeros(9 * 480, dtype=np.int16), Encoding.PCM16)
     for _ in range(200):

@@ -37,7 +37,7 @@ TEXT = st.text("ab\n", min_size=1, max_size=20).map(lambda text: (False, text.en
 
 
 @given(st.lists(st.one_of(FRAME, TEXT), max_size=8), st.lists(st.integers(1, 30), max_size=20))
-def test_frames_and_text_come_out_in_their_order(parts: list[tuple[bool, bytes]], cuts: list[int]) -> None:
+def test_frames_and_text_keep_their_order(parts: list[tuple[bool, bytes]], cuts: list[int]) -> None:
     stream = b"".join(frame(data) if is_frame else data for is_frame, data in parts)
     finder = FrameFinder(SHAPE)
     segments: list[StreamSegment] = []
@@ -170,12 +170,12 @@ def test_an_event_that_is_cut_off_takes_nothing_of_the_next_connection() -> None
     assert events.broken == 1
 
 
-def test_data_of_any_stated_length_are_bounded_and_loud() -> None:
+def test_an_excessive_data_length_is_refused_and_reported() -> None:
     header = b'{"type": "info", "data_length": 99999999999999}\n'
     observations = read(shipped("wyoming_events"), header)
     assert [type(observation) for observation in observations] == [LogLine, Unread]
 
 
-def test_a_stream_of_nonsense_comes_out_as_it_went_in() -> None:
+def test_arbitrary_bytes_come_out_unchanged() -> None:
     data = b"{no json}\n[1]\n{}\n\xff\xfe\n"
     assert WyomingEvents(100).feed(data, 1.0) == [StreamSegment(line + b"\n", False) for line in data.split(b"\n")[:-1]]

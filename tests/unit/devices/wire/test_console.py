@@ -83,7 +83,7 @@ def test_a_line_without_end_is_cut_and_told_when_it_ends() -> None:
     assert (console.too_long, console.lines) == (1, 2)
 
 
-def test_a_flood_leaves_a_count_and_no_wake_event_is_lost_in_it() -> None:
+def test_a_flood_of_lines_is_counted_and_loses_no_wake_event() -> None:
     console = Console(profile(WAKE, log_lines_per_s=10.0), "dev")
     flood = (b"nothing at all\n" * 500 + b"wake alexa\n") * 20
     observations = console.feed(flood, Stamp(1.0))
@@ -119,7 +119,7 @@ def test_binary_frames_are_lines_of_their_own() -> None:
     assert console.feed(frame[5:] + frame, Stamp(1.1)) == (Wake("dev", Stamp(1.1)), Wake("dev", Stamp(1.1)))
 
 
-def test_pieces_whose_times_are_not_in_order_are_a_line_of_both() -> None:
+def test_pieces_with_times_out_of_order_form_one_line() -> None:
     console = Console(profile(WAKE), "dev")
     assert not console.feed(b"wake ", Stamp(5.03, 0.001))
     (seen,) = console.feed(b"alexa\n", Stamp(5.0, 0.001))
@@ -168,7 +168,7 @@ AT = Stamp(5.0, 0.1)
 BEAT = MessageMapping("vh/lamp/heartbeat", ObservationKind.LISTENING)
 
 
-def test_a_message_is_a_heartbeat_whatever_is_in_it() -> None:
+def test_any_payload_of_a_heartbeat_topic_is_a_heartbeat() -> None:
     for payload in (b"", b"{}", b'{"boot": "a", "time": 3.5}', b"alive"):
         seen = observations([BEAT], "vh/lamp/heartbeat", payload, AT, "lamp")
         assert seen == (ListeningProved("lamp", AT, Proof.HEARTBEAT),) or payload == b""
@@ -217,24 +217,24 @@ def test_terminal_control_codes_are_shown_as_escapes(text: str, shown: str) -> N
     assert plain_text(text) == shown
 
 
-def test_cuts_with_an_ellipsis_and_not_inside_an_escape() -> None:
+def test_long_text_is_cut_with_an_ellipsis_outside_escapes() -> None:
     assert plain_text("abcdef", 6) == "abcdef"
     assert plain_text("abcdefg", 6) == "abcde" + ELLIPSIS
     assert plain_text("abc\x9bdef", 6) == "abc" + ELLIPSIS
     assert plain_text("x" * 10_000, 500) == "x" * 499 + ELLIPSIS
 
 
-def test_thins_a_flood_of_combining_marks() -> None:
+def test_floods_of_combining_marks_are_thinned() -> None:
     assert plain_text("e" + "\u0301" * 300) == "e" + "\u0301" * 4
 
 
-def test_refuses_a_limit_without_room() -> None:
+def test_a_length_limit_that_is_too_small_is_refused() -> None:
     with pytest.raises(ValueError):
         plain_text("x", 0)
 
 
 @given(st.text(alphabet=st.characters()), st.integers(1, 40))
-def test_never_longer_than_asked_and_always_printable(text: str, limit: int) -> None:
+def test_sanitised_text_fits_its_limit_and_is_printable(text: str, limit: int) -> None:
     shown = plain_text(text, limit)
     assert len(shown) <= limit
     assert not any(unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for c in shown)

@@ -73,7 +73,7 @@ def followed(device: Device, minutes: float, period_s: float = 1.0) -> tuple[lis
     load=st.sampled_from([0.0, 0.2, 0.5]),
     wander_ppm=st.sampled_from([0.0, 0.5]),
 )
-def test_the_stated_error_is_no_less_than_the_true_one(
+def test_the_stated_error_covers_the_true_error(
     ppm: float, since_s: float, seed: int, load: float, wander_ppm: float
 ) -> None:
     device = Device(since_s, ppm, load=load, seed=seed, wander_ppm=wander_ppm)
@@ -105,7 +105,7 @@ def test_a_clock_that_loses_ticks_is_followed() -> None:
     assert max(bounds[5:]) < 1e-3
 
 
-def test_times_far_from_any_ping_are_less_sure() -> None:
+def test_times_far_from_any_ping_have_larger_errors() -> None:
     device, clock = Device(0.0), DeviceClock()
     for number in range(30):
         device.ping(clock, 100.0 + number * 0.01)
@@ -125,7 +125,7 @@ def test_a_jump_begins_a_new_fit() -> None:
     assert device.ping(clock, 132.0) is PingResult.TAKEN
 
 
-def test_a_boot_begins_a_new_fit_and_the_same_boot_does_not() -> None:
+def test_only_a_new_boot_starts_a_new_fit() -> None:
     device, clock = Device(0.0), DeviceClock()
     clock.start("a")
     device.ping(clock, 10.0)
@@ -203,7 +203,7 @@ def arrival(written_s: float, delay_s: float) -> Stamp:
         ("0.496", ClockKind.AUDIO_S, 0.496, 0.001),
     ],
 )
-def test_times_are_read(text: str, kind: ClockKind, device_s: float, step_s: float) -> None:
+def test_device_times_are_parsed(text: str, kind: ClockKind, device_s: float, step_s: float) -> None:
     reading = known(read_time(text, kind))
     assert reading.device_s == pytest.approx(device_s)
     assert reading.step_s == pytest.approx(step_s)
@@ -211,7 +211,7 @@ def test_times_are_read(text: str, kind: ClockKind, device_s: float, step_s: flo
 
 @pytest.mark.parametrize("text", ["", "-1", "1e5", "x", "١٢", "1.2.3", "9" * 50, "12:1:2", "nan"])
 @pytest.mark.parametrize("kind", [ClockKind.MS, ClockKind.HMS, ClockKind.NONE])
-def test_other_texts_are_no_times(text: str, kind: ClockKind) -> None:
+def test_other_texts_are_not_parsed_as_times(text: str, kind: ClockKind) -> None:
     assert read_time(text, kind) is None
 
 
@@ -269,7 +269,7 @@ def test_one_line_that_was_held_for_seconds_does_not_spoil_the_clock() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 0.1)), min_size=1, max_size=60))
-def test_a_device_time_that_is_nonsense_does_little_harm(lines: list[tuple[float, float]]) -> None:
+def test_a_nonsensical_device_time_hardly_affects_the_clock(lines: list[tuple[float, float]]) -> None:
     clock = LineClock()
     for number, (device_s, delay_s) in enumerate(lines):
         at = Stamp(number + delay_s, 0.1)
@@ -289,7 +289,7 @@ def test_inaccurate_tick_clock_is_not_trusted_too_far() -> None:
         assert abs(stamp.at_s - written_s) <= stamp.error_s + 1e-9
 
 
-def test_after_a_restart_it_begins_anew() -> None:
+def test_the_fit_starts_again_after_a_restart() -> None:
     clock = LineClock()
     for number in range(40):
         clock.add(DeviceTime(float(number), 0.001), arrival(100.0 + number, 0.01))

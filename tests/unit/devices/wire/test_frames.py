@@ -77,7 +77,7 @@ def _joined(items: list[WireFrame | bytes]) -> list[WireFrame | bytes]:
     return joined
 
 
-def test_at_a_byte_error_rate_of_1e_3_no_wrong_frame_is_taken() -> None:
+def test_no_corrupt_frame_is_accepted_at_a_byte_error_rate_of_1e_3() -> None:
     chance = random.Random(7)
     sent, stream = {}, bytearray()
     for number in range(1, 40_001):
@@ -124,7 +124,7 @@ def test_possible_frame_start_is_held_only_briefly() -> None:
     assert decoder.feed(b"more" + encode(FrameKind.PONG, b"")) == [b"more", WireFrame(FrameKind.PONG, 0, b"")]
 
 
-def test_memory_is_bounded() -> None:
+def test_the_decoder_holds_a_bounded_number_of_bytes() -> None:
     decoder = Decoder()
     flood = b"\x20\x84" + b"\x7f" * 100_000
     pieces = (decoder.feed(flood[start : start + 50]) for start in range(0, len(flood), 50))

@@ -55,12 +55,12 @@ def seen(mapping: MessageMapping, payload: object, topic: str = "t") -> object:
         ("a/b", "a", False),
     ],
 )
-def test_filters_match_as_mqtt_says(topic_filter: str, topic: str, fits: bool) -> None:
+def test_topic_filters_match_as_mqtt_defines(topic_filter: str, topic: str, fits: bool) -> None:
     assert topic_matches(topic_filter, topic) is fits
 
 
 @given(st.lists(st.text("ab", max_size=2), min_size=1, max_size=4))
-def test_a_topic_matches_itself_and_the_rest_sign(levels: list[str]) -> None:
+def test_a_topic_matches_itself_and_the_hash_wildcard(levels: list[str]) -> None:
     topic = "/".join(levels)
     assert topic_matches(topic, topic)
     assert topic_matches("#", topic)
@@ -154,7 +154,7 @@ def test_no_payload_raises_an_error(payload: bytes) -> None:
         (None, ()),
     ],
 )
-def test_an_intent_with_its_slots(slots: object, wanted: tuple[tuple[str, str], ...]) -> None:
+def test_an_intent_is_mapped_with_its_slots(slots: object, wanted: tuple[tuple[str, str], ...]) -> None:
     rule = MessageMapping(
         "t", KIND.INTENT, (("name", "/n"), ("slots", "/s"), ("score", "/c")), (("ON", "turn on"),), score_scale=100
     )
@@ -217,7 +217,7 @@ def test_wake_event_is_reported_without_details_that_come_too_late() -> None:
     assert [reading.observations for reading in reader.flush()] == [(Wake("dev", ARRIVED),)]
 
 
-def test_braces_over_several_lines() -> None:
+def test_an_object_over_several_lines_is_one_intent() -> None:
     reader = lines(BRACES)
     text = ("{", "  understood : 'true',", "  intent : 'order',", "  'size' : 'large',", "  'what' : 'tea',", "}")
     assert said(reader, *text) == [Intent("dev", ARRIVED, "order", (("size", "large"), ("what", "tea")))]

@@ -78,7 +78,7 @@ def test_thresholds_survive_the_files_of_a_session(tmp_path: Path) -> None:
     assert adapter.validate_json(adapter.dump_json(written)).thresholds == written.thresholds
 
 
-def test_the_range_of_a_hue_goes_past_360() -> None:
+def test_a_hue_range_may_wrap_at_360_degrees() -> None:
     red = LevelState("red", (("hue", 340.0, 20.0),), 0)
     other = LevelState("other", (), 0)
     rule = ThresholdState(Threshold("ring", "", (other, red)))

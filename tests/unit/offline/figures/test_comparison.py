@@ -76,7 +76,7 @@ def test_repeated_file_names_are_paired_in_order() -> None:
         assert in_both(first_keys, keys(ambient(first)))[1].tolist() == [*range(size)]
 
 
-def test_clusters_are_numbered_as_they_come() -> None:
+def test_clusters_are_numbered_in_order_of_appearance() -> None:
     files = ambient(["b/1", "a/1", "b/2", "c/1", "a/2"], Clusters("folder"))
     every = known(files.clusters(np.arange(5)))
     assert every.tolist() == [0, 1, 0, 2, 1]
@@ -213,7 +213,7 @@ def test_four_false_accepts_against_none_are_not_called_significant() -> None:
     assert as_json(comparison)["false_accepts"]["difference_per_hour"]["exact"]
 
 
-def test_word_errors_on_the_same_files() -> None:
+def test_word_errors_are_compared_on_the_same_files() -> None:
     first = {f"{n}": SpokenFile(n > 3, 0 if n > 3 else 2, 10) for n in range(20)}
     second = {f"{n}": SpokenFile(n > 9, 0 if n > 9 else 1, 10 if n else 11) for n in range(20)}
     comparison = compare(
@@ -344,7 +344,7 @@ def test_the_table_counts_each_trial_once_on_both_sides() -> None:
     assert comparison.counts(TrialKind.COMMAND).difference is None
 
 
-def test_delays_are_set_against_each_other_where_both_woke() -> None:
+def test_delays_are_compared_where_both_woke() -> None:
     offline = {f"p{number}": heard(1.6 + 0.01 * number) for number in range(1, 6)}
     comparison = compared(session(), offline)
     assert comparison.delay_differences.total == comparison.live_delays.total == 3
@@ -352,7 +352,7 @@ def test_delays_are_set_against_each_other_where_both_woke() -> None:
     assert known(comparison.delay_differences.p50).value_s == pytest.approx(0.13)
 
 
-def test_spot_outside_the_window_is_reported_and_no_hit() -> None:
+def test_a_spot_outside_the_window_is_reported_but_is_not_a_hit() -> None:
     late = compared(session(), {"p1": heard(3.0), "p2": heard(0.2), "p3": heard(1.7)}, threshold=0.5)
     assert late.counts(TrialKind.WAKE) == Discordance(1, 2, 0, 0)
     first, second = late.trials[:2]
@@ -361,7 +361,7 @@ def test_spot_outside_the_window_is_reported_and_no_hit() -> None:
     assert (first.offline.extra, late.trials[2].offline.extra) == (1, 0)
 
 
-def test_margins_to_the_threshold_and_the_logs_own_notes() -> None:
+def test_threshold_margins_and_notes_of_the_log_are_shown() -> None:
     offline = {"p1": heard(peak=0.42), "p4": heard(1.7, score=0.91)}
     comparison = compared(
         session(), offline, notes={"wake-1": ["an attempt before was interrupted (link_lost)"]}, threshold=0.5
@@ -392,7 +392,7 @@ def test_ambient_events_are_paired_within_a_second() -> None:
     ]  # fmt: skip
 
 
-def test_a_phrase_that_is_in_the_recording_counts_on_neither_side() -> None:
+def test_a_phrase_contained_in_the_recording_counts_on_neither_side() -> None:
     trial = wake_trial(1, TrialKind.AMBIENT)
     rows = rows_of(trial)
     seqs = rows.play(trial, [(DEVICE, 10.0), (DEVICE, 30.0)])
@@ -405,7 +405,7 @@ def test_one_offline_event_matches_only_one_live_event() -> None:
     assert compared(rows, {"p1": heard(11.0)}).ambient.counts == Discordance(1, 1, 0)
 
 
-def test_an_interrupted_take_is_on_neither_side() -> None:
+def test_an_interrupted_take_counts_on_neither_side() -> None:
     trial = wake_trial(1)
     rows = rows_of(trial)
     rows.play(trial, [(DEVICE, 1.7)], outcome=Outcome.INTERRUPTED, finish=False)
@@ -434,7 +434,7 @@ def test_comparison_knows_air_from_injection(injected: bool) -> None:
 FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "0" * 64)
 
 
-def test_columns_stay_apart_whatever_is_in_them() -> None:
+def test_columns_stay_separated_with_wide_cells() -> None:
     cells = {
         "voice=" + "x" * 40: Discordance(9_000_000, 20, 0, 0),
         "level_dbfs=-20": Discordance(0, 0, 200, 1_000),

@@ -69,7 +69,7 @@ def test_false_rejects_at_a_declared_rate_are_those_of_a_threshold_that_keeps_it
     assert y[index] == 0.073
 
 
-def test_nothing_is_chosen_where_nothing_keeps_the_target() -> None:
+def test_no_point_is_chosen_if_none_meets_the_target() -> None:
     curve = det((0.9, 73, 10), (0.5, 0, 22))
     assert at_most_false_accepts(curve, 0.5) is None
     assert at_most_false_rejects(det((0.9, 73, 10)), 0.05) is None
@@ -195,7 +195,7 @@ def test_a_threshold_in_the_table_is_the_very_threshold() -> None:
         assert np.float32(float(threshold_text(threshold))) == threshold
 
 
-def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
+def test_plots_are_complete_and_reproducible(tmp_path: Path) -> None:
     dev, report = sweep(1), sweep(2)
     curve, developed = Curve("reported", report.det_at()), Curve("development", dev.det_at())
     chosen = choose(SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)

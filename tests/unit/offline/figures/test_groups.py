@@ -61,7 +61,7 @@ def test_groups_come_worst_first_and_add_up_to_the_whole() -> None:
     assert known(by_group.accepts_gap).difference.difference == pytest.approx(2.6)
 
 
-def test_talkers_are_clusters() -> None:
+def test_intervals_treat_each_talker_as_a_cluster() -> None:
     by_group = by({"us": (10, 40), "gb": (0, 40)}, {}, talkers={"us": 4, "gb": 4})
     us = by_group.groups[0]
     # The first ten of forty files are missed, of four talkers in turn: 3, 3, 2, 2.

@@ -155,7 +155,7 @@ def test_too_many_values_for_all_leave_operating_points_exact() -> None:
         assert getattr(exact, name).tolist() == getattr(coarse, name).tolist()
 
 
-def test_without_files_there_is_nothing_to_divide_by() -> None:
+def test_totals_without_files_have_no_rates() -> None:
     curve: Det = Sweep(CountingRules(), SpotRule(0.5, 16_000, 12_800), POINTS).det_at()
     assert not curve.has_rejects
     assert not curve.has_accepts
@@ -232,7 +232,7 @@ def keys(of: FileOutcome, counting: CountingRules = DEFAULT) -> str:
         pytest.param(outcome(REF, said=said("thank you"), reference=""), WORDS, "STTSB", id="words out of silence"),
     ],
 )
-def test_lines_of_an_outcome(of: FileOutcome, counting: CountingRules, wanted: str) -> None:
+def test_an_outcome_is_logged_under_the_expected_keys(of: FileOutcome, counting: CountingRules, wanted: str) -> None:
     assert keys(of, counting) == wanted
 
 
@@ -299,7 +299,7 @@ def test_files_of_several_rates_are_counted_in_their_own_samples() -> None:
     assert counts.oov_ms == 4000  # a third of a second, thrice, is a second and no less
 
 
-def test_rejected_files_are_out_of_everything() -> None:
+def test_rejected_files_count_nowhere() -> None:
     usable = [outcome(INV, spot(1.2, 2)), outcome(OOV)]
     rejects = [outcome(kind, spot(1.2, 2), rejected=reason) for kind in (INV, OOV) for reason in RejectReason]
     counts = counts_of(usable + rejects)

@@ -118,7 +118,7 @@ PLAIN, WORDS = CountingRules(), CountingRules(words=True, lead_in_ms=0)
         *((outcome(INV, rejected=reason), PLAIN, [f'REJECT "f" {reason.value}']) for reason in RejectReason),
     ],
 )  # fmt: skip
-def test_each_key_has_its_form(of: FileOutcome, counting: CountingRules, wanted: list[str]) -> None:
+def test_each_log_key_has_its_line_format(of: FileOutcome, counting: CountingRules, wanted: list[str]) -> None:
     stream = io.StringIO()
     write_log(stream, run(counting, 1), [JournalledOutcome(of, "f")])
     assert events(stream.getvalue()) == wanted
@@ -236,7 +236,7 @@ def test_speed_covers_only_audio_that_the_engine_heard(cached_s: float, speed: f
     assert factor(replace(run(CountingRules(), 1), used=used), figures.counts) == speed
 
 
-def test_rejected_files_are_not_taken_for_no_files() -> None:
+def test_the_summary_distinguishes_rejected_files_from_none() -> None:
     text, figures = written([outcome(INV, rejected=RejectReason.SHORT) for _ in range(3)])
     assert "FA n/a/hr, all in-vocabulary files rejected, 0 TA" in summary_line(run(PLAIN, 3), figures)
     assert "FA n/a/hr, all in-vocabulary files rejected, 0 TA" in summary(read(text))

@@ -57,7 +57,7 @@ def test_choice_made_before_seeing_the_proposal_counts(folder: Path) -> None:
     assert figures(folder).agreement.raw.value == pytest.approx(5 / 6)
 
 
-def test_labels_become_figures_and_disputed_items(folder: Path) -> None:
+def test_labels_give_agreement_figures_and_disputed_items(folder: Path) -> None:
     give(folder, labelled(folder, ann="001122", bob="001123", cat="00112."))
     report = figures(folder)
     assert (report.responses, len(report.items), report.names) == (6, 6, ("ann", "bob", "cat"))
@@ -179,7 +179,7 @@ def test_a_share_of_transcripts_read_leaves_out_judgments_of_which_it_is_unknown
     assert (ann.transcript_shown, bob.transcript_shown.value) == (Share(1, 2), None)
 
 
-def test_one_name_in_several_sessions_is_one_rater(tmp_path: Path) -> None:
+def test_the_same_name_in_several_sessions_is_one_rater(tmp_path: Path) -> None:
     folders = []
     for session in ("s1", "s2"):
         folders.append(store_session(tmp_path / session, answers(3), session))
@@ -192,14 +192,14 @@ def test_one_name_in_several_sessions_is_one_rater(tmp_path: Path) -> None:
         figures(folders[0], folders[0])
 
 
-def test_a_rater_who_tires_shows_it(tmp_path: Path) -> None:
+def test_a_tiring_rater_is_detected(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(60))
     give(folder, labelled(folder, ann="0" * 60, bob="0" * 60, cat="0" * 60, dan="0" * 30 + "8" * 30))
     dan = rater(figures(folder), "dan")
     assert (dan.first_half, dan.second_half, dan.others) == (Share(30, 30), Share(0, 30), Share(30, 60))
 
 
-def test_sub_flags_of_the_same_category(folder: Path) -> None:
+def test_sub_flags_are_compared_within_the_same_category(folder: Path) -> None:
     flags = {"ann": ("too_little", "too_much", ""), "bob": ("too_little", "too_little", "")}
     clips = list(clips_of(folder).items())
     rows = [
@@ -298,7 +298,7 @@ def test_filtering_by_rater_ignores_others_and_adjudications() -> None:
     assert (trial.category, trial.basis) == (CORRECT, Basis.ALONE)
 
 
-def test_rows_of_a_round_keep_its_corrections_and_adjudications() -> None:
+def test_a_round_keeps_its_corrections_and_adjudications() -> None:
     first = replace(Case("t", {"ann": CORRECT, "bo": W}, round="one"), settled=A)
     rows = first.judgments()
     rows[2] = replace(rows[2], round="")

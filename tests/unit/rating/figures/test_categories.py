@@ -30,7 +30,7 @@ C, W, A, I = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT, Categor
 LACKS = ("core_capability_missing",)
 
 
-def test_both_readings_of_a_missing_core_capability() -> None:
+def test_a_missing_core_capability_is_counted_in_both_readings() -> None:
     figures = figures_of(
         rated(
             Case("said", {"ann": A}, sub_flags=LACKS),
@@ -268,7 +268,7 @@ def test_swapping_takes_a_query_with_all_its_repetitions_as_one() -> None:
     assert comparison.difference.alone_p < 1e-6
 
 
-def test_the_readings_part_what_is_wrong() -> None:
+def test_the_two_readings_differ_in_what_counts_as_wrong() -> None:
     trials = rated(case("a", "q", A, core=True), case("b", "q", W), case("a", "r", A), case("b", "r", W))
     by_reading = {reading: compare_categories(trials, "a", "b", W, reading) for reading in Reading}
     differences = {
@@ -277,7 +277,7 @@ def test_the_readings_part_what_is_wrong() -> None:
     assert differences == {Reading.ADMITTED: -1.0, Reading.WRONG: -0.5}
 
 
-def test_devices_that_never_differ_have_no_p() -> None:
+def test_devices_that_never_differ_have_no_p_value() -> None:
     comparison = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
     assert comparison.difference is not None
     assert (comparison.difference.swap, comparison.all_swap, comparison.difference.alone_p, comparison.differing) == (
@@ -289,7 +289,7 @@ def test_devices_that_never_differ_have_no_p() -> None:
     assert comparison.difference.difference == 0
 
 
-def test_sessions_are_compared_where_no_device_has_the_name() -> None:
+def test_sessions_without_a_common_device_are_compared() -> None:
     monday = rated(case("a", "q", C), session_id="monday")
     other = rated(case("a", "q", W), session_id="tuesday")
     comparison = compare_categories((*monday, *other), "monday", "tuesday", C)

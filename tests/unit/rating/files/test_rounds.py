@@ -134,7 +134,7 @@ def test_missing_round_keys_use_defaults(folder: Path) -> None:
     assert read_round(written(folder, "round: spring\nsessions: [runs/a1]\ntraining: none\n")).exercises == ()
 
 
-def test_a_session_that_two_patterns_mean_is_taken_once(folder: Path) -> None:
+def test_a_session_matched_by_two_patterns_is_taken_once(folder: Path) -> None:
     assert len(read_round(written(folder, "round: r\nsessions: [runs/*, runs/a1]\n")).sessions) == 3
 
 
@@ -190,7 +190,7 @@ def test_error_in_a_referenced_file_names_that_file(folder: Path) -> None:
     assert places == [("gold.yaml", 3), ("training.yaml", 1)]
 
 
-def test_exercises_and_known_answers(folder: Path) -> None:
+def test_exercises_and_known_answers_are_read(folder: Path) -> None:
     assert load_training(folder / "files" / "training.yaml") == (
         Exercise(
             "timer",
@@ -263,7 +263,7 @@ def test_old_key_file_opens_after_new_actions_were_added(tmp_path: Path) -> None
     }
 
 
-def test_rules_that_hold_raters_back(folder: Path) -> None:
+def test_rules_that_stop_or_delay_raters_are_read(folder: Path) -> None:
     plain = "round: r\nsessions: [runs/a1]\ntraining: none\n"
     gold = f"{plain}gold: files/gold.yaml\n"
     assert not read_round(written(folder, plain)).must_hear
@@ -313,7 +313,7 @@ def problem(tmp_path: Path, content: str, kind: Format = Format.CSV) -> InputErr
     return judgments.problems[0]
 
 
-def test_a_row_of_every_column(tmp_path: Path) -> None:
+def test_a_row_with_every_column_is_read(tmp_path: Path) -> None:
     row = only(
         tmp_path,
         "session,trial,attempt,take,rater,category,sub_flags,flags,confidence,comment,heard_ms,time_to_answer_s,"
@@ -330,7 +330,7 @@ def test_a_row_of_every_column(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_keys_labels_and_statuses(tmp_path: Path) -> None:
+def test_categories_may_be_keys_or_labels_and_rows_have_a_status(tmp_path: Path) -> None:
     assert only(tmp_path, f"{HEAD}\nt1,ann,9\n").category is Category.WRONG
     skipped = only(tmp_path, "trial,rater,category,status\nt1,ann,,Skipped\n")
     assert (skipped.status, skipped.category) == (JudgmentStatus.SKIPPED, None)
@@ -424,7 +424,7 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" * 100, "is not UTF-8"),
     ],
 )
-def test_a_file_that_is_no_table(tmp_path: Path, content: str | bytes, what: str) -> None:
+def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path, content: str | bytes, what: str) -> None:
     assert what in refused(tmp_path, content).what
 
 

@@ -25,7 +25,7 @@ def lines(report: CategoryReport, width: int = 80) -> list[str]:
 
 @pytest.mark.parametrize("at", range(SORTS))
 @pytest.mark.parametrize("width", [80, 120])
-def test_lines_are_harmless_and_fit(at: int, width: int) -> None:
+def test_report_lines_are_escaped_and_fit_the_width(at: int, width: int) -> None:
     for line in lines(every_sort()[at], width):
         assert line.isprintable(), line
         assert width_of(line) <= width, line
@@ -91,7 +91,7 @@ def test_only_devices_are_grouped_unless_groupings_are_named() -> None:
     assert text[-1] == "Further groups: --by class. All of them: --html FILE"
 
 
-def test_asked_groupings_are_shown_even_of_one_label() -> None:
+def test_requested_groupings_are_shown_even_with_one_label() -> None:
     selection = Selection(by=(ResultGrouping.QUERY, ResultGrouping.SESSION))
     text = lines(reported([Case("a", {"ann": C}), Case("b", {"ann": W})], selection))
     assert [line.split()[1] for line in text if line.startswith("by ")] == ["query"] * 2 + ["session"] * 2 + [
@@ -143,7 +143,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("at", range(SORTS))
-def test_pages_of_every_sort_need_nothing_else(at: int) -> None:
+def test_report_pages_load_nothing_else(at: int) -> None:
     text = page(every_sort()[at])
     document = Page(text)
     assert not document.of("script")
@@ -159,7 +159,7 @@ def test_pages_of_every_sort_need_nothing_else(at: int) -> None:
         assert attributes.get("scope") in ("col", "row") or attributes.get("aria-hidden") == "true"
 
 
-def test_hostile_text_is_harmless() -> None:
+def test_hostile_text_on_the_page_is_escaped() -> None:
     text = page(reported(two_devices()))
     assert HOSTILE not in text
     assert "&lt;script&gt;" in text

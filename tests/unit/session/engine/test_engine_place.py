@@ -62,12 +62,12 @@ def test_a_process_that_ended_and_was_not_waited_for_is_gone(folder: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', json.dumps({"unknown": 1})])
-def test_a_damaged_file_is_no_engine(folder: Path, text: str) -> None:
+def test_a_damaged_file_does_not_name_an_engine(folder: Path, text: str) -> None:
     (folder / "engine.json").write_text(text)
     assert find(folder) is None
 
 
-def test_starting_an_engine_in_a_folder_that_is_no_session(tmp_path: Path) -> None:
+def test_an_engine_cannot_start_in_a_folder_without_a_session(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="not a session folder"):
         start_engine(tmp_path)
 

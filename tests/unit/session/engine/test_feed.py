@@ -134,7 +134,7 @@ def test_a_client_that_cannot_be_accepted_at_once_is_later(tmp_path: Path, monke
     session.log.close()
 
 
-def test_a_client_comes_back_where_it_left(session: Session) -> None:
+def test_a_client_resumes_at_its_last_row(session: Session) -> None:
     first = Heard(session)
     session.note("a")
     until(lambda: first.seqs() == [1])
@@ -155,7 +155,7 @@ def test_an_answer_comes_after_the_rows_before_it(session: Session) -> None:
     assert session.commands == [Pause("7", "me")]
 
 
-def test_goodbye_is_the_last_word_and_comes_after_every_row(session: Session) -> None:
+def test_goodbye_is_sent_last_after_every_row(session: Session) -> None:
     heard = Heard(session)
     for number in range(500):
         session.note(str(number))
@@ -182,7 +182,7 @@ def test_server_knows_whether_an_operator_is_connected(session: Session) -> None
     assert not any(isinstance(message, Meters) for message in watcher.messages)
 
 
-def test_nobody_else_may_connect(session: Session) -> None:
+def test_other_users_may_not_connect(session: Session) -> None:
     assert stat.S_IMODE(session.socket.stat().st_mode) == 0o600
 
 
@@ -231,7 +231,7 @@ def test_a_bad_command_is_answered_and_the_next_one_works(session: Session) -> N
     connection.close()
 
 
-def test_a_frozen_client_holds_up_nobody_and_is_dropped(session: Session) -> None:
+def test_a_frozen_client_is_dropped_and_delays_nobody(session: Session) -> None:
     frozen = raw(session)
     frozen.sendall(encode(COMMANDS, Hello("frozen", 0, False)) + b"\n")
     good = Heard(session)
@@ -248,7 +248,7 @@ def test_a_frozen_client_holds_up_nobody_and_is_dropped(session: Session) -> Non
     frozen.close()
 
 
-def test_clients_that_come_and_go_all_the_time(session: Session) -> None:
+def test_clients_may_come_and_go_all_the_time(session: Session) -> None:
     ending = threading.Event()
 
     def come_and_go() -> None:

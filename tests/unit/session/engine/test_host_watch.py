@@ -31,7 +31,7 @@ def test_a_stall_is_known_to_whoever_asks_first_after_it() -> None:
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.9 * STALL_S])
-def test_a_little_late_is_no_stall(late_s: float) -> None:
+def test_a_small_delay_is_not_a_stall(late_s: float) -> None:
     watch = HostWatch()
     threads.sleep(LOOK_S + late_s)
     assert tuple(watch.stalls()) == ()

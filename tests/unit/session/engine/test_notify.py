@@ -216,7 +216,7 @@ def test_undelivered_message_is_retried_and_then_noted(hook: Hook, monkeypatch: 
     assert [post["event"] for post in hook.posted] == ["finished"]
 
 
-def test_a_way_that_hangs_delays_the_end_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_notification_delays_the_end_only_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify, "LAST_WORDS_S", 0.2)
     monkeypatch.setattr(notify, "WITHIN_S", 1.0)
     run = Run(Notify(command=program(tmp_path, "import time; time.sleep(20)")))

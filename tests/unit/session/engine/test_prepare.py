@@ -99,7 +99,7 @@ def test_an_unwritable_place_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "{}", '{"scenario": 1, "bench": 2}'])
-def test_a_damaged_resolved_file_is_said(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_resolved_file_is_reported(tmp_path: Path, damage: str) -> None:
     folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path)
     (folder / "resolved.json").write_text(damage)
     with pytest.raises(LogError, match="is damaged"):
@@ -122,7 +122,7 @@ def bench_file(folder: Path, speed: float, microphone: str) -> Path:
     return folder / "bench.yaml"
 
 
-def test_one_driver_for_equipment_with_several_roles(tmp_path: Path) -> None:
+def test_equipment_with_several_roles_has_one_driver(tmp_path: Path) -> None:
     bench = load_bench(bench_file(tmp_path, 4, "same_as: near"))
     clock = clock_of(bench)
     drivers = assemble(bench, clock, 1, tmp_path / "scratch")
@@ -276,7 +276,7 @@ def test_language_is_checked_only_with_a_bench(tmp_path: Path) -> None:
     assert "Set language: de" in done.output
 
 
-def test_all_that_lose_sync_are_named_at_once_and_those_of_a_folder_too(tmp_path: Path) -> None:
+def test_all_unreadable_recordings_are_named_at_once(tmp_path: Path) -> None:
     names = [f"{number}.flac" for number in range(6)]
     noise = np.random.default_rng(1).uniform(-0.3, 0.3, RATE_HZ).astype(np.float32)
     stimuli = [recording(tmp_path, name, noise, share=0.6 if int(name[0]) % 2 else 1) for name in names]

@@ -42,7 +42,7 @@ from tests.unit.session.figures.rows import clip_of
         (11.2, EffectOutcome.WRONG),
     ],
 )
-def test_the_window_is_from_the_end_of_the_query(told_s: float, word: EffectOutcome) -> None:
+def test_the_effect_window_starts_at_the_end_of_the_query(told_s: float, word: EffectOutcome) -> None:
     session = Session(trial(TIMER)).asked().answered()
     assert session.told(told_s).ends(12.0).found().word is word
 
@@ -84,7 +84,7 @@ def test_incomplete_state_change_is_partial() -> None:
 
 
 @pytest.mark.parametrize("value", ["3 lamps", ""])
-def test_any_value_will_do(value: str) -> None:
+def test_an_effect_without_a_value_accepts_any_value(value: str) -> None:
     any_value = replace(TIMER, state=(StateWanted("timer"),))
     assert Session(trial(any_value)).asked().told(4.0, value).answered().ends(9.0).found().word is EffectOutcome.RIGHT
 
@@ -176,7 +176,7 @@ def test_effect_has_its_due_time(check: EffectCheck, due_s: float) -> None:
     assert Session(trial(check)).asked().answered().ends(12.0).found().due_wall_s == due_s
 
 
-def test_rows_may_come_one_by_one() -> None:
+def test_effects_are_the_same_if_rows_come_one_by_one() -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
     rows = EffectRows()
     words = []

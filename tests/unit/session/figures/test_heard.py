@@ -100,7 +100,7 @@ def test_from_six_queries_on_the_interval_is_that_of_queries() -> None:
     assert six.interval[0] < five.interval[0] < five.interval[1] < six.interval[1]
 
 
-def test_repetitions_do_not_make_surer_that_no_word_is_wrong() -> None:
+def test_repeating_queries_without_errors_does_not_narrow_the_interval() -> None:
     often = GroupTranscripts.of((f"q{number % 6}", RIGHT) for number in range(600))
     once = GroupTranscripts.of((f"q{number}", RIGHT) for number in range(6))
     assert often.interval == once.interval == wer_interval([0] * 6, [4] * 6)
@@ -356,7 +356,7 @@ def test_unknown_frames_count_in_no_share() -> None:
     assert (empty.right.value, empty.attempts_needed) == (None, ())
 
 
-def test_understanding_is_in_no_figure_about_words_or_answers() -> None:
+def test_understanding_does_not_change_figures_of_words_or_answers() -> None:
     progress = understood_session(ALL)
     totals = progress.totals
     assert understood_session(ALL, heard=True).totals.recognised == Share(), "words that were right decide nothing here"
@@ -385,7 +385,7 @@ def test_limits_on_understanding_are_checked() -> None:
     )
 
 
-def test_corpora_of_the_deciding_attempts() -> None:
+def test_deciding_attempts_are_exported_as_corpora() -> None:
     corpora = session_corpora([understood_session(ALL)])
     assert [utterance.id for utterance in corpora.gold.utterances] == ["at_once", "second", "third", "never", "asleep"]
     assert corpora.unknown == ("open", "said_yes", "said_no"), "a yes or no is no frame"
@@ -414,7 +414,7 @@ def test_corpora_of_the_deciding_attempts() -> None:
     ]
 
 
-def test_corpora_of_the_first_attempts() -> None:
+def test_first_attempts_are_exported_as_corpora() -> None:
     corpora = session_corpora([understood_session(ALL)], CountedAttempt.FIRST)
     intents = {utterance.id: utterance.intents for utterance in corpora.predicted.utterances}
     assert intents == {
@@ -433,7 +433,7 @@ def test_corpora_of_several_sessions_keep_their_ids_apart() -> None:
     assert session_corpora([]).gold.utterances == ()
 
 
-def test_slots_that_are_not_looked_at_are_not_annotated() -> None:
+def test_ignored_slots_are_not_annotated() -> None:
     corpora = session_corpora([understood_session({"a": [GOOD]}, expects=ExpectedFrame(("book", "greet")))])
     assert corpora.gold.utterances[0].slots is None
     assert corpora.predicted.utterances[0].slots == (Slot("city", "lyon"),)

@@ -168,7 +168,7 @@ def test_unreached_waits_are_reported() -> None:
     assert unreached(memory_points) == {0.5: pytest.approx(1.1)}
 
 
-def test_probes_are_no_responses_to_judge_and_no_queries_in_the_totals() -> None:
+def test_probes_are_neither_judged_nor_counted_as_queries() -> None:
     rows = session(*clear_cut(5.0, WAITS))
     progress = progress_of(rows)
     assert all(trial.response is None and trial.answer is not None for trial in progress.trials)
@@ -177,7 +177,7 @@ def test_probes_are_no_responses_to_judge_and_no_queries_in_the_totals() -> None
     assert (totals.to_judge, totals.recognised.total, totals.answered.total, totals.latency.total) == (0, 0, 0, 0)
 
 
-def test_words_of_the_prime_are_none_of_the_follow_up() -> None:
+def test_words_of_the_prime_do_not_belong_to_the_follow_up() -> None:
     probe = Told(4.0, text=NO)
     rows = session(probe)
     prime, _ = pair_of(1, probe)
@@ -222,7 +222,7 @@ def test_memory_length_beyond_the_tested_waits_is_open(seen: list[Pair], expecte
     assert length.value_s is None
 
 
-def test_shares_that_grow_with_the_wait_are_taken_together() -> None:
+def test_shares_that_grow_with_the_wait_are_pooled() -> None:
     wait_levels = levels(pairs(_1="yyyy", _2="ynnn", _4="yyyn", _8="nnnn"))
     assert [level.fitted for level in wait_levels] == pytest.approx([1.0, 0.5, 0.5, 0.0])
     assert [level.shown for level in wait_levels] == [Share(4, 4), Share(1, 4), Share(3, 4), Share(0, 4)]

@@ -72,7 +72,7 @@ def test_false_rejects_have_a_limit_of_their_own_in_each_condition(
     assert [name for name in worse if name.startswith("FRR") and worse[name] != "not applicable"] == [clause]
 
 
-def test_the_pause_and_the_shares_of_requests() -> None:
+def test_clauses_on_pause_and_share_of_requests_are_checked() -> None:
     by_clause = clauses(dropping(400), SELF_TEST)
     assert by_clause["WWDD: shortest pause before a request"] == ("first 10 of 10 after 500 ms", "met")
     assert by_clause["RAR: correct responses of requests"][0].startswith("30 of 50 = 60.0 %")
@@ -110,7 +110,7 @@ def waking(number: int) -> Trial:
     return replace(asked(number), reports=(ObservationKind.WAKE, ObservationKind.TRANSCRIPT))
 
 
-def test_recognition_is_of_the_commands_whose_wake_word_was_heard() -> None:
+def test_recognition_counts_commands_whose_wake_word_was_heard() -> None:
     trials = [waking(number) for number in range(1, 5)]
     rows = Rows.of(*trials)
     rows.trial("time-1", heard=WHOLE)
@@ -129,7 +129,7 @@ def test_the_response_time_is_of_the_first_sound(first_s: float, verdict: str) -
     assert verdicts(sounding(*[0.4] * 10, None, None), ESP_SR)["response time, quiet"] == "not applicable"
 
 
-def test_the_response_time_of_commands() -> None:
+def test_response_time_of_commands_is_not_applicable() -> None:
     assert clauses(commanded(), ESP_SR)["response time, quiet"] == ("nothing played", "not applicable")
 
 
@@ -147,7 +147,7 @@ def soaked(accepts: int, hours: float, before: bool, after: bool) -> WakeRows:
     ("accepts", "hours", "verdict"),
     [(3, 24.0, "met"), (4, 24.0, "not met"), (4, 2.0, "not met"), (0, 2.0, "not applicable")],
 )
-def test_false_accepts_need_the_whole_day_to_be_few_enough(accepts: int, hours: float, verdict: str) -> None:
+def test_false_accepts_are_met_only_after_a_whole_day(accepts: int, hours: float, verdict: str) -> None:
     assert verdicts(soaked(accepts, hours, True, True), SELF_TEST)["FAR in 24 h"] == verdict
 
 
@@ -159,7 +159,7 @@ def test_false_accepts_need_the_whole_day_to_be_few_enough(accepts: int, hours: 
         (False, True, ("before: no, after: yes", "not met")),
     ],
 )
-def test_life_is_proved_before_and_after(before: bool, after: bool, found: tuple[str, str]) -> None:
+def test_signs_of_life_are_required_before_and_after(before: bool, after: bool, found: tuple[str, str]) -> None:
     assert clauses(soaked(0, 1.0, before, after), SELF_TEST)["proof of life before and after the 24 h"] == found
 
 

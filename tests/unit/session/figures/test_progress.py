@@ -229,7 +229,7 @@ def test_late_sound_is_a_share_of_the_time_of_all_runs_and_has_a_consequence_abo
     assert verdict_lines((), progress_of(rows))[-1].startswith("BUSY HOST about 0.51 %")
 
 
-def test_pauses_faults_runs_and_the_end() -> None:
+def test_pauses_faults_runs_and_the_end_are_tracked() -> None:
     rows = Rows.of(planned(1))
     rows.add(Paused("lunch", "ann"))
     assert progress_of(rows).paused == Paused("lunch", "ann")
@@ -314,7 +314,7 @@ def test_board_identities_and_their_changes_are_kept() -> None:
     assert boards == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
 
 
-def test_an_interval_without_an_end_is_written_as_such() -> None:
+def test_an_open_interval_is_written_as_such() -> None:
     ends = [(1.5, 2.5), (1.5, math.inf), (-math.inf, 2.5), (-math.inf, math.inf)]
     texts = [DeclaredLimit("x", "x", 1.0, 2.0, interval=interval).interval_text for interval in ends]
     assert texts == ["1.50 to 2.50", "1.50 or more", "2.50 or less", ""]
@@ -526,7 +526,7 @@ def test_an_interrupted_trial_is_listed_with_its_reason() -> None:
     assert interrupted_lines(progress)[0] in end_of_session(progress, None, None)
 
 
-def test_the_latency_wraps_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_latency_line_wraps_at_the_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows.of(*map(planned, range(1, 41)))
     for number in range(1, 41):
         rows.trial(f"time-{number}", latency_s=0.8 + number / 40)

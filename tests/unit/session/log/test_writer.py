@@ -210,7 +210,7 @@ def test_a_full_disk_is_reported_and_writing_resumes_with_room(tmp_path: Path) -
     assert process.stdout.startswith("rows")
 
 
-def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+def test_a_full_file_system_loses_no_acknowledged_row(tmp_path: Path) -> None:
     """A tmpfs of 2 MB, half of it ballast, in a mount namespace of its own."""
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode:

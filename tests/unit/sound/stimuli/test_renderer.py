@@ -112,7 +112,7 @@ def test_a_recording_in_room_noise_is_cut_to_its_speech(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [NoiseKind.WHITE, NoiseKind.PINK, NoiseKind.RECORDING])
-def test_noise_has_its_level_and_moves_the_parts(kind: NoiseKind, tmp_path: Path) -> None:
+def test_noise_has_its_level_and_shifts_the_marks(kind: NoiseKind, tmp_path: Path) -> None:
     path = wav(tmp_path / "hum.wav", burst(0.4, 0, 0)).path if kind is NoiseKind.RECORDING else ""
     quiet = Renderer(None).render(RECIPE)
     noisy = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(kind, 10.0, path)))

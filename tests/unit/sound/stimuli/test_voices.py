@@ -80,7 +80,7 @@ def test_inaudible_text_is_refused(spec: VoiceSpec, text: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ENGINES, ids=VoiceSpec.label)
-def test_control_characters_are_blanks(spec: VoiceSpec) -> None:
+def test_control_characters_are_read_as_blanks(spec: VoiceSpec) -> None:
     voice = engine(spec)
     plain = voice.speak("turn 9 it off", spec)
     # 0x01 opens an embedded command in eSpeak.
@@ -232,5 +232,5 @@ def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
         (["list", "--engine", "espeek"], PluginError),
     ],
 )
-def test_wrong_usage_is_an_error_of_ours(argv: list[str], kind: type[HarnessError]) -> None:
+def test_wrong_usage_is_refused_with_an_error(argv: list[str], kind: type[HarnessError]) -> None:
     assert isinstance(CliRunner().invoke(command, argv).exception, kind)

@@ -34,7 +34,7 @@ def test_a_row_is_an_audio_file_and_its_text(tmp_path: Path) -> None:
     assert read.lines == (2, 4, 6)
 
 
-def test_a_first_row_that_is_no_header_is_a_row(tmp_path: Path) -> None:
+def test_a_first_row_without_column_names_is_data(tmp_path: Path) -> None:
     assert read_csv(written(tmp_path, "a.csv", "audio,hello\nfile,text me\n")).ids == ("audio", "file")
     assert read_csv(written(tmp_path, "b.csv", "a.wav,hello\naudio,reference\n")).ids == ("a.wav", "audio")
 
@@ -77,7 +77,7 @@ def test_csv_mistakes_are_reported_with_their_line(tmp_path: Path, content: str,
     assert_told(told(read_csv, written(tmp_path, "a.csv", content)), wanted)
 
 
-def test_a_field_of_more_than_a_megabyte(tmp_path: Path) -> None:
+def test_a_field_of_more_than_a_megabyte_is_read(tmp_path: Path) -> None:
     read = read_csv(written(tmp_path, "a.csv", f'a.wav,"{"word " * 400_000}"\n'))
     assert len(read.texts[0].split()) == 400_000
 
@@ -100,7 +100,7 @@ def read(folder: Path, text: str | bytes, *, case_counts: bool = False, encoding
 
 
 @pytest.mark.parametrize("text", [LIST.encode(), b"\xef\xbb\xbf" + LIST.replace("\n", "\r\n").encode()])
-def test_each_column_but_the_id_is_a_grouping(tmp_path: Path, text: bytes) -> None:
+def test_each_column_except_the_id_is_a_grouping(tmp_path: Path, text: bytes) -> None:
     listing = read(tmp_path, text)
     assert listing.ids == ("a_1", "b_1")
     assert listing.groupings == (
@@ -177,7 +177,7 @@ def labels(folder: Path, segments: str, taken: tuple[str, ...] = ()) -> Grouping
     return read_labels(stm, references, taken=taken)
 
 
-def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
+def test_each_label_position_is_a_grouping(tmp_path: Path) -> None:
     listing = known(labels(tmp_path, SEGMENTS))
     assert listing.ids == ("ann-000", "bob-000", "bob-001", "ann-001", "cy-000")
     assert listing.groupings == (
@@ -343,7 +343,7 @@ def test_control_characters_are_refused(tmp_path: Path, content: bytes, wanted: 
     assert_told(told(read_text, written(tmp_path, "a.trn", content)), wanted)
 
 
-def test_half_of_a_pair_is_no_text(tmp_path: Path) -> None:
+def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a.trn", b"a (x)\n\\ud800 (y)\n")
     assert_told(told(lambda source: read_text(source, "unicode_escape"), path), [(2, 1, "U+D800")])
     windows = written(tmp_path, "b.trn", b"it\x92s (x)\n")

@@ -129,7 +129,7 @@ def test_rules_as_nist_writes_them(tmp_path: Path, text: str, mapped: str) -> No
 
 
 @pytest.mark.skipif(not RFILTER.exists(), reason=f"no {RFILTER} (Debian's sctk)")
-def test_rules_of_nist_do_what_rfilter1_does(tmp_path: Path) -> None:
+def test_rules_of_nist_give_the_result_of_rfilter1(tmp_path: Path) -> None:
     glm = written(tmp_path, "a.glm", NIST)
     apart = "".join(f" {text.upper()} \n".replace("(UH)", "( UH )") for text in SPOKEN)
     theirs = subprocess.run(
@@ -206,7 +206,7 @@ def test_a_mistake_has_its_line(tmp_path: Path, line: str, what: str) -> None:
         read_mapping(written(tmp_path, "b.glm", HEAD))
 
 
-def test_scores_name_the_file(tmp_path: Path) -> None:
+def test_scores_name_their_mapping_file(tmp_path: Path) -> None:
     glm = written(tmp_path, "a.glm", HEAD.format(case="F") + RULES)
     reference = written(tmp_path, "r.trn", "We are uh not anymore (u1)\n")
     hypothesis = written(tmp_path, "h.trn", "we're not any more (u1)\n")
@@ -217,7 +217,7 @@ def test_scores_name_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not RFILTER.exists(), reason=f"no {RFILTER} (Debian's sctk)")
 @pytest.mark.parametrize("seed", range(6))
-def test_random_rules_do_what_rfilter1_makes_of_them(tmp_path: Path, seed: int) -> None:
+def test_random_rules_give_the_result_of_rfilter1(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
 
     def words(most: int) -> str:

@@ -117,7 +117,7 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "format"), [("a.trn", "trn"), ("A.SRO", "sro"), ("a.b.csv", "csv"), ("a.TSV", "csv"), ("a.Stm", "stm")]
 )
-def test_the_suffix_says_the_format(name: str, format: str) -> None:
+def test_the_suffix_decides_the_format(name: str, format: str) -> None:
     assert format_of(Path(name)) is Format(format)
 
 
@@ -135,7 +135,7 @@ def test_a_format_that_is_named_wins_over_the_suffix(tmp_path: Path) -> None:
     assert_told(told(read_transcripts, written(tmp_path, "a.ctm", "f A 1 1 a\n")), [(0, 0, "has times and no ids")])
 
 
-def test_ids_pair_over_formats_and_whatever_their_case(tmp_path: Path) -> None:
+def test_ids_pair_across_formats_in_any_case(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.sro", "show me (Ann_001)\n[uh] flights (bob_001)\nno (bob_002)\n")
     hypothesis = written(tmp_path, "h.csv", "BOB_001,flights\nann_001,show\neve_001,x\nEVE_001,y\n")
     references, hypotheses = read_pair(reference, hypothesis)
@@ -262,7 +262,7 @@ def test_a_scheme_takes_the_speaker_from_an_id(scheme: str, id_: str, speaker: s
 
 @pytest.mark.parametrize("scheme", ["spu_id", "wsj", "none", "/([a-z])/"])
 @pytest.mark.parametrize("ids", [["Ann_1", "ann_2", "bob", "_1"], ["Ann_1", "a-b_2", "bob", "-1"], []])
-def test_many_at_once_have_the_speakers_that_they_have_one_by_one(scheme: str, ids: list[str]) -> None:
+def test_speakers_of_many_ids_equal_those_of_single_ids(scheme: str, ids: list[str]) -> None:
     speakers_of = speaker_scheme(scheme)
     assert speakers_of(ids) == [speakers_of([id_])[0] for id_ in ids]
 

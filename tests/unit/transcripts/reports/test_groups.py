@@ -139,7 +139,7 @@ def test_notes_on_single_utterances_have_no_table() -> None:
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
-def test_columns_hold_whatever_the_labels_are(width: int) -> None:
+def test_table_columns_stay_aligned_with_any_labels(width: int) -> None:
     first, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
     for listed in (LISTED, hostile()):
         breakdown = figures(first, listed)

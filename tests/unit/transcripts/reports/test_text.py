@@ -61,7 +61,7 @@ def test_scores_without_words_are_na() -> None:
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
-def test_columns_hold_whatever_the_names_are(width: int) -> None:
+def test_table_columns_stay_aligned_with_any_names(width: int) -> None:
     for scoring in (foreign(), every_sort()):
         lines = list(text.summary(scoring).lines(width))
         rows = [line for line in lines if not line.startswith("(no room")]
@@ -176,7 +176,7 @@ def test_all_correct_has_no_line_of_marks() -> None:
     assert list(aligned(*scoring.utterances([1]), 80, colour=False))[1:] == ["REF:", "HYP:"]
 
 
-def test_colour_adds_nothing_but_colour() -> None:
+def test_coloured_output_has_the_same_text() -> None:
     shown = set()
     for index in range(5):
         coloured = list(aligned(*every_sort().utterances([index]), 80, colour=True))

@@ -39,7 +39,7 @@ def test_each_line_is_an_utterance_with_its_split_and_line_as_id(tmp_path: Path)
         ("40\u00a0€ ok\n", "B-price O\n", "go\n", [("40\u00a0€", "ok")]),
     ],
 )
-def test_marks_of_windows_are_no_words_and_other_spaces_are_within_them(
+def test_windows_line_ends_are_not_words_and_other_spaces_belong_to_words(
     tmp_path: Path, words: str | bytes, tags: str | bytes, labels: str | bytes, read: list[tuple[str, ...]]
 ) -> None:
     utterances = read_corpus(write_folder(tmp_path, words, tags, labels)).utterances
@@ -99,7 +99,7 @@ def test_folder_without_corpus_files_names_the_required_ones(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("header", ["id,intent", "ID,intent", "\ufeffID,Intent", '"id", intent '])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_only_the_intents_are_parted(tmp_path: Path, header: str, end: str) -> None:
+def test_only_intents_are_split_at_separators(tmp_path: Path, header: str, end: str) -> None:
     path = tmp_path / "a.csv"
     rows = [header, "1047#2#a.wav,saluer#remercier", '"4,5#1", oui ', "6,", "'=7,x"]
     path.write_bytes(end.join(rows).encode())
@@ -148,7 +148,7 @@ def test_intent_file_mistakes_name_their_line(tmp_path: Path, text: str | bytes,
     assert str(caught.value).startswith(f"{path}{said}")
 
 
-def test_a_list_of_texts_is_no_file_of_intents(tmp_path: Path) -> None:
+def test_a_list_of_texts_is_not_a_file_of_intents(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,text\na.wav,book a room\n", encoding="utf-8")
     (utterance,) = read_corpus(path).utterances

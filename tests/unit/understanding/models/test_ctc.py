@@ -101,7 +101,7 @@ def small_head(context: int = 3) -> tuple[CtcHead, list[CtcExample]]:
 
 
 @pytest.mark.parametrize("name", WEIGHTS[2:])
-def test_gradient_of_each_weight_is_that_of_differences(name: str) -> None:
+def test_gradient_of_each_weight_matches_finite_differences(name: str) -> None:
     head, examples = small_head()
     kept = (np.random.default_rng(1).random((16, 5)) > 0.2) / 0.8
     _, gradients = head.gradients(examples, kept)

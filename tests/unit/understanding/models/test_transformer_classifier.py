@@ -44,7 +44,7 @@ def test_training_is_reproducible_and_can_continue(checkpoint: Path, data: Learn
     assert first.probabilities([]).shape == (0, 4)
 
 
-def test_three_of_them_train_each_other(checkpoint: Path, data: Learned) -> None:
+def test_three_classifiers_train_each_other(checkpoint: Path, data: Learned) -> None:
     train, test = data
     make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK, ("epochs", "6")])
     training = tri_train(train[:70], train[70:], test, make, LABELS, rule=TriRule(episodes=1))

@@ -41,7 +41,7 @@ def test_the_model_memorises_a_small_set(learned: TransformerUnderstander, few: 
     assert right >= 0.9 * len(few[0])  # floating point differs between processors
 
 
-def test_a_kept_model_says_the_same(learned: TransformerUnderstander, few: Learned, tmp_path: Path) -> None:
+def test_a_saved_model_gives_the_same_answers(learned: TransformerUnderstander, few: Learned, tmp_path: Path) -> None:
     learned.save(tmp_path)
     words = [utterance.words for utterance in few[1]]
     model = TransformerUnderstander.load(tmp_path)

@@ -207,7 +207,7 @@ def test_third_model_learns_what_the_other_two_agree_on() -> None:
     assert training.kept.ending is EpisodesEnding.SETTLED
 
 
-def test_three_that_go_round_in_a_circle_are_stopped() -> None:
+def test_models_that_cycle_are_stopped() -> None:
     class Turning(Knowing):
         """Says now this, now that."""
 

@@ -213,7 +213,7 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
         ("\xff", "the file is damaged"),
     ],
 )
-def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_files_that_are_not_shards_are_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=said):

@@ -52,7 +52,7 @@ def rows() -> WakeRows:
     return wake_rows
 
 
-def test_commands_by_their_words(rows: WakeRows) -> None:
+def test_commands_are_logged_by_their_words(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
     assert [event.key for event in log.events] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
     _, right, wrong, silent, intent = log.events

@@ -184,7 +184,7 @@ def test_unknown_buttons_and_lines_do_nothing(premises: Premises, ann: Browser) 
     assert "an utterance has at least one label" in ann.page()
 
 
-def test_annotators_do_not_meet(premises: Premises) -> None:
+def test_annotators_do_not_see_each_others_work(premises: Premises) -> None:
     ann, bob = premises.annotator("ann"), premises.annotator("bob")
     ann.press("accept", struck=["1"])
     for _ in range(4):
@@ -225,7 +225,7 @@ def test_adjudicator_sees_both_choices_without_names(premises: Premises) -> None
     assert ann.press("save", page, "/adjudicate", label=["filler"]).status_code in (403, 409)
 
 
-def test_skipping_and_the_end(premises: Premises, ann: Browser) -> None:
+def test_skipped_utterances_come_last_and_the_end_is_shown(premises: Premises, ann: Browser) -> None:
     ann.press("go.labelling")
     ann.press("skip")
     assert isinstance(premises.rows[0], Skipped)
