@@ -304,7 +304,7 @@ class Desk:
         return self._standing.reopenable_items(words)
 
     def open(self, item_id: str) -> bool:
-        """Reopens an item of `given`; False for other items, or while an explanation is shown."""
+        """Reopens an item of `reopenable_items`; False for other items, or while an explanation is shown."""
         self._presence.sign()
         entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
         if entry is None or self._explained is not None:

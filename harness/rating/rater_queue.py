@@ -390,7 +390,7 @@ class RaterQueue:
 
     @property
     def can_go_back(self) -> bool:
-        """Whether `given` may hold any."""
+        """Whether `reopenable_items` may hold any."""
         return self._any_agreed or self.last is not None
 
     def reopenable_items(self, words: str = "") -> tuple[ReopenableItem, ...]:

@@ -47,7 +47,8 @@ class _LifeSigns:
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
     heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one. stood_s:
-    its latest silence that was too long, from sign to sign. restarted: in this take, before any sign after its call.
+    its latest silence that was too long, from sign to sign. restarted: in this take, before any sign after its call;
+    counted: this restart is one of `restarts`.
     """
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class _LifeSigns:
     last_s: float | None = None
     stood_s: tuple[float, float] = (-math.inf, -math.inf)
     restarted: bool = False
+    counted: bool = False
 
 
 class Liveness:
@@ -117,6 +119,7 @@ class Liveness:
                         life.stood_s = (-math.inf, -math.inf)
                 if boot != self._boot:  # the host's clock begins anew
                     self._boot, self._seen_s = boot, -math.inf
+                    self.begin()
                 self._began_s = self._seen_s
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
@@ -131,7 +134,7 @@ class Liveness:
         self._asked = None
         self._played.clear()
         for life in self._lives.values():
-            life.reacted = life.signed = life.restarted = False
+            life.reacted = life.signed = life.restarted = life.counted = False
 
     def see(self, seen: Observation) -> None:
         device = self._devices.get(seen.source)
@@ -169,7 +172,7 @@ class Liveness:
             elif row.outcome in _SILENT:
                 called_s = self._called_s(target.device)
                 # Its restart, or the sign that ended its silence, may have come before the end of the take.
-                if life.restarted:
+                if life.restarted and not life.counted:
                     life.restarts += 1
                 if life.restarted or life.stood_s[0] < called_s < life.stood_s[1]:
                     life.unproven.append((row.trial_id, row.take))
@@ -276,9 +279,10 @@ class Liveness:
             life.silent.clear()
 
     def _restarted(self, life: _LifeSigns, at_s: float) -> None:
-        life.restarted = not life.signed
-        life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)  # from here on, it may stand still again
+        life.restarted |= not life.signed
+        if life.last_s is not None or at_s >= self._began_s:  # from here on, it may stand still again
+            life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
         if life.silent:
-            life.restarts += 1
+            life.restarts, life.counted = life.restarts + 1, True
             life.unproven += life.silent
             life.silent.clear()

@@ -153,7 +153,7 @@ class Takes:
         self._rendering.close()
 
     def play(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool = False) -> None:
-        """Plays one take to its end, or until the run ends. A take that an aborted run has begun ends with it."""
+        """Plays one take to its end, or until the run ends. A take that was begun ends with an aborted run."""
         run = self._run
         self._play_take(take, following, resumed)
         if run.ending is EndReason.ABORTED and take in run.standing.begun and take not in run.standing.finished:

@@ -19,6 +19,8 @@ from tests.nights.wire_checks import VAGUE, WIRES
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
+START_S = 3.0
+"""How far the stated time of a start may lie from its moment."""
 EDGE_S = 0.006
 """Of samples: what lies nearer to the edge of a window is left open."""
 ONSET_S = 0.12
@@ -168,8 +170,16 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
             elif woke is None and deaf and night.settings["life_check_after"] and night.reason == "completed":
                 run = rows.run_at(play["start_s"])
                 said_s = play["start_s"] + attempt["query_end_s"]  # alive after that, it has missed it
-                alive_s = [sign["at_s"] for sign in signs_of(rows, device) if sign["what"] not in ("started", "run")]
+                signs = [sign for sign in signs_of(rows, device) if sign["what"] != "run"]
+                alive_s = [sign["at_s"] for sign in signs if sign["what"] != "started"]
+                starts_s = [sign["at_s"] for sign in signs if sign["what"] == "started"]
                 deaf = [gap for gap in deaf if not any(said_s <= at_s <= gap["from_s"] for at_s in alive_s)]
+                # The report of a restart may come after the session's end.
+                deaf = [
+                    gap
+                    for gap in deaf
+                    if gap["why"] != "restart" or any(abs(at_s - gap["to_s"]) < START_S for at_s in starts_s)
+                ]
                 seen = [gap for gap in deaf if _visible(gap, device, night, run)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"

@@ -238,7 +238,8 @@ def busy_devices_are_left_alone(rows: Rows, night: Any) -> Iterator[str]:
         elif row["kind"] == "attempt_started" and (trial := rows.trials.get(body["trial_id"])) is not None:
             busy = state in ("thinking", "speaking") and take == key_of(row)[:2] and trial["listening"] is None
             quiet = math.isnan(speech_s) and row["at_s"] - over_s >= trial["reprompt"]["context_wait_s"] - SLACK_S
-            if busy and not quiet and row["at_s"] - since_s < trial["reprompt"]["response_max_s"] - SLACK_S:
+            waited = row["at_s"] - since_s >= trial["reprompt"]["response_max_s"] - SLACK_S
+            if busy and not quiet and not waited and not _slow_host(night, row["at_s"]):
                 yield f"{key_of(row)} began while its device said that it was {state}"
 
 

@@ -74,7 +74,8 @@ class KeepAlive:
 
         It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. How late our
         own threads woke in the last minute is added, since the message may have waited for one. It is larger while the
-        broker is slow, after the host stood still, and for messages queued while there was no connection.
+        broker is slow or was not asked for long, after the host stood still, and for messages queued while there was no
+        connection.
         """
         now_s = self._now_s()
         with self._lock:
@@ -87,7 +88,8 @@ class KeepAlive:
             oldest_s = min(self._sent.values(), default=now_s)
             # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
             silent_s = now_s - self._alive_s
-            return usual_s if now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s else silent_s
+            prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
+            return usual_s if prompt else max(usual_s, silent_s)
 
     @property
     def owed_s(self) -> float:

@@ -58,11 +58,25 @@ class SerialDevice:
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError if not within 5 s."""
         line = self.connect()
+        try:
+            link = self._new_link(line, sink)
+        except BaseException:
+            line.close()
+            raise
+        if not link.start(OPEN_LIMIT_S):
+            seen, remedy = no_answer(link.first_bytes, link.received_bytes)
+            self.close()
+            raise DeviceError(
+                f"{self.id}: the board at {self._port.path} does not answer in the harness's framing: {seen}",
+                remedy=remedy,
+            )
+
+    def _new_link(self, line: SerialLine, sink: Sink) -> SerialLink:
         self.peer = self._new_peer()  # `connect` has set the latency timer, which the peer must know
         self._outlet.open(sink)
         if self._port.usb_serial:
             self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
-        self.link = link = SerialLink(
+        self.link = SerialLink(
             self.id,
             line,
             self.peer,
@@ -71,13 +85,7 @@ class SerialDevice:
             write_limit_s=self._options.write_limit_s,
             reconnect=lambda: self.connect(self._port.usb_serial),
         )
-        if not link.start(OPEN_LIMIT_S):
-            seen, remedy = no_answer(link.first_bytes, link.received_bytes)
-            self.close()
-            raise DeviceError(
-                f"{self.id}: the board at {self._port.path} does not answer in the harness's framing: {seen}",
-                remedy=remedy,
-            )
+        return self.link
 
     def connect(self, usb_serial: str = "") -> SerialLine:
         """Finds and opens the port; DeviceError when that fails. usb_serial: of the adapter used so far."""

@@ -73,7 +73,8 @@ class SerialLink:
         """Ends the thread, which releases the port."""
         self._closing = True
         self._bell.ring()
-        self._thread.join(CLOSE_LIMIT_S)
+        if self._thread.ident is not None:
+            self._thread.join(CLOSE_LIMIT_S)
         if not self._thread.is_alive():
             self._bell.close()
 

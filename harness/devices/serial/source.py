@@ -84,3 +84,5 @@ class SerialSource:
             except (OSError, TypeError) as error:
                 self.trouble = f"the port is gone ({error}); the monitor tries again every {exact(_REOPEN_S)} s"
             self._stop.wait(_REOPEN_S)
+        if self._line is not None:  # closed before the first look
+            self._line.close()

@@ -260,11 +260,15 @@ class LineClock:
                 return
 
     def _leave_a_stray(self) -> None:
-        """Forgets the only line that is incredibly late, which was held back: no drift could be fitted with it."""
+        """Forgets the only line that is incredibly late, which was held back: no drift could be fitted with it.
+
+        Not one of the newest: the clock may have stood still since.
+        """
         if len(self._bins) > PROVEN_POINTS:
             above = self._above(self._bins[-1].high_at_s, self._drift()[0])
-            if sum(late > CREDIBLE_S for late in above) == 1:
-                del self._bins[above.index(max(above))]
+            latest = above.index(max(above))
+            if sum(late > CREDIBLE_S for late in above) == 1 and latest < len(above) - JUMP_BINS:
+                del self._bins[latest]
                 self._fit = None
 
     def _drift(self) -> tuple[float, float]:

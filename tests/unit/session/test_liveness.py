@@ -94,6 +94,16 @@ def test_a_sign_after_a_restart_proves_nothing_before_it() -> None:
     assert life.doubtful(1) == ()
 
 
+@pytest.mark.parametrize("reports", [1, 2])
+def test_a_restart_within_a_take_leaves_it_unproven_however_often_it_is_reported(reports: int) -> None:
+    started = Status("dut_link", Stamp(5.0), DeviceState.STARTED)
+    life, trial = lived((WOKE,), (), (started, beat(6.0), *[started] * (reports - 1)))
+    assert life.unproven(trial.device) == ((trial.id, 2), (trial.id, 3))
+    assert life.restarts(trial.device) == 1
+    life.see(beat(7.0))
+    assert life.unproven(trial.device) == ((trial.id, 2), (trial.id, 3))
+
+
 def beat(at_s: float) -> ListeningProved:
     return ListeningProved("dut_link", Stamp(at_s), Proof.HEARTBEAT)
 

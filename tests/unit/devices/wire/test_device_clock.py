@@ -257,6 +257,17 @@ def test_delayed_line_gets_its_write_time_and_paused_clock_recovers() -> None:
             assert stamp.error_s < 0.02
 
 
+@pytest.mark.parametrize("stood_s", [0.9, 1.02, 1.5])
+def test_a_clock_that_stood_still_for_about_a_second_is_learned_again(stood_s: float) -> None:
+    clock = LineClock()
+    for number in range(300):
+        written_s = 100.0 + number * 0.25
+        time = DeviceTime(written_s - 90.0 - (stood_s if number >= 100 else 0.0), 1e-6)
+        stamp = stamped(clock, time, Stamp(written_s, 0.02))
+        assert abs(stamp.at_s - written_s) <= stamp.error_s + 1e-9
+    assert stamp.error_s < 0.1
+
+
 def test_one_line_that_was_held_for_seconds_does_not_spoil_the_clock() -> None:
     clock = LineClock(unproven_s=0.12)
     for number in range(40):
