@@ -20,7 +20,7 @@ MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
 START_S = 3.0
-"""How far the stated time of a start may lie from its moment."""
+"""How far the stated time of a start may lie from its moment, and its report after that."""
 EDGE_S = 0.006
 """Of samples: what lies nearer to the edge of a window is left open."""
 ONSET_S = 0.12
@@ -172,13 +172,15 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
                 said_s = play["start_s"] + attempt["query_end_s"]  # alive after that, it has missed it
                 signs = [sign for sign in signs_of(rows, device) if sign["what"] != "run"]
                 alive_s = [sign["at_s"] for sign in signs if sign["what"] != "started"]
-                starts_s = [sign["at_s"] for sign in signs if sign["what"] == "started"]
+                starts = [
+                    sign for sign in signs if sign["what"] == "started" and sign["told_s"] - sign["at_s"] < START_S
+                ]
                 deaf = [gap for gap in deaf if not any(said_s <= at_s <= gap["from_s"] for at_s in alive_s)]
-                # The report of a restart may come after the session's end.
+                # The report of a restart may come after a sign that has proved the miss, or after the session's end.
                 deaf = [
                     gap
                     for gap in deaf
-                    if gap["why"] != "restart" or any(abs(at_s - gap["to_s"]) < START_S for at_s in starts_s)
+                    if gap["why"] != "restart" or any(abs(sign["at_s"] - gap["to_s"]) < START_S for sign in starts)
                 ]
                 seen = [gap for gap in deaf if _visible(gap, device, night, run)]
                 if seen:

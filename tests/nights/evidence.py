@@ -348,7 +348,7 @@ def signs_of(rows: Rows, device: str) -> Iterator[Row]:
                 if state != "gone":
                     beat = seen.get("proof") == "heartbeat"
                     kind = "started" if state == "started" else "beat" if beat else seen["kind"]
-                    yield {"seq": row["seq"], "what": kind, "at_s": seen["at"]["at_s"]}
+                    yield {"seq": row["seq"], "what": kind, "at_s": seen["at"]["at_s"], "told_s": row["at_s"]}
 
 
 def _said_s(rows: Rows, take: tuple[str, int]) -> float:

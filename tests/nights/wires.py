@@ -92,7 +92,7 @@ class Reached(Board):
         self._usual_way_s = self._way()
         self._broker = SimulatedBroker(room.world, self._usual_way_s)
         self._troubled_s = self._link_troubled_s = -math.inf
-        self._stalls_until_s = self._steady_until_s = self._slow_until_s = -math.inf
+        self._stalls_until_s = self._steady_until_s = self._slow_until_s = self._torn_until_s = -math.inf
         self._down = self._troubles = 0
         self.firmware: Firmware
         world = room.world
@@ -179,7 +179,8 @@ class Reached(Board):
                     event["stated_s"], event["error_s"] = at.at_s, at.error_s
                 event["told"].append((at.at_s, at.error_s))
                 event["vague"] = event["vague"] or self._slow_until_s > now_s  # it may have waited for a slow broker
-                if event["held_s"] > HELD_S and not self._knows_its_clock():
+                held = event["held_s"] > HELD_S or self._torn_until_s > now_s
+                if held and not self._knows_its_clock():  # nothing shows how late its line is
                     event["vague"] = True
                 event["arrived_s"] = event["arrived_s"] or now_s
             case Status(state=DeviceState.STARTED):
@@ -402,8 +403,7 @@ class Reached(Board):
                     return [(line[:place], 0.0)]
                 case _:
                     late_s = chance.uniform(0.01, 0.4)
-                    if not self._knows_its_clock():  # nothing shows how late it is
-                        self._slow_until_s = max(self._slow_until_s, self.room.now_s() + late_s + CLOSE_S)
+                    self._torn_until_s = max(self._torn_until_s, self.room.now_s() + late_s + CLOSE_S)
                     return [(line[:place], 0.0), (line[place:], late_s)]
 
         return damage

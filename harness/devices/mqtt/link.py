@@ -74,8 +74,8 @@ class KeepAlive:
 
         It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. How late our
         own threads woke in the last minute is added, since the message may have waited for one. It is larger while the
-        broker is slow or was not asked for long, after the host stood still, and for messages queued while there was no
-        connection.
+        broker is slow or was not asked for long, and after the host stood still. Messages may have been queued for as
+        long as there was no connection.
         """
         now_s = self._now_s()
         with self._lock:
