@@ -248,6 +248,7 @@ def cli(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("host_keeps_time")  # a response is late where the host stands still
 def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> None:
     result = cli("run", HERE / "three.yaml", "--bench", HERE / "bench.yaml", folder=tmp_path)
     assert result.returncode == 0, result.stderr
