@@ -232,8 +232,7 @@ class Liveness:
         if seen is not None:
             at_s = seen.at.at_s
             self._doubt(life, at_s)
-            if life.last_s is not None or at_s >= self._began_s:  # not a sign of an earlier run that comes late
-                life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+            self._lives_at(life, at_s)
         # A sign proves nothing about the takes that called the device only after it.
         life.silent = {} if seen is None else {take: s for take, s in life.silent.items() if seen.at.at_s < s}
         life.signed |= seen is None or self._is_after(device, seen, reacts=False)
@@ -278,10 +277,14 @@ class Liveness:
             life.unproven += life.silent
             life.silent.clear()
 
+    def _lives_at(self, life: _LifeSigns, at_s: float) -> None:
+        """From then on it may stand still; a sign of an earlier run that comes late shows nothing of this one."""
+        if life.last_s is not None or at_s >= self._began_s:
+            life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+
     def _restarted(self, life: _LifeSigns, at_s: float) -> None:
         life.restarted |= not life.signed
-        if life.last_s is not None or at_s >= self._began_s:  # from here on, it may stand still again
-            life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
+        self._lives_at(life, at_s)
         if life.silent:
             life.restarts, life.counted = life.restarts + 1, True
             life.unproven += life.silent

@@ -155,7 +155,7 @@ FAULTS = (
     Planted("silence_proved_by_its_end", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
 -            self._doubt(life, at_s)
-             if life.last_s is not None or at_s >= self._began_s:  # not a sign of an earlier run that comes late
+             self._lives_at(life, at_s)
 """, "the first heartbeat of a device that stood still proves the misses meanwhile"),
     Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py

@@ -179,7 +179,8 @@ class Reached(Board):
                     event["stated_s"], event["error_s"] = at.at_s, at.error_s
                 event["told"].append((at.at_s, at.error_s))
                 event["vague"] = event["vague"] or self._slow_until_s > now_s  # it may have waited for a slow broker
-                held = event["held_s"] > HELD_S or self._torn_until_s > now_s
+                # A repeated line has the time of the first one.
+                held = event["held_s"] > HELD_S or self._torn_until_s > now_s or event.get("repeated")
                 if held and not self._knows_its_clock():  # nothing shows how late its line is
                     event["vague"] = True
                 event["arrived_s"] = event["arrived_s"] or now_s
