@@ -143,9 +143,8 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
             yield from _wired_trials(rows, night, device)
             continue
         events = [event for event in night.truth.wakes if event["device"] == device]
-        for trial, _, attempt in rows.counted():
-            if trial["listening"]["kind"] not in ("wake", "command"):
-                continue
+        signs = [sign for sign in signs_of(rows, device) if sign["what"] != "run"]
+        for trial, attempt in _phrases(rows):
             if device not in {target["device"] for target in trial["listening"]["targets"]}:
                 continue
             play = night.truth.plays.get(attempt["play_id"])
@@ -157,46 +156,59 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
                 continue
             if not play["complete"]:
                 yield f"{trial['id']} counts, and its sound was cut"
-            from_s = play["start_s"] + attempt["query_start_s"] - BEFORE_S
-            to_s = play["start_s"] + attempt["query_end_s"] + AFTER_S
+            window = from_s, to_s = _window(play, attempt)
             close = [event for event in events if from_s - 0.3 <= event["stated_s"] <= to_s + 0.3]
             woke = product["woke"].get(trial["id"], "unknown")
-            deaf = [gap for gap in night.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
-                    and gap["from_s"] < to_s and gap["to_s"] > from_s]  # fmt: skip
+            gaps = _gaps(night, device, window)
             if woke == "unknown":
                 yield f"{trial['id']} counts, and not for {device}"
-            elif not close and woke is not None:
-                yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
-            elif woke is None and deaf and night.settings["life_check_after"] and night.reason == "completed":
+            elif woke is not None:
+                if not close:
+                    yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
+            elif gaps and night.settings["life_check_after"] and night.reason == "completed":
+                said_s = play["start_s"] + attempt["query_end_s"]
                 run = rows.run_at(play["start_s"])
-                said_s = play["start_s"] + attempt["query_end_s"]  # alive after that, it has missed it
-                signs = [sign for sign in signs_of(rows, device) if sign["what"] != "run"]
-                alive_s = [sign["at_s"] for sign in signs if sign["what"] != "started"]
-                starts = [
-                    sign for sign in signs if sign["what"] == "started" and sign["told_s"] - sign["at_s"] < START_S
-                ]
-                deaf = [gap for gap in deaf if not any(said_s <= at_s <= gap["from_s"] for at_s in alive_s)]
-                # The report of a restart may come after a sign that has proved the miss, or after the session's end.
-                deaf = [
-                    gap
-                    for gap in deaf
-                    if gap["why"] != "restart" or any(abs(sign["at_s"] - gap["to_s"]) < START_S for sign in starts)
-                ]
-                seen = [gap for gap in deaf if _visible(gap, device, night, run)]
-                if seen:
-                    yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
-            elif woke is None and len(close) == 1:
-                event = close[0]
-                error_s = event["error_s"] + MARGIN_S
-                inside = from_s + error_s <= event["stated_s"] <= to_s - error_s
-                others = [
-                    other
-                    for other in events
-                    if other is not event and 0 <= event["stated_s"] - other["stated_s"] <= REFRACTORY_S + 0.3
-                ]
-                alone = sum(low <= event["stated_s"] <= high for low, high in spans) == 1
-                if inside and not others and alone and event.get("in_log"):
-                    yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
+                gap = next((gap for gap in gaps if _shows(gap, signs, said_s) and _visible(gap, device, night, run)), 0)
+                if gap:
+                    yield f"{trial['id']}: {device} could not be heard of ({gap}), and it counts as a miss"
+            elif len(close) == 1 and _is_sure_hit(close[0], events, window, spans):
+                yield f"{trial['id']}: {device} woke at {close[0]['stated_s']:.3f}, and it counts as a miss"
+
+
+def _phrases(rows: Rows) -> Iterator[tuple[Row, Row]]:
+    """The wake and command trials that count, with their attempts."""
+    for trial, _, attempt in rows.counted():
+        if trial["listening"]["kind"] in ("wake", "command"):
+            yield trial, attempt
+
+
+def _window(play: Row, attempt: Row) -> tuple[float, float]:
+    """From when to when an event is a hit."""
+    return play["start_s"] + attempt["query_start_s"] - BEFORE_S, play["start_s"] + attempt["query_end_s"] + AFTER_S
+
+
+def _gaps(night: Any, device: str, window: tuple[float, float]) -> list[Row]:
+    """When nothing could be heard of a device, in a window."""
+    return [gap for gap in night.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
+            and gap["from_s"] < window[1] and gap["to_s"] > window[0]]  # fmt: skip
+
+
+def _shows(gap: Row, signs: list[Row], said_s: float) -> bool:
+    """Whether the rows show a gap before a sign proves that a phrase, said by then, was missed."""
+    if any(sign["what"] != "started" and said_s <= sign["at_s"] <= gap["from_s"] for sign in signs):
+        return False  # alive after the phrase: it has missed it
+    # The report of a restart may come after a sign that has proved the miss, or after the session's end.
+    soon = (sign for sign in signs if sign["what"] == "started" and sign["told_s"] - sign["at_s"] < START_S)
+    return gap["why"] != "restart" or any(abs(sign["at_s"] - gap["to_s"]) < START_S for sign in soon)
+
+
+def _is_sure_hit(event: Row, events: list[Row], window: tuple[float, float], spans: list[tuple[float, float]]) -> bool:
+    """Whether an event, by its stated time, can only be a hit in this window. spans: windows of all phrases."""
+    stated_s, error_s = event["stated_s"], event["error_s"] + MARGIN_S
+    inside = window[0] + error_s <= stated_s <= window[1] - error_s
+    alone = sum(low <= stated_s <= high for low, high in spans) == 1
+    doubles = any(other is not event and 0 <= stated_s - other["stated_s"] <= REFRACTORY_S + 0.3 for other in events)
+    return inside and alone and not doubles and bool(event.get("in_log"))
 
 
 def _wired(night: Any) -> set[str]:
@@ -207,9 +219,7 @@ def _wired(night: Any) -> set[str]:
 def _wired_trials(rows: Rows, night: Any, device: str) -> Iterator[str]:
     """Hits and misses are what the device did at these samples, which are exact."""
     woke = night.figures["devices"][device]["woke"]
-    for trial, _, attempt in rows.counted():
-        if trial["listening"]["kind"] not in ("wake", "command"):
-            continue
+    for trial, attempt in _phrases(rows):
         play = night.truth.plays.get(attempt["play_id"])
         if play is None or not play["complete"]:
             yield f"{trial['id']} counts, and {device} has not heard all of {attempt['play_id']}"
@@ -239,18 +249,9 @@ def _visible(gap: Row, device: str, night: Any, run: tuple[float, float] = (-mat
 
 def _windows(rows: Rows, night: Any) -> list[tuple[float, float]]:
     """The windows of all phrases that were played, whatever became of them."""
-    spans = []
-    for row in rows.started.values():
-        body = row["body"]
-        play = night.truth.plays.get(body["play_id"])
-        if play is not None:
-            spans.append(
-                (
-                    play["start_s"] + body["query_start_s"] - BEFORE_S - 0.3,
-                    play["start_s"] + body["query_end_s"] + AFTER_S + 0.3,
-                )
-            )
-    return spans
+    plays = ((night.truth.plays.get(row["body"]["play_id"]), row["body"]) for row in rows.started.values())
+    windows = (_window(play, attempt) for play, attempt in plays if play is not None)
+    return [(from_s - 0.3, to_s + 0.3) for from_s, to_s in windows]
 
 
 def exposure(rows: Rows, night: Any) -> Iterator[str]:

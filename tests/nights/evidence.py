@@ -423,11 +423,10 @@ def clips_are_named(rows: Rows, night: Any) -> Iterator[str]:
     for device in night.figures["devices"].values():
         for seq, (_, exposed) in device["unmatched"].items():
             due = exposed and run_of[seq] in whole and seq > listens.get(run_of[seq], math.inf)
-            beside = (seen_in[other] for other in named)
             contained = any(
-                other["source"] == seen_in[seq]["source"]
-                and abs(other["at"]["at_s"] - seen_in[seq]["at"]["at_s"]) < CONTAINED_S
-                for other in beside
+                seen_in[other]["source"] == seen_in[seq]["source"]
+                and abs(seen_in[other]["at"]["at_s"] - seen_in[seq]["at"]["at_s"]) < CONTAINED_S
+                for other in named
             )
             if due and seq not in named and not contained:
                 yield f"row {seq} is a wake event without a clip, and nothing says why"
