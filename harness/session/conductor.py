@@ -151,7 +151,8 @@ class Conductor:
         prompter = self._takes.prompter
         run.stage.alive()
         run.watch_wall_clock()
-        run.clips.tick(clock.now_s())
+        if not run.arrivals.waiting:  # what has arrived may explain an event, or take its explanation away
+            run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()
         deadline_s = machine.deadline_s if machine else None

@@ -77,7 +77,7 @@ class Liveness:
         self._trials: dict[str, Trial] = {}
         self._devices: dict[str, str] = {}
         self._lives: dict[str, _LifeSigns] = {}
-        self._seen_s = self._began_s = -math.inf
+        self._last_row_s = self._began_s = -math.inf
         self._boot = ""
         self._asked: AttemptStarted | None = None
         self._played: dict[str, StimulusStarted] = {}
@@ -97,7 +97,8 @@ class Liveness:
                 self._lives.setdefault(target.device, _LifeSigns())
                 self._devices.update(dict.fromkeys(target.sources, target.device))
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record, at_s: float) -> None:
+        """Adds a row that was written at that time of the session's clock, in seconds."""
         match record:
             case Observed(observation=seen):
                 self.see(seen)
@@ -112,15 +113,15 @@ class Liveness:
                 self._asked = record.measured(self._asked)
             case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
                 for life in self._lives.values():
-                    self._doubt(life, self._seen_s)
+                    self._doubt(life, self._last_row_s)
                     life.last_s = None
                     if boot != self._boot:  # their times are of another clock: any sign from now on proves them
                         life.silent = dict.fromkeys(life.silent, -math.inf)
                         life.stood_s = (-math.inf, -math.inf)
                 if boot != self._boot:  # the host's clock begins anew
-                    self._boot, self._seen_s = boot, -math.inf
+                    self._boot, self._last_row_s = boot, -math.inf
                     self.begin()
-                self._began_s = self._seen_s
+                self._began_s = self._last_row_s
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
@@ -129,6 +130,7 @@ class Liveness:
                     life.unproven = [take for take in life.unproven if take[0] != trial_id]
             case _:
                 pass
+        self._last_row_s = at_s
 
     def begin(self) -> None:
         self._asked = None
@@ -138,7 +140,6 @@ class Liveness:
 
     def see(self, seen: Observation) -> None:
         device = self._devices.get(seen.source)
-        self._seen_s = max(self._seen_s, seen.at.at_s)
         if isinstance(seen, StimulusStarted):
             for life in self._lives.values():
                 if life.last_s is None:  # so far in this run, there was time for a heartbeat from here on

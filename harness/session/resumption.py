@@ -98,7 +98,7 @@ class Resumption:
 
     def add(self, entry: Entry) -> None:
         self.rows = entry.seq
-        self.lives.add(entry.record)
+        self.lives.add(entry.record, entry.at_s)
         match entry.record:
             case SessionStarted(trials=trials):
                 for trial in trials:

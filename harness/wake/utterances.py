@@ -21,9 +21,9 @@ LONGEST_SPEECH_S = 300.0
 class Utterances:
     """When devices on the bench spoke, from their own reports or the microphone."""
 
-    spans: deque[tuple[str, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
-    woken: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
-    open: dict[str, tuple[str, float]] = field(default_factory=dict)
+    spans: deque[tuple[str | None, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
+    woken: deque[tuple[float, str]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
+    open: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def begin_run(self) -> None:
         """Another process resumes the session. It does not know who speaks, and the clock may begin at 0."""
@@ -32,7 +32,7 @@ class Utterances:
         self.open.clear()
 
     def woke(self, device: str, at_s: float) -> None:
-        self.woken.append((device, at_s))
+        self.woken.append((at_s, device))
 
     def status(self, device: str, status: Status) -> None:
         """Speech lasts from SPEAKING to the device's next status."""
@@ -41,12 +41,9 @@ class Utterances:
             self.open[device] = (device, status.at.at_s)
 
     def heard(self, microphone: str, at_s: float) -> None:
-        """Handles speech that is not the harness's own. After a wake event it is a device's."""
+        """Handles speech that is not the harness's own. After a wake event, reported late or not, it is a device's."""
         self.ended(microphone, at_s)
-        for device, woke_s in reversed(self.woken):
-            if 0 <= at_s - woke_s <= ANSWERS_WITHIN_S:
-                self.open[microphone] = (device, at_s)
-                return
+        self.open[microphone] = (None, at_s)
 
     def ended(self, source: str, at_s: float) -> None:
         if (opening := self.open.pop(source, None)) is not None:
@@ -55,14 +52,19 @@ class Utterances:
     def rule(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
         """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
         for speaker, start_s in self.open.values():
-            if start_s <= at_s <= start_s + LONGEST_SPEECH_S:
+            if start_s <= at_s <= start_s + LONGEST_SPEECH_S and (speaker := speaker or self._called(start_s)):
                 return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
         for speaker, start_s, end_s in reversed(self.spans):
-            if start_s <= at_s <= end_s + SPEECH_LINGERS_S:
+            if start_s <= at_s <= end_s + SPEECH_LINGERS_S and (speaker := speaker or self._called(start_s)):
                 return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
             if end_s < at_s - LONGEST_SPEECH_S:
                 break
         return None, ""
+
+    def _called(self, speech_s: float) -> str | None:
+        """The device whose wake event the speech that began then answers."""
+        answered = [event for event in self.woken if 0 <= speech_s - event[0] <= ANSWERS_WITHIN_S]
+        return max(answered)[1] if answered else None
 
 
 def _speech_reason(device: str, speaker: str) -> str:

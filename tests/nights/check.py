@@ -147,12 +147,13 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
         for trial, attempt in _phrases(rows):
             if device not in {target["device"] for target in trial["listening"]["targets"]}:
                 continue
+            asked_s = rows.started[trial["id"], attempt["take"], attempt["attempt"]]["at_s"]
+            ends_s = rows.ended[trial["id"], attempt["take"], attempt["attempt"]]["at_s"]
+            if not attempt["stimulus_sha256"] and any(asked_s < start_s < ends_s for start_s in night.truth.speech):
+                continue  # nobody can tell whose voice it is that a microphone hears when a talker was asked to speak
             play = night.truth.plays.get(attempt["play_id"])
             if play is None:
-                # Nobody can tell whose voice it is that a microphone hears when a talker was asked to speak.
-                asked_s = rows.started[trial["id"], attempt["take"], attempt["attempt"]]["at_s"]
-                if attempt["stimulus_sha256"] or not any(start_s > asked_s for start_s in night.truth.speech):
-                    yield f"{trial['id']} counts, and {attempt['play_id']} was never played"
+                yield f"{trial['id']} counts, and {attempt['play_id']} was never played"
                 continue
             if not play["complete"]:
                 yield f"{trial['id']} counts, and its sound was cut"

@@ -336,19 +336,19 @@ def proved_misses_stay(rows: Rows, night: Any) -> Iterator[str]:
 def signs_of(rows: Rows, device: str) -> Iterator[Row]:
     """Its signs of life, its restarts (started), and the beginnings of runs (run), in the order of their rows."""
     sources = set().union(*(sources_of(trial, device) for trial in rows.plan))
-    seen_s = -math.inf
+    last_row_s = -math.inf
     for row in rows.all:
         if row["kind"] == "engine_started":
-            yield {"seq": row["seq"], "what": "run", "at_s": seen_s, "began_s": max(seen_s, row["at_s"])}
+            yield {"seq": row["seq"], "what": "run", "at_s": last_row_s, "began_s": row["at_s"]}
         elif row["kind"] == "observed":
             seen = row["body"]["observation"]
-            seen_s = max(seen_s, seen["at"]["at_s"])
             if seen["source"] in sources and seen["kind"] in SIGNS:
                 state = seen.get("state") if seen["kind"] == "status" else None
                 if state != "gone":
                     beat = seen.get("proof") == "heartbeat"
                     kind = "started" if state == "started" else "beat" if beat else seen["kind"]
                     yield {"seq": row["seq"], "what": kind, "at_s": seen["at"]["at_s"], "told_s": row["at_s"]}
+        last_row_s = row["at_s"]
 
 
 def _said_s(rows: Rows, take: tuple[str, int]) -> float:

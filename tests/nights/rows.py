@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
@@ -53,10 +52,10 @@ class Rows:
         return self._recounts[last]
 
     def run_at(self, at_s: float) -> tuple[float, float]:
-        """Beginning of the run of that time, and of the next one."""
-        begins_s = [row["at_s"] for row in self.of["engine_started"]]
-        next_run = bisect_right(begins_s, at_s)
-        return begins_s[next_run - 1], [*begins_s, math.inf][next_run]
+        """Beginning of the run of that time, and its last row: what came after that is nowhere."""
+        starts = self.of["engine_started"]
+        run = starts[bisect_right([row["at_s"] for row in starts], at_s) - 1]
+        return run["at_s"], max(row["at_s"] for row in self.all if row["run"] == run["run"])
 
     def counted(self) -> Iterator[tuple[Row, Row, Row]]:
         """Trial, take and started attempt of each listening trial that counts at the end."""

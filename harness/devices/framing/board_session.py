@@ -375,7 +375,7 @@ class BoardSession:
         self._schedule.burst()
         self._clock_told_s = _NEVER
         if self._takes_sound:
-            self.link.start(hello.rate_hz, hello.window)
+            self.link.start(hello.rate_hz, hello.window, hello.boot)
         elif isinstance(self.events, ResentEvents) and not self.events.begun:
             self.events.begin(None)
         if self._is_gone:

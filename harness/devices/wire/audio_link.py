@@ -90,6 +90,8 @@ class AudioLink:
         self._line_s = 0.0  # seconds on the line at position self._base
         self._base = 0
         self._shift: int | None = None  # position on the line minus the board's count
+        self._boot = ""
+        self._shifts: list[tuple[int, int]] = []  # of this boot, each with the board's count from which on it holds
         self.end = self.sent = self.heard = 0
         self._next = 0  # to be sent next
         self._allowed = 0.0
@@ -111,11 +113,13 @@ class AudioLink:
         """Whether it is known which sample the board expects."""
         return self._shift is not None
 
-    def start(self, rate_hz: int, window: int) -> None:
+    def start(self, rate_hz: int, window: int, boot: str) -> None:
         """Starts with a (new or known) boot: drops what was not heard; the next `due` asks what the board expects."""
         if rate_hz <= 0 or window <= 0:
             raise ValueError(f"sample rate and window must be positive, not {rate_hz} and {window}")
         self.lose()
+        if boot != self._boot:
+            self._boot, self._shifts = boot, []
         self._line_s, self._base = self.line_s(self.end), self.end
         self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
         self._shrink = self._good = self._timeouts = 0
@@ -155,8 +159,14 @@ class AudioLink:
         return self._line_s + (position - self._base) / self._rate_hz
 
     def audio_s(self, sample: int) -> float | None:
-        """Seconds on the audio line of a sample in the board's count; None while that is unknown."""
-        return None if self._shift is None else self.line_s(sample + self._shift)
+        """Seconds on the audio line of a sample in the board's count; None while that is unknown.
+
+        A board may have lost what was under way when the link was lost: what it heard before keeps its place.
+        """
+        if self._shift is None:
+            return None
+        shift = next((shift for heard, shift in reversed(self._shifts) if heard < sample), self._shifts[0][1])
+        return self.line_s(sample + shift)
 
     def due(self, now_s: float) -> AudioChunk | None:
         """A chunk to send now; call again until None."""
@@ -180,8 +190,11 @@ class AudioLink:
         if not self._window:
             return AudioAnswer.REPEATED
         if self._shift is None or self.sent == self._base:
-            # Nothing was sent to this boot, so its last report is its position.
+            # Nothing was sent since the start, so its last report is its position.
+            if self._shift is not None:
+                self._shifts.pop()
             self._shift = self._base - expected
+            self._shifts.append((expected, self._shift))
             return AudioAnswer.FOUND
         position = expected + self._shift
         if not self.heard <= position <= self.sent:

@@ -254,8 +254,10 @@ class LineClock:
         bins = list(self._bins)
         for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
             before, since = bins[:-count], bins[-count:]
-            highest, lowest = _usually_most([bucket.high for bucket in before]), min(bucket.high for bucket in before)
-            if min(bucket.high for bucket in since) > highest + max(highest - lowest, before[-1].width):
+            # The more lines are late in a row, the less often each may have been late before.
+            highest = _usually_most([bucket.high for bucket in before], USUAL ** (JUMP_BINS / count))
+            lowest = min(bucket.high for bucket in before)
+            if all(bucket.high > highest + max(highest - lowest, bucket.width) for bucket in since):
                 self._bins = deque(since, maxlen=KEPT)
                 return
 
@@ -316,6 +318,6 @@ def _usual_slope(xs: list[float], ys: list[float]) -> float:
     return statistics.median((ys[i + half] - ys[i]) / (xs[i + half] - xs[i] or BIN_S) for i in range(len(xs) - half))
 
 
-def _usually_most(numbers: list[float]) -> float:
-    """The highest, without the tenth of them that is highest."""
-    return sorted(numbers)[-1 - int(USUAL * len(numbers))]
+def _usually_most(numbers: list[float], share: float = USUAL) -> float:
+    """The highest, without the share of them that is highest."""
+    return sorted(numbers)[-1 - int(share * len(numbers))]

@@ -90,7 +90,7 @@ def test_a_sign_after_a_restart_proves_nothing_before_it() -> None:
     life.see(ListeningProved("dut_link", AT, Proof.HEARTBEAT))
     assert life.doubtful(3) == (trial.device,)
     assert (life.silent(trial.device), life.unproven(trial.device)) == ((), ((trial.id, 2), (trial.id, 3)))
-    life.add(RerunAsked(trial.id, 4, LIFE_CHECK_BY))
+    life.add(RerunAsked(trial.id, 4, LIFE_CHECK_BY), 10.0)
     assert life.doubtful(1) == ()
 
 
@@ -119,8 +119,8 @@ def test_a_heartbeat_after_too_long_a_silence_proves_nothing(next_s: float, prov
 @pytest.mark.parametrize(("last_s", "proved"), [(18.0, True), (30.0, False)])
 def test_only_what_was_seen_before_a_kill_says_that_heartbeats_stopped(last_s: float, proved: bool) -> None:
     life, trial = lived((WOKE,), (beat(4.0),), ())
-    life.see(LogLine("another", Stamp(last_s), "tick"))
-    life.add(EngineStarted(2, 1, "boot", 1.0))
+    life.add(NoteWritten("still there", "person"), last_s)
+    life.add(EngineStarted(2, 1, "boot", 1.0), last_s + 1)
     life.see(beat(100.0))
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
@@ -128,10 +128,10 @@ def test_only_what_was_seen_before_a_kill_says_that_heartbeats_stopped(last_s: f
 @pytest.mark.parametrize(("next_s", "proved"), [(114.0, True), (130.0, False)])
 def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: float, proved: bool) -> None:
     life, trial = lived((WOKE,), (beat(4.0),))
-    life.add(EngineStarted(2, 1, "boot", 1.0))
-    life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(EngineStarted(2, 1, "boot", 1.0), 10.0)
+    life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
     life.see(StimulusStarted("speaker", Stamp(100.0), "p"))
-    life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1), 10.0)
     life.see(beat(next_s))
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
@@ -139,34 +139,34 @@ def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: fl
 @pytest.mark.parametrize(("start_s", "proved"), [(10.0, True), (30.0, False)])
 def test_a_sign_within_a_take_that_ends_too_long_a_silence_proves_no_miss(start_s: float, proved: bool) -> None:
     life, trial = lived((WOKE,), (beat(4.0),))
-    life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
     life.see(StimulusStarted("speaker", Stamp(start_s), "p"))
     life.see(beat(start_s + 2.5))
     life.see(beat(start_s + 10.5))
-    life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1), 10.0)
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
 
 @pytest.mark.parametrize(("at_s", "silent"), [(11.9, True), (12.1, False)])
 def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, silent: bool) -> None:
     life, trial = lived((WOKE,))
-    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
     life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
     life.see(beat(at_s))
-    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1), 10.0)
     assert bool(life.silent(trial.device)) is silent
 
 
 @pytest.mark.parametrize(("boot", "at_s", "silent"), [("a", 11.9, True), ("a", 12.1, False), ("b", 0.1, False)])
 def test_a_sign_reported_after_a_take_proves_it_only_if_it_is_from_then(boot: str, at_s: float, silent: bool) -> None:
     life, trial = lived((WOKE,))
-    life.add(EngineStarted(1, 1, "a", 1.0))
-    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(EngineStarted(1, 1, "a", 1.0), 10.0)
+    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
     life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
-    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1), 10.0)
     life.begin()
     if boot != "a":  # the host's clock begins anew
-        life.add(EngineStarted(2, 1, boot, 1.0))
+        life.add(EngineStarted(2, 1, boot, 1.0), 10.0)
     life.see(beat(at_s))
     assert bool(life.silent(trial.device)) is silent
 
@@ -174,10 +174,10 @@ def test_a_sign_reported_after_a_take_proves_it_only_if_it_is_from_then(boot: st
 @pytest.mark.parametrize(("at_s", "silent"), [(9.9, True), (10.9, False)])
 def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: bool) -> None:
     life, trial = lived((WOKE,))
-    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
     life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
     life.see(Wake("dut_link", Stamp(at_s), "alexa"))
-    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1), 10.0)
     assert bool(life.silent(trial.device)) is silent
 
 
@@ -185,10 +185,10 @@ def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: b
 def test_an_event_before_its_phrase_is_no_reaction_to_a_wake_trial(at_s: float, silent: bool) -> None:
     called = listening_trial(BY_AIR)
     life = Liveness([called])
-    life.add(AttemptStarted(called.id, 1, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(AttemptStarted(called.id, 1, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
     life.see(StimulusStarted(BY_AIR.player, Stamp(10.0), "p"))
     life.see(Wake(BY_AIR.connection, Stamp(at_s), "alexa"))
-    life.add(TrialFinished(called.id, 1, Outcome.COUNTED, 1, 1))
+    life.add(TrialFinished(called.id, 1, Outcome.COUNTED, 1, 1), 10.0)
     assert bool(life.silent(BY_AIR.device)) is silent
 
 

@@ -40,6 +40,7 @@ def test_the_first_simulated_nights_count_correctly(first: int) -> None:
         (2721, (0, 2, 3, 4, 5, 6, 9, 11, 13, 14), (1, 2, 3, 4)),  # a late report of the trial before
         (154, (), None),  # an answer whose end nobody heard
         (41, (), None),  # a heartbeat in the lead-in
+        (8976, (), None),  # a clip that was due while the host stood still
     ],
 )
 def test_nights_that_once_failed_count_correctly(

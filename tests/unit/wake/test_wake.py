@@ -335,13 +335,18 @@ def test_self_wakes_are_told_apart_in_the_room_and_not_over_a_wire() -> None:
             assert {event.why for event in rows.progress.unmatched} == {"during speech of den", ""}
 
 
-def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices() -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices(late: bool) -> None:
     trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100))
     rows = rows_of(trial, at_s=10.0)
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(10.0), seen_by.Proof.HEARTBEAT))
-    rows.see(seen_by.Wake("kitchen_link", Stamp(10.1)))
-    rows.see(seen_by.SpeechStarted("mic", Stamp(12.0), -30.0))
-    rows.see(seen_by.SpeechEnded("mic", Stamp(16.0)))
+    seen = [
+        seen_by.Wake("kitchen_link", Stamp(10.1)),
+        seen_by.SpeechStarted("mic", Stamp(12.0), -30.0),
+        seen_by.SpeechEnded("mic", Stamp(16.0)),
+    ]
+    for observation in [*seen[1:], seen[0]] if late else seen:
+        rows.see(observation)
     rows.see(seen_by.SpeechStarted("mic", Stamp(40.0), -30.0))
     rows.see(seen_by.SpeechEnded("mic", Stamp(45.0)))
     rows.play(trial, [("kitchen", 4.0), ("kitchen", 32.0)])

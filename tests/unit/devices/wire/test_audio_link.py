@@ -86,7 +86,7 @@ class Board:
 
 def linked(**options: float) -> tuple[AudioLink, Board]:
     link = AudioLink()
-    link.start(RATE_HZ, WINDOW)
+    link.start(RATE_HZ, WINDOW, "boot")
     return link, Board(link, **options)  # type: ignore[arg-type]
 
 
@@ -144,7 +144,7 @@ def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
         board.take(chunk)
     under_way = link.sent
     assert under_way > RATE_HZ
-    link.start(RATE_HZ, WINDOW)
+    link.start(RATE_HZ, WINDOW, "another boot")
     assert not link.ready
     assert link.audio_s(0) is None
     assert link.line_s(link.end) == pytest.approx(under_way / RATE_HZ)
@@ -160,7 +160,7 @@ def test_another_rate_after_a_reset_leaves_the_seconds_in_order() -> None:
     link, board = linked()
     link.give(sound(RATE_HZ)[1])
     board.run()
-    link.start(8000, WINDOW)
+    link.start(8000, WINDOW, "another boot")
     slower = Board(link)
     link.give(sound(8000)[1])
     slower.run()
@@ -199,7 +199,7 @@ def test_an_answer_that_this_boot_cannot_give_is_foreign() -> None:
 
 def test_stale_acknowledgement_does_not_repair_a_wrong_start() -> None:
     link = AudioLink()
-    link.start(RATE_HZ, WINDOW)
+    link.start(RATE_HZ, WINDOW, "boot")
     assert known(link.due(0.0)).first == PROBE_SAMPLE
     assert link.acknowledge(500, 0.1) is AudioAnswer.FOUND
     assert link.acknowledge(980, 0.1) is AudioAnswer.FOUND
@@ -209,7 +209,7 @@ def test_stale_acknowledgement_does_not_repair_a_wrong_start() -> None:
 
 def test_real_time_sound_is_sent_at_its_own_speed() -> None:
     link = AudioLink(realtime=True)
-    link.start(RATE_HZ, WINDOW)
+    link.start(RATE_HZ, WINDOW, "boot")
     board = Board(link)
     link.give(sound(RATE_HZ * 3)[1])
     assert 2.8 < board.run() < 3.1
@@ -239,7 +239,23 @@ def test_a_lost_link_has_nothing_due_until_it_starts_again() -> None:
     assert link.wait_s(board.now_s + 10) is None
     assert link.end == link.sent == link.heard
     with pytest.raises(ValueError, match="window"):
-        link.start(RATE_HZ, 0)
+        link.start(RATE_HZ, 0, "boot")
+
+
+@pytest.mark.parametrize(("boot", "audio_s"), [("boot", 400 / RATE_HZ), ("another", (1000 - 700 + 400) / RATE_HZ)])
+def test_what_was_heard_before_a_lost_link_keeps_its_place(boot: str, audio_s: float) -> None:
+    link = AudioLink()
+    link.start(RATE_HZ, WINDOW, "boot")
+    link.acknowledge(0, 0.0)
+    link.give(sound(1000)[1])
+    while link.due(0.0) is not None:  # the board loses the last 300 samples
+        pass
+    link.lose()
+    link.start(RATE_HZ, WINDOW, boot)
+    for _ in range(2):
+        assert link.acknowledge(700, 1.0) is AudioAnswer.FOUND
+    assert link.audio_s(400) == audio_s
+    assert link.audio_s(701) == 1001 / RATE_HZ
 
 
 def speech_like(count: int) -> np.ndarray:
@@ -327,7 +343,7 @@ def test_a_wait_ends_with_something_to_send() -> None:
     chance, silence = random.Random(1), EncodedSound(np.zeros(9 * 480, dtype=np.int16), Encoding.PCM16)
     for _ in range(200):
         link = AudioLink()
-        link.start(RATE_HZ, WINDOW)
+        link.start(RATE_HZ, WINDOW, "boot")
         now_s = chance.uniform(0.0, 1e5)
         assert link.due(now_s) is not None
         link.acknowledge(0, now_s)

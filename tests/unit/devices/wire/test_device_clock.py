@@ -279,6 +279,26 @@ def test_one_line_that_was_held_for_seconds_does_not_spoil_the_clock() -> None:
             assert stamp.error_s < 0.1
 
 
+def test_a_clock_that_stood_still_is_learned_again_although_lines_are_often_late() -> None:
+    clock = LineClock(unproven_s=0.12)
+    for number in range(100):
+        written_s, delay_s = 100.0 + number * 1.5, 0.2 if number % 6 == 0 and number < 40 else 0.001
+        time = DeviceTime(written_s - 90.0 - (0.19 if number >= 40 else 0.0), 1e-3)
+        stamp = stamped(clock, time, Stamp(written_s + delay_s - 0.013, 0.013))
+        if not 40 <= number < 50 and delay_s < 0.2:  # at first, they may be late as usual
+            assert abs(stamp.at_s - written_s) <= stamp.error_s + 1e-9
+    assert stamp.error_s < 0.05
+
+
+def test_lines_that_a_host_reads_late_do_not_look_like_a_clock_that_stood_still() -> None:
+    clock = LineClock(unproven_s=0.12)
+    for number in range(60):
+        written_s, held_s = 100.0 + number * 4.0, 0.24 if 30 <= number < 35 else 0.026
+        stamp = stamped(clock, DeviceTime(written_s - 90.0, 1e-3), Stamp(written_s - 0.013 + held_s / 2, held_s / 2))
+        if number >= 35:
+            assert abs(stamp.at_s - written_s) <= stamp.error_s < 0.05
+
+
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 0.1)), min_size=1, max_size=60))
 def test_a_nonsensical_device_time_hardly_affects_the_clock(lines: list[tuple[float, float]]) -> None:
     clock = LineClock()
