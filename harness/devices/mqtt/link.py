@@ -82,14 +82,15 @@ class KeepAlive:
             usual_s = _SPREAD * max(self._trips, default=0.0)
             if len(self._trips) < _KEPT:
                 usual_s = max(usual_s, _FIRST_GUESS_S)
-            usual_s += self._stalls.blind_s(now_s)
+            blind_s = self._stalls.blind_s(now_s)
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
-            # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
+            # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse,
+            # also where the host itself did, which shows no answer.
             silent_s = now_s - self._alive_s
             prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
-            return usual_s if prompt else max(usual_s, silent_s)
+            return usual_s + blind_s if prompt else max(usual_s + blind_s, silent_s)
 
     @property
     def owed_s(self) -> float:

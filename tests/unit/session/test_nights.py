@@ -41,6 +41,8 @@ def test_the_first_simulated_nights_count_correctly(first: int) -> None:
         (154, (), None),  # an answer whose end nobody heard
         (41, (), None),  # a heartbeat in the lead-in
         (8976, (), None),  # a clip that was due while the host stood still
+        (9797, (), None),  # an event that a board kept while its link was lost
+        (10090, (), None),  # a broker that stood still before the host did
     ],
 )
 def test_nights_that_once_failed_count_correctly(
