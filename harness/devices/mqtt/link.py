@@ -86,8 +86,8 @@ class KeepAlive:
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
-            # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse,
-            # also where the host itself did, which shows no answer.
+            # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
+            # So it may while the host itself does, which then sees no answer.
             silent_s = now_s - self._alive_s
             prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
             return usual_s + blind_s if prompt else max(usual_s + blind_s, silent_s)
