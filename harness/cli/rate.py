@@ -195,7 +195,7 @@ def _sit(
         from harness.dashboard.sitting_app import run_rating_app
 
         status = run_rating_app(room, desk, keys, player, names=names)
-        print_lines([f"{ending_line(desk.view)}. The same command continues"])
+        print_lines([f"{ending_line(desk.view, saved=status == 0)}. The same command continues"])
         return status
     finally:
         if player is not None:

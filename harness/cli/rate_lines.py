@@ -101,8 +101,9 @@ def _time_left(view: SittingView) -> str:
     return f"about {max(1, round(view.left_s / 60))} min" if view.left_s is not None and view.count.left else ""
 
 
-def ending_line(view: SittingView, note: str = "everything is saved") -> str:
-    """The last line of a sitting."""
+def ending_line(view: SittingView, *, saved: bool) -> str:
+    """The last line of a sitting. saved: also the last judgment."""
+    note = "everything is saved" if saved else "the last judgment is not saved, all others are"
     return f"ended: {view.count.done} of {view.count.total} done, {progress(view)}; {note}"
 
 

@@ -166,8 +166,7 @@ class _PlainSitting:
         if self._aid is not None and self._aid.ending is not None:
             self.say(["the result of the aid was not saved; use `save` next time"])
             self.status = self.status if self.person or self.status else WRONG_LINE
-        note = "the last judgment is not saved, all others are" if self.status == NOT_SAVED else "everything is saved"
-        self.say([ending_line(self._desk.view, note)])
+        self.say([ending_line(self._desk.view, saved=self.status != NOT_SAVED)])
 
     # Commands
 
@@ -195,6 +194,7 @@ class _PlainSitting:
             return "there is no response to judge"
         if not write():
             return self._desk.view.said
+        self.status = DONE
         message = self._desk.view.said
         about = self._desk.view.item if undone else before
         self._aid = None

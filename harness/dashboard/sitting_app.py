@@ -66,13 +66,16 @@ class SittingApp(GuardedApp):
         self.sitting.close()
 
     def action_leave(self) -> None:
-        self.exit(0)
+        self.exit(self.sitting.status)
 
 
 def run_rating_app(
     room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool = False
 ) -> int:
-    """Lets a rater judge until they leave; exit status 0. InputError when the terminal cannot show a screen."""
+    """Lets a rater judge until they leave; exit status 0, or 3 if the last judgment is not saved.
+
+    InputError when the terminal cannot show a screen.
+    """
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
     return SittingApp(room, desk, keys, player, names=names, ends_with=ASKED_TO_END).run() or 0

@@ -104,6 +104,20 @@ async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(
         await until(pilot, shows(pilot, "nothing is left to undo"))
 
 
+async def test_leaving_after_a_failed_save_says_so(session: Path) -> None:
+    (session / "judgments.sqlite").mkdir()
+    async with sitting(seated(session)) as (app, pilot):
+        await press(pilot, "1")
+        assert (app.sitting.status, "0 done, 12 left" in screen_text(pilot)) == (3, True)
+        (session / "judgments.sqlite").rmdir()
+        await press(pilot, "1")
+        assert (app.sitting.status, "1 done, 11 left" in screen_text(pilot)) == (0, True)
+        (session / "judgments.sqlite").rename(session / "away")
+        (session / "judgments.sqlite").mkdir()
+        await press(pilot, "2", "q")
+    assert app.return_value == 3
+
+
 async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
     async with sitting(seated(session)) as (app, pilot):

@@ -311,9 +311,14 @@ class JudgingScreen(Screen[None]):
             RaterAction.AID: self._aid,
             RaterAction.GUIDE: lambda: self.app.push_screen(ReadingPanel(guide_text(self._keys))),
             RaterAction.RELEASE_HELD: desk.release_held,
-            RaterAction.QUIT: lambda: self.app.exit(0),
+            RaterAction.QUIT: lambda: self.app.exit(self.status),
         }
         does[action]()
+
+    @property
+    def status(self) -> int:
+        """The exit status: 3 if the last judgment is not saved."""
+        return 3 if self.has_class("-troubled") else 0
 
     def _write(self, give: Callable[[], bool]) -> None:
         """Shows a failure; the item stays with its draft. Stops the sound first: the row says how much was heard."""
