@@ -60,7 +60,7 @@ class Findings:
         node, mark = self.tree, self.tree.mark
         for step in path:
             child, key_mark = _child(node, step)
-            if child is None:
+            if child is None:  # pydantic also names the branch of a union, which is not a key
                 continue
             mark = key_mark if key and key_mark else child.mark
             node = child
@@ -117,7 +117,7 @@ class Findings:
                 self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
             case _:
                 problem, remedy = explain_error(detail)
-                of_key = last == "[key]"
+                of_key = last == "[key]"  # so pydantic marks a mapping's key that is wrong itself
                 self.add(path[:-1] if of_key else path, problem, remedy, key=of_key)
 
 

@@ -49,7 +49,7 @@ def command(
     """
     if not first.is_file() and str(first) != STREAM:
         if csv_target is not None:
-            raise InputError("--csv applies only to evaluations", remedy="For sessions: --json")
+            raise InputError("--csv applies only to evaluations", remedy="For sessions, use --json")
         choose_one(json=as_json, markdown=markdown == STREAM)
         _sessions([str(path) for path in (first, second, *more)], cluster_by, as_json, html, markdown)
         return

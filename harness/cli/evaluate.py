@@ -42,7 +42,7 @@ LONGEST_TASK_H = 24.0
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number. Write another", ctx, param)
+        raise click.BadParameter(f"{value} is not a finite number", ctx, param)
     return value
 
 

@@ -330,7 +330,7 @@ def _checked_phrase(phrase: str) -> str:
 
 def _checked(board: str) -> str:
     if NAME.fullmatch(board) is None or board in TAKEN:
-        problem = f"a board cannot be called {plain_text(board, 80)!r}"
+        problem = f"{plain_text(board, 80)!r} is not a valid board name"
         remedy = "Use lowercase letters, digits, - and _"
         if board in TAKEN:
             problem, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"

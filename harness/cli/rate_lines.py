@@ -49,7 +49,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     if item.note:
         yield f"{'what it did' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
     if item.core_capability:
-        yield "core capability: every such device must be able to do this"
+        yield "core capability: every device of this kind must support it"
     yield from text_lines(view)
     if view.proposal is not None:
         yield f"the classifier says: {view.proposal.words}"

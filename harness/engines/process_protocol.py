@@ -186,8 +186,10 @@ def is_hello(text: str) -> bool:
 
 def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> EngineEvent:
     text = message[key]
-    if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
+    if not isinstance(text, str):
         raise ProtocolFault(f"sent a {key} that is not a text")
+    if len(text) > _LONGEST_TEXT:
+        raise ProtocolFault(f"sent a {key} of {len(text)} characters; at most {_LONGEST_TEXT} are accepted")
     if key == "phrase" and not text.strip():
         raise ProtocolFault("sent a phrase without a name")
     start, end_ = _position(message, "start", rate_hz, sent), _position(message, "end", rate_hz, sent)

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from harness import __version__
@@ -27,7 +26,7 @@ from harness.offline.pool import WorkerLimits, WorkerPool
 from harness.offline.run import ActiveRun, do_nothing
 from harness.sound.sound_files import UnusableSound, open_file
 
-SEEN_OF_A_LIST = 3
+PROBES_PER_LIST = 3
 """If this machine can read none of a list's files, each worker must be able to open one of this many."""
 
 
@@ -58,7 +57,7 @@ class ClusterOrder:
     def of(cls, payload: bytes) -> ClusterOrder:
         return from_plain(cls, json.loads(payload))
 
-    def unseen(self) -> str:
+    def unreadable_probe(self) -> str:
         """A path that cannot be read here but should be, and why. "" if there is none."""
         for group in self.probes:
             why = [_closed(path) for path in group]
@@ -96,7 +95,7 @@ def _firsts(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
         if before is None or file.kind is not before.kind or file.line <= before.line:
             lists.append([])
         before = file
-        if len(lists[-1]) < SEEN_OF_A_LIST and file.rejected is None:
+        if len(lists[-1]) < PROBES_PER_LIST and file.rejected is None:
             lists[-1].append(file)
     return [first_files for first_files in lists if first_files]
 
@@ -114,7 +113,7 @@ def _closed(path: str) -> str:
 
 def shortened_list(names: Sequence[str], most: int = 3) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(chain(names[:most])) + more
+    return ", ".join(names[:most]) + more
 
 
 IDLE_S = 60.0
@@ -128,25 +127,29 @@ _stops: dict[str, threading.Event] = {}
 
 def describe_engine(payload: bytes) -> dict[str, Any]:
     """`facts` of the engine that this worker loaded, or in `misfit` why it cannot take part."""
-    return _with_seat(payload, lambda seat, order: {"facts": to_plain(seat.facts, sparse=True)})
+    return _with_engine(payload, lambda engine, order: {"facts": to_plain(engine.facts, sparse=True)})
 
 
 def play(payload: bytes, files: bytes) -> dict[str, Any]:
-    """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `end_run`. `misfit`: why this
-    worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `encode_files` makes them."""
-    return _with_seat(payload, lambda seat, order: seat.play(decode_files(files), proven=order.proven))
+    """Outcomes of files, which `encode_files` has made.
+
+    - `lines`: of a journal in order of arrival, fewer after `end_run`. `lost`: why files have no outcome.
+    - `misfit`: why this worker cannot take part. `messages`: lines for people.
+    - `cached`: seconds and number of files whose stored scores were used. `host`: of this worker.
+    """
+    return _with_engine(payload, lambda engine, order: engine.play(decode_files(files), proven=order.proven))
 
 
 def end_run(run: str) -> None:
     """Ends the evaluation here: closes its engines, and stops running tasks within 2 s."""
     _stop_of(run).set()
     with _lock:
-        seats = _idle.pop(run, [])
-    for seat in seats:
-        seat.close()
+        engines = _idle.pop(run, [])
+    for engine in engines:
+        engine.close()
 
 
-def _with_seat(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
+def _with_engine(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
     theirs = json.loads(payload)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
     if theirs != __version__:
@@ -154,22 +157,22 @@ def _with_seat(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[st
     order = ClusterOrder.of(payload)
     if _stop_of(order.run).is_set():
         return answer | {"lines": b""}
-    seat = _take_seat(order)
+    engine = _take_engine(order)
     try:
-        misfit = seat.misfit(order)
-        answer |= {"misfit": misfit} if misfit else ask(seat, order)
+        misfit = engine.misfit(order)
+        answer |= {"misfit": misfit} if misfit else ask(engine, order)
     except HarnessError as error:
         # The pool may be in any state.
-        seat.close()
-        return answer | {"misfit": str(error), "messages": seat.take_lines()}
+        engine.close()
+        return answer | {"misfit": str(error), "messages": engine.take_lines()}
     except BaseException:
-        seat.close()
+        engine.close()
         raise
-    answer["messages"] = seat.take_lines()
+    answer["messages"] = engine.take_lines()
     if misfit or _stop_of(order.run).is_set():
-        seat.close()
+        engine.close()
     else:
-        _return_seat(seat)
+        _return_engine(engine)
     return answer
 
 
@@ -184,19 +187,19 @@ class EngineHost:
         self._pool: WorkerPool | None = None
         self._lines: list[str] = []
         self._timer: threading.Timer | None = None
-        self._welcome = False
+        self._accepted = False
 
     def misfit(self, order: ClusterOrder) -> str:
         """Loads the engine. Why this worker cannot take part; "" if it can."""
         if self.facts is None:
             self.facts = self._thread.submit(self._load).result()
-        if not self._welcome:
-            unseen = order.unseen()
-            if unseen:
-                return unseen
+        if not self._accepted:  # checked with each task until the hash that is expected is known
+            unreadable = order.unreadable_probe()
+            if unreadable:
+                return unreadable
             if order.likeness and facts_hash(self.facts) != order.likeness:
                 return f"its engine differs: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
-            self._welcome = bool(order.likeness)
+            self._accepted = bool(order.likeness)
         return ""
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
@@ -215,13 +218,13 @@ class EngineHost:
         lines, self._lines[:] = list(self._lines), []
         return lines
 
-    def close_after(self, idle_s: float) -> None:
+    def start_idle_timer(self, idle_s: float) -> None:
         """Closes after idle_s unless `wake` comes first."""
-        self._timer = threading.Timer(idle_s, _drop_seat, [self])
+        self._timer = threading.Timer(idle_s, _drop_engine, [self])
         self._timer.daemon = True
         self._timer.start()
 
-    def wake(self) -> None:
+    def cancel_idle_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
@@ -280,26 +283,26 @@ def _stop_of(run: str) -> threading.Event:
         return _stops.setdefault(run, threading.Event())
 
 
-def _take_seat(order: ClusterOrder) -> EngineHost:
+def _take_engine(order: ClusterOrder) -> EngineHost:
     with _lock:
         idle = _idle.get(order.run)
-        seat = idle.pop() if idle else None
-    if seat is None:
+        engine = idle.pop() if idle else None
+    if engine is None:
         return EngineHost(order)
-    seat.wake()
-    return seat
+    engine.cancel_idle_timer()
+    return engine
 
 
-def _return_seat(seat: EngineHost) -> None:
+def _return_engine(engine: EngineHost) -> None:
     with _lock:
-        _idle.setdefault(seat.order.run, []).append(seat)
-        seat.close_after(IDLE_S)
+        _idle.setdefault(engine.order.run, []).append(engine)
+        engine.start_idle_timer(IDLE_S)
 
 
-def _drop_seat(seat: EngineHost) -> None:
+def _drop_engine(engine: EngineHost) -> None:
     with _lock:
-        idle = _idle.get(seat.order.run, [])
-        if seat not in idle:
+        idle = _idle.get(engine.order.run, [])
+        if engine not in idle:
             return
-        idle.remove(seat)
-    seat.close()
+        idle.remove(engine)
+    engine.close()

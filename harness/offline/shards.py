@@ -47,7 +47,7 @@ def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:
     """The shard of each file, from 0."""
     lengths = np.fromiter((max(LEAST_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files))
     parts = np.zeros(len(files), np.uint32)
-    # (hours, files, shard): where lengths are not known, the shard with the fewest files is next.
+    # (seconds, files, shard): where lengths are not known, the shard with the fewest files is next.
     loads = [(0.0, 0, part) for part in range(of)]
     for place in np.argsort(-lengths, kind="stable"):
         seconds, count, part = loads[0]

@@ -184,7 +184,7 @@ _RAW_LINES = _grammars(lambda name: rf'"(?P<{name}>.*)"', r'"(?P<file>.*?)(?<!\\
 
 
 def _as_it_stands(text: str) -> str:
-    # No file system has a backslash before a quote in a name, so this one was escaped.
+    # Its writer has probably escaped a quote. A name that holds a backslash before a quote is misread.
     return unescaped(text) if '\\"' in text else text
 
 
@@ -266,7 +266,7 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
 
     def count(name: str) -> int:
         if not 0 <= number(name) <= MOST_WORDS:
-            raise ValueError(f"{key} has a count that is not a number: {groups[name][:40]}")
+            raise ValueError(f"{key}: the count {groups[name][:40]} is out of range (0 to {MOST_WORDS})")
         return int(number(name))
 
     def text(name: str) -> str:

@@ -136,15 +136,15 @@ class ImportPlan:
             if judgment.replaces not in responses.rows:
                 raise WrongCell(
                     f"it replaces the judgment {shown(judgment.replaces)}, which is not there",
-                    "Import that one first, or leave the column replaces empty",
+                    "Import that one first, or leave the column `replaces` empty",
                 )
         elif judgment.status is JudgmentStatus.WITHDRAWN:
-            raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column replaces")
+            raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column `replaces`")
         elif earlier is not None:
             if earlier.id in self._lines:
                 problem = f"{shown(judgment.rater)} already judged this response, in line {self._lines[earlier.id]}"
                 raise WrongCell(
-                    problem, "Remove one of the two rows, or write in the column replaces which one this replaces"
+                    problem, "Remove one of the two rows, or write in the column `replaces` which one this replaces"
                 )
             if not self._may_replace:
                 verdict = earlier.category or earlier.status

@@ -40,11 +40,11 @@ class RaterPlayer:
     def __init__(self, device: str, sound_server: str) -> None:
         self._device, self._sound_server = device, sound_server
         self._playback: Playback | None = None
-        self._opening = threading.Lock()
-        self._lock = threading.Lock()
+        self._opening = threading.Lock()  # held while the output opens or closes, which takes seconds; taken first
+        self._lock = threading.Lock()  # of what follows, and never held for long
         self._plays: dict[str, _RaterPlay] = {}
         self._numbers = itertools.count(1)
-        self._stopped_until = 0
+        self._stopped_until = 0  # plays with this number or a lower one are not wanted any more
         self.fault = ""
         """Why the output was lost; "" while it works."""
 

@@ -321,7 +321,7 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
 def _of_outcome(outcome: Outcome | None, cause: str, lines: Iterable[str]) -> Reason | None:
     """Why a trial did not pass; None when it did."""
     if outcome is None:
-        return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before it")
+        return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before this trial")
     if (verdict := _VERDICTS.get(outcome)) is None:
         return None
     because = f" ({plain_text(in_words(cause))})" if cause else ""

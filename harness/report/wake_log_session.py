@@ -237,7 +237,7 @@ def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> T
         substitutions=counts.substitutions,
         additions=counts.insertions,
         deletions=counts.deletions,
-        wer=100 * counts.wer if counts.wer is not None else 0.0,
+        wer=None if counts.wer is None else 100 * counts.wer,
         extras=trial,
     )
 

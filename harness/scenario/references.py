@@ -98,7 +98,7 @@ def check_queries(
         of = "sro" if keys.sro is not None else "text" if keys.text is not None else "transcript"
         if of == "sro" and rule.normalisation is Normalisation.VERBATIM:
             problem = f"an sro is in capitals, but case counts under {rule.name!r}"
-            findings.add((*at, "sro"), problem, "Write `recognised: {normalisation: snor}`, plain or spoken")
+            findings.add((*at, "sro"), problem, "Set `recognised: {normalisation: …}` to snor, plain or spoken")
         texts = ((alternative, (*at, "alternatives", number)) for number, alternative in enumerate(query.alternatives))
         for text, place in ((query.reference, (*at, of)), *texts):
             _check(text, place, rule, findings)

@@ -466,7 +466,8 @@ class ScenarioReader:
     def _noise(self, keys: NoiseKeys, at: KeyPath) -> NoiseSpec:
         if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
-            self._found.add(at, "kind recording requires the key recording, and other kinds exclude it", remedy)
+            problem = "`kind: recording` requires the key `recording`, and other kinds do not allow it"
+            self._found.add(at, problem, remedy)
         levels = [name for name in ("snr_db", "level_dbfs", "level_spl") if getattr(keys, name) is not None]
         if len(levels) != 1:
             problem = f"the noise has {' and '.join(levels) or 'no level'}"

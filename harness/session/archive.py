@@ -329,7 +329,7 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
         raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
     if total > max(_SMALL_BYTES, limits.ratio * packed):
         raise InputError(
-            f"it would grow from {packed} to {total} bytes, more than {exact(limits.ratio)} times",
+            f"it would expand from {packed} to {total} bytes, more than {exact(limits.ratio)} times its size",
             remedy="Raise --max-ratio",
         )
     return manifest

@@ -115,7 +115,7 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
             raise InputError(f"the recording cannot be read: {reason}", place=place, remedy="Check the path") from error
         if sound.channels != 1:
             raise InputError(
-                f"the recording has {sound.channels} channels; it must have one",
+                f"the recording has {sound.channels} channels instead of 1",
                 place=place,
                 remedy="Keep the first: sox IN OUT remix 1. Or mix two: sox IN OUT remix 1,2",
             )

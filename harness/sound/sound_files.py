@@ -140,7 +140,7 @@ class DecodedFile:
         if sound.subtype != "PCM_16":
             raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; it must be 16-bit PCM")
         if sound.channels != 1:
-            raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; it must have one")
+            raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels instead of 1")
         self.rate_hz = int(sound.samplerate)
         self.samples = int(sound.frames)
         if self.samples >= NO_TOTAL:  # FLAC from a pipe: the length is known after decoding
@@ -402,7 +402,7 @@ def _source(file: BinaryIO) -> PcmSource:
         return DecodedFile(file)
     sound = read_wave(file, length)
     if sound.channels != 1:
-        raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; it must have one")
+        raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels instead of 1")
     return wave_source(file, sound)
 
 

@@ -181,7 +181,7 @@ def code_texts(texts: Sequence[str]) -> CodedWords:
         return _numbered([text.split(" ") if text else [] for text in texts])
     ends, starts, last = _places(joined)
     sizes = ends - starts
-    # Eight bytes from the start of each word, wherever that is.
+    # Views that overlap, eight bytes from each place: so most words compare as one integer.
     eights = np.ndarray((len(joined) - _SHORT + 1,), "<u8", joined, 0, (1,))
     codes = eights[starts] & _MASKS[np.minimum(sizes, _SHORT)]
     long = np.flatnonzero(sizes > _SHORT)

@@ -208,6 +208,7 @@ def _number(written: str, language: str, lexicon: _LanguageWords) -> list[str]:
         return readings
     halves = _and_a_half(digits, language, lexicon) if part == "5" else []
     spelled = " ".join(_number_words(int(digit), language) for digit in part)
+    # "point oh five", "point one two five": nobody says "point five hundred and twelve".
     tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _number_words(int(part), language)]
     return [*(f"{head} {point} {tail}" for point in lexicon.point for tail in tails for head in readings), *halves]
 

@@ -188,7 +188,7 @@ def compare_systems(
     shared = [utterance for utterance in annotated if missing_is_empty or all(utterance.id in ids for ids in answered)]
     if not shared:
         problem = "no utterance of gold was answered by every system"
-        raise InputError(problem, place=Place(gold.path), remedy="Use the ids of gold in every file")
+        raise InputError(problem, place=Place(gold.path), remedy="Use the utterance ids of the gold file in every file")
     counted_gold = Corpus(gold.path, tuple(shared))
     bare = replace(rule, places=False)
     scorings = [score(counted_gold, system.frames, bare, ()) for system in systems]

@@ -215,7 +215,7 @@ def split_corpus(
         metavar="NAME=SHARE,…",
         callback=_parts,
     ),
-    seed: int = seed_option("Seed; the same seed gives the same parts.", 1, most=2**63 - 1),
+    seed: int = seed_option("Random seed; the same seed gives the same split.", 1, most=2**63 - 1),
     out: Path = output_option("New folder for the parts.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"

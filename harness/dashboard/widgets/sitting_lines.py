@@ -46,8 +46,8 @@ class SittingProgress(Showing[SittingView]):
     def draw(self, view: SittingView, width: int, height: int) -> Text:
         count = view.count
         counts = [f"{count.done} done", f"{count.left} left"]
-        counts += [f"{count.held} held"] * bool(count.held) + [f"{count.skipped} skipped"] * bool(count.skipped)
-        counts += [f"{count.flagged} flagged"] * bool(count.flagged)
+        rarer = ((count.held, "held"), (count.skipped, "skipped"), (count.flagged, "flagged"))
+        counts += [f"{number} {word}" for number, word in rarer if number]
         words = ", ".join(counts)
         if count.left and view.pace_s is not None:
             words += f" · {seconds(view.pace_s)} each · {time_left(view.left_s)}"

@@ -74,13 +74,15 @@ class VerbatimInput(Input):
             event.stop()
             event.prevent_default()
             self._enters.append(event)
-            # Keys that a busy app has read by then, and not passed on yet, come first.
+            # Keys that a busy app has read by then, and not passed on yet, come first. The app has a queue, and so has
+            # this field.
             self.set_timer(TOGETHER_S, partial(self.app.call_later, self.call_later, self._send, event))
             return
         enters, self._enters = self._enters, []
         if enters and _is_text(event.character) and event.time - enters[-1].time < TOGETHER_S:
             self.replace("\n" * len(enters), *self.selection)
         elif enters or event.key == "escape":
+            # A key after an enter belongs to the next screen; it is dropped.
             event.stop()
             event.prevent_default()
             await self.run_action("screen.send" if enters else "screen.leave")

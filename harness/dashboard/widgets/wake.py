@@ -75,7 +75,7 @@ def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit])
     ]
 
 
-_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 LEAST_BAND = 3
 """Least dots of a band with a free line."""
 
@@ -125,7 +125,7 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
             if y == line:
                 lined[row].add(column // 2)
             else:
-                band[row][column // 2] |= _BITS[within][column % 2]
+                band[row][column // 2] |= _BRAILLE_DOTS[within][column % 2]
     rows: list[Text] = []
     for cells, bright in zip(band, lined, strict=True):
         text = Text()
@@ -429,7 +429,8 @@ def _figure(
 ) -> list[Text]:
     """The rate in words, its band, the scale, and its limits."""
     left = width - FIGURES - SCALE
-    plot_width = max(8, left * (3 if lines == COMPACT else 4) // 10 if left < 60 else left // 2)
+    share = 0.5 if left >= 60 else 0.3 if lines == COMPACT else 0.4
+    plot_width = max(8, int(left * share))
     plot = funnel(points, plot_width, lines, top)
     rows: list[Text] = []
     for index in range(lines):
@@ -490,5 +491,5 @@ def delays(device: DeviceWake) -> str:
     p50, p95 = device.delays.p50, device.delays.p95
     if p50 is None or p95 is None:
         return f"delay {NOTHING}"
-    last = seconds(p95.value_s)
-    return f"delay p50 {seconds(p50.value_s).removesuffix(last[last.index(' ') :])} p95 {last}"
+    (usual, usual_unit), (most, most_unit) = seconds(p50.value_s).split(" "), seconds(p95.value_s).split(" ")
+    return f"delay p50 {usual}{'' if usual_unit == most_unit else f' {usual_unit}'} p95 {most} {most_unit}"

@@ -104,6 +104,7 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
     substitutions = "FR+SBRATIO" in totals
     accepts = figures.false_accepts
     if accepts is not None and figures.clustered and figures.clustering is not None:
+        # The interval by file is rough where files are few; a verdict must hold by both.
         low, high = figures.clustering.interval
         accepts = min(accepts[0], low), max(accepts[1], high)
     rejects = figures.with_substitutions if substitutions else figures.false_rejects

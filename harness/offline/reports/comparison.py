@@ -220,6 +220,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvalu
     rejected = sums.lines["REJECT"]
     hours = log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)
     settings = {words: setting for key, words in _SETTINGS.items() if (setting := log.about(key)) is not None}
+    # Logs of other tools do not say these two.
     settings.setdefault(_SETTINGS["x-count-in-vocabulary"], "yes" if log.counts_in_vocabulary else "no")
     settings.setdefault(_SETTINGS["x-tail-s"], "0")
     notes = [f"it is partial, {part}"] if (part := log.about("x-partial")) else []

@@ -150,7 +150,7 @@ class ExerciseKeys(Keys):
     accept: list[Word] = preset([], "Further categories that count as right.")
     why: Text = Field(description="The reason, shown after the answer.")
     effect: Text = preset("", "What the device did, if that decides.")
-    core_capability: bool = preset(False, "Whether every such device must be able to do this.")
+    core_capability: bool = preset(False, "Whether every device of this kind must support it.")
 
 
 class TrainingKeys(Keys):

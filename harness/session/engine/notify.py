@@ -191,7 +191,7 @@ def _post(notify: Notify, whole: bytes) -> None:
     try:
         request = urllib.request.Request(address, whole, headers, method="POST")
         if request.type not in ("http", "https"):
-            raise DeviceError(f"{notify.webhook_env} holds no HTTP address", remedy="Set it to https://…")
+            raise DeviceError(f"{notify.webhook_env} does not hold an http(s) address", remedy="Set it to https://…")
         urllib.request.build_opener(NoRedirect).open(request, timeout=WITHIN_S).close()
     except urllib.error.HTTPError as error:
         error.close()

@@ -137,6 +137,7 @@ class EffectRows:
             case StateTold(source=source, at=at) if source in self._at:
                 look = self._at[source]
                 checked = look.trial.effect is not None  # else a talkative device would fill the memory
+                # A report counts if its time, within its error, can lie in the window.
                 if checked and (opens_s := look.opens_s) is not None and at.at_s + at.error_s >= opens_s:
                     look.states.append((seen, at.at_s - opens_s))
             case LinkLost(source=source, at=at) if source in self._at:
@@ -171,10 +172,11 @@ class EffectRows:
             return
         look = _AttemptReports(trial, row)
         self._looks[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = look
-        for source in (source for target in trial.targets for source in target.sources):
-            if (before := self._at.get(source)) is not None:
-                before.cut_off(at_s, "it was asked something else")
-            self._at[source] = look
+        for target in trial.targets:
+            for source in target.sources:
+                if (before := self._at.get(source)) is not None:
+                    before.cut_off(at_s, "it was asked something else")
+                self._at[source] = look
 
     def _cut_off_all(self, why: str) -> None:
         for look in self._at.values():
@@ -187,6 +189,7 @@ class EffectRows:
         check = look.trial.effect or EffectCheck("")
         device = self._by_device(look, check)
         due_wall_s = due(check, response_wall_s, zone)
+        # A person's answer outranks the device's report, except that nobody could tell.
         if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.word is None):
             last = answers[-1]
             words = _in_words(last, device)

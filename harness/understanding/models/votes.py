@@ -97,13 +97,13 @@ def vote(
     reasons: dict[Intents, str] = {}
     outcomes = []
     for id_, certain, *votes in zip(utterances, certainty, first, second, third, strict=True):
-        of = consensus(votes)
-        refused = ""
-        if of is not None:
-            refused = reasons[of] if of in reasons else reasons.setdefault(of, refusal(of))
+        agreed = consensus(votes)
+        if agreed is not None and agreed not in reasons:
+            reasons[agreed] = refusal(agreed)
+        refused = "" if agreed is None else reasons[agreed]
         outcomes.append(
             UtteranceVotes(
-                id_, (votes[0], votes[1], votes[2]), None if refused else of, refused, round(float(certain), 6)
+                id_, (votes[0], votes[1], votes[2]), None if refused else agreed, refused, round(float(certain), 6)
             )
         )
     return outcomes

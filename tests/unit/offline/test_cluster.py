@@ -116,9 +116,9 @@ def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) 
     probes = probes_of(files)
     assert probes == ((a,), (text,), (b,), (f"{gone}0", f"{gone}1", f"{gone}2"))
     order = ClusterOrder("1f", "0.1.0", Evaluation(Task("e", "m")), WorkerLimits(), probes)
-    assert order.unseen().startswith(f"{gone}0 cannot be read there (")
+    assert order.unreadable_probe().startswith(f"{gone}0 cannot be read there (")
     Path(f"{gone}2").touch()
-    assert order.unseen() == ""
+    assert order.unreadable_probe() == ""
 
 
 def test_engines_on_either_of_two_equal_paths_are_interchangeable() -> None:

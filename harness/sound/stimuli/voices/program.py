@@ -102,7 +102,7 @@ def parse_wav(data: bytes, engine: str) -> Waveform:
     except UnusableSound as error:
         raise VoiceError(f"{engine} did not produce a usable WAV file: {error.detail}") from error
     if sound.channels != 1:
-        raise VoiceError(f"{engine} produced {sound.channels} channels; it must be one")
+        raise VoiceError(f"{engine} produced {sound.channels} channels instead of 1")
     if not sound.frames:
         raise VoiceError(f"{engine} produced no sound", remedy="Use words that it can pronounce")
     pcm = np.frombuffer(data, "<i2", sound.frames, sound.offset)
