@@ -229,7 +229,7 @@ class EngineHost:
             self._timer.cancel()
 
     def close(self) -> None:
-        self.wake()
+        self.cancel_idle_timer()
         self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
 
