@@ -106,8 +106,8 @@ def command(
             options=options,
             trials=trials,
             left_out=plan.left_out,
-            runs=plan.runs(device, options.runs, options.seed),
-            limits=plan.limits(device, options.runs, options.seed),
+            runs=plan.play_runs(device, options.runs, options.seed),
+            limits=plan.assess_limits(device, options.runs, options.seed),
             nights=nights_of(read, bench, options),
             notes=(*evidence_notes(trials, read.limits, bench.operator), *percentile_notes(trials, read.limits)),
         )
@@ -297,7 +297,7 @@ def _decided(limit: RehearsedLimit, done: RehearsalResult) -> str:
 def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned: int) -> Iterator[str]:
     """What would decide each limit that cannot be decided."""
     from harness.model.choices import POWER
-    from harness.report.rehearsal import FACTORS
+    from harness.report.rehearsal import PLAN_FACTORS
     from harness.session.plan import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
 
@@ -312,9 +312,9 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned:
         elif early and limit.holds < POWER:
             advice = "the sequential tests end most runs before it can hold. Loosen it, or remove one of them"
         elif limit.holds < POWER:
-            advice = f"the assumed device does not hold it often enough, even with {FACTORS[-1]} times as much"
+            advice = f"the assumed device does not hold it often enough, even with {PLAN_FACTORS[-1]} times as much"
         else:
-            advice = f"a bad device holds it too often, even with {FACTORS[-1]} times as much"
+            advice = f"a bad device holds it too often, even with {PLAN_FACTORS[-1]} times as much"
         yield plain_text(f"{limit.name} cannot be decided: {advice}.", 400)
 
 

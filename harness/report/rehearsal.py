@@ -8,7 +8,7 @@ Trials are independent of each other, which real ones of one talker are not, so 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -35,7 +35,7 @@ from harness.wake.wake_progress import (
     ratio,
 )
 
-REHEARSED = frozenset(
+REHEARSED_LIMITS = frozenset(
     {
         "min_recognised_share",
         "min_first_attempt_share",
@@ -49,26 +49,33 @@ REHEARSED = frozenset(
     }
 )
 """Limits on results that are simulated."""
-FACTORS = (2, 4, 8, 16, 32)
+PLAN_FACTORS = (2, 4, 8, 16, 32)
+"""How many times as large a plan might have to be."""
 SEARCH_RUNS = 50
 """Simulated runs for each size that might suffice."""
-GROWS = 1.2
+LEAST_GROWTH = 1.2
 """How many times as many trials a plan of twice the size must play at least."""
-AS_BAD = 2.0
+BAD_FACTOR = 2.0
+"""How many times as often as allowed a bad device errs."""
+PHRASE_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
+"""Trials that begin with a wake phrase."""
 
 
 @frozen
 class SimulatedDevice:
-    """Rates of a device. missed: share of wake phrases; misheard: share of queries and commands that woke it."""
+    """Rates of a device. accepts_per_hour: false accepts.
 
-    missed: float
-    misheard: float
+    missed_share: of wake phrases. misheard_share: of queries and commands that woke it.
+    """
+
+    missed_share: float
+    misheard_share: float
     accepts_per_hour: float
 
     @property
-    def understands(self) -> float:
+    def understood_share(self) -> float:
         """Probability that one attempt is recognised."""
-        return (1 - self.missed) * (1 - self.misheard)
+        return (1 - self.missed_share) * (1 - self.misheard_share)
 
 
 def failing_device(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts: int) -> SimulatedDevice:
@@ -78,7 +85,7 @@ def failing_device(device: SimulatedDevice, limits: Limits, stopping: Stopping, 
     """
 
     def twice(*allowed: float | None) -> float:
-        return AS_BAD * min((limit for limit in allowed if limit is not None), default=0.0)
+        return BAD_FACTOR * min((limit for limit in allowed if limit is not None), default=0.0)
 
     rejects, accepts = stopping.false_rejects, stopping.false_accepts
     missed = max(twice(limits.max_false_reject_share, limits.max_false_reject_upper), rejects.bad if rejects else 0.0)
@@ -87,39 +94,80 @@ def failing_device(device: SimulatedDevice, limits: Limits, stopping: Stopping, 
     wanted = [limits.min_first_attempt_share, limits.min_command_share]
     errors = twice(*(None if share is None else 1 - share for share in wanted))
     if limits.min_recognised_share is not None:
-        errors = max(errors, (AS_BAD * (1 - limits.min_recognised_share)) ** (1 / attempts))
+        errors = max(errors, (BAD_FACTOR * (1 - limits.min_recognised_share)) ** (1 / attempts))
     if limits.min_answered_share is not None:
-        missed = max(missed, (AS_BAD * (1 - limits.min_answered_share)) ** (1 / attempts))
-    missed = min(1.0, max(device.missed, missed))
+        missed = max(missed, (BAD_FACTOR * (1 - limits.min_answered_share)) ** (1 / attempts))
+    missed = min(1.0, max(device.missed_share, missed))
     misheard = 1 - (1 - min(1.0, errors)) / (1 - missed) if missed < 1 else 1.0
     return replace(
         device,
-        missed=missed,
-        misheard=max(device.misheard, misheard),
+        missed_share=missed,
+        misheard_share=max(device.misheard_share, misheard),
         accepts_per_hour=max(device.accepts_per_hour, hourly),
     )
 
 
 @dataclass(slots=True)
-class _Counts:
-    """One device in one simulated run."""
+class _QueryCounts:
+    """The query trials of one simulated run."""
 
-    planned: frozenset[str] = frozenset()
+    assessed: int = 0
+    recognised: int = 0
+    first_attempt: int = 0
+    responding: int = 0
+    answered: int = 0
+
+    def add(self, trial: Trial, device: SimulatedDevice, draw: float, attended: bool) -> None:
+        """draw: a number from 0 to 1, which decides how often the query fails."""
+        unassessed = trial.evidence is Evidence.NONE
+        probability = 1 - device.missed_share if unassessed else device.understood_share
+        attempts, succeeded = _draw_attempts(probability, trial.reprompt.max_attempts, draw)
+        if trial.memory is not None or (trial.evidence is Evidence.OPERATOR and not attended):
+            return
+        self.responding += trial.responds
+        self.answered += succeeded and trial.responds
+        if not unassessed:
+            self.assessed += 1
+            self.recognised += succeeded
+            self.first_attempt += succeeded and attempts == 1
+
+
+@dataclass(slots=True)
+class _DeviceCounts:
+    """The trials of one simulated run that listen for wake events of a device, and what its tests decided."""
+
+    speakers: frozenset[str]
     missed: Counter[str] = field(default_factory=Counter)
-    heard: Counter[str] = field(default_factory=Counter)
+    phrases: Counter[str] = field(default_factory=Counter)
     commands: int = 0
     understood: int = 0
     accepts: int = 0
     exposure_s: float = 0.0
     decisions: tuple[tuple[str, bool], ...] = ()
 
-    def counts(self, name: str) -> DeviceWake:
+    def add(self, trial: Trial, device: SimulatedDevice, random: np.random.Generator, draws: Iterator[float]) -> None:
+        """draws: numbers from 0 to 1, which decide what is missed and misheard."""
+        if trial.kind is TrialKind.AMBIENT:
+            ambience = trial.recipe.query
+            assert isinstance(ambience, Ambience), trial.id
+            self.exposure_s += ambience.duration_s
+            self.accepts += int(random.poisson(device.accepts_per_hour * ambience.duration_s / 3600))
+        elif trial.kind in PHRASE_KINDS:
+            missed = next(draws) < device.missed_share
+            self.phrases[trial.speaker] += 1
+            self.missed[trial.speaker] += missed
+            if trial.kind is TrialKind.COMMAND:
+                self.commands += 1
+                self.understood += not missed and next(draws) >= device.misheard_share
+
+    def figures(self, name: str) -> DeviceWake:
         """Without intervals, which take time."""
-        total, missed = self.heard.total(), self.missed.total()
+        phrases, missed = self.phrases.total(), self.missed.total()
+        shares = {speaker: Share(self.missed[speaker], count) for speaker, count in self.phrases.items()}
         return DeviceWake(
             name,
-            false_rejects=Ratio(Share(missed, total), speakers=self._speakers()),
-            hits=total - missed,
+            false_rejects=Ratio(Share(missed, phrases), speakers=Speakers.of(shares, self.speakers)),
+            hits=phrases - missed,
             missed=missed,
             after_review=Rate(self.accepts, self.exposure_s / 3600),
             exposure_s=self.exposure_s,
@@ -127,14 +175,10 @@ class _Counts:
             decisions=self.decisions,
         )
 
-    def figures(self, name: str) -> DeviceWake:
-        plain = self.counts(name)
+    def figures_with_intervals(self, name: str) -> DeviceWake:
+        plain = self.figures(name)
         rejects = ratio(plain.false_rejects.share, plain.false_rejects.speakers)
         return replace(plain, false_rejects=rejects, after_review=rate(self.accepts, self.exposure_s / 3600))
-
-    def _speakers(self) -> Speakers:
-        shares = {speaker: Share(self.missed[speaker], count) for speaker, count in self.heard.items()}
-        return Speakers.of(shares, self.planned)
 
 
 @frozen
@@ -161,7 +205,7 @@ class RehearsedLimit:
 
     @property
     def holds(self) -> float:
-        return _passing(self.verdicts)
+        return _passing_share(self.verdicts)
 
 
 class Rehearsal:
@@ -171,52 +215,51 @@ class Rehearsal:
         """attended: a person answers the trials that need it; else those have no result."""
         self._attended = attended
         self._stopping = stopping
-        bounds = {limit.name: getattr(limits, limit.name) for limit in fields(limits) if limit.name in REHEARSED}
+        bounds = {limit.name: getattr(limits, limit.name) for limit in fields(limits) if limit.name in REHEARSED_LIMITS}
         self._limits = Limits(**bounds)
         self.left_out = tuple(
             limit.name
             for limit in fields(limits)
-            if limit.name not in REHEARSED and getattr(limits, limit.name) is not None
+            if limit.name not in REHEARSED_LIMITS and getattr(limits, limit.name) is not None
         )
         self._plan = [
             (trial, (() if trial.listening is None else tuple(target.device for target in trial.listening.targets)))
             for trial in trials
         ]
-        phrases = (TrialKind.WAKE, TrialKind.COMMAND)
-        self._speakers = frozenset(trial.speaker for trial in trials if trial.kind in phrases)
+        self._speakers = frozenset(trial.speaker for trial in trials if trial.kind in PHRASE_KINDS)
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
 
-    def runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
+    def play_runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
         """So many simulated runs of the plan, played `factor` times over."""
         random = np.random.default_rng(seed)
-        return [self._run(device, random, factor) for _ in tracked(range(count), "Simulating runs")]
+        return [self._play(device, random, factor) for _ in tracked(range(count), "Simulating runs")]
 
-    def limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
+    def assess_limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
         """Every limit and sequential test, in the order of a report."""
         bad = failing_device(device, self._limits, self._stopping, self._attempts)
-        runs = self.runs(device, count, seed)
-        good = self._verdicts(runs)
-        worse = self._verdicts(self.runs(bad, count, seed))
-        done: dict[str, RehearsedLimit] = {}
+        runs = self.play_runs(device, count, seed)
+        good = self._count_verdicts(runs)
+        worse = self._count_verdicts(self.play_runs(bad, count, seed))
+        limits: dict[str, RehearsedLimit] = {}
         for name, (wanted, shares) in good.items():
-            limit = RehearsedLimit(name, wanted, shares, _passing(worse[name][1]), None)
-            done[name] = replace(limit, needed=1) if _decided(limit) else limit
+            limit = RehearsedLimit(name, wanted, shares, _passing_share(worse[name][1]), None)
+            limits[name] = replace(limit, needed=1) if _is_decided(limit) else limit
         played = _mean_played(runs)
-        for factor in FACTORS:
-            open_ones = [name for name, limit in done.items() if limit.needed is None]
-            runs = self.runs(device, SEARCH_RUNS, seed, factor) if open_ones else []
-            if _mean_played(runs) < GROWS * played:  # nothing is open, or the tests end the runs
+        for factor in PLAN_FACTORS:
+            open_names = [name for name, limit in limits.items() if limit.needed is None]
+            runs = self.play_runs(device, SEARCH_RUNS, seed, factor) if open_names else []
+            if _mean_played(runs) < LEAST_GROWTH * played:  # nothing is open, or the tests end the runs
                 break
             played = _mean_played(runs)
-            good = self._verdicts(runs)
-            worse = self._verdicts(self.runs(bad, SEARCH_RUNS, seed, factor))
-            for name in open_ones:
-                larger = replace(done[name], verdicts=good[name][1], bad_holds=_passing(worse[name][1]))
-                if _decided(larger):
-                    done[name] = replace(done[name], needed=factor)
-        return tuple(done.values())
+            good = self._count_verdicts(runs)
+            worse = self._count_verdicts(self.play_runs(bad, SEARCH_RUNS, seed, factor))
+            for name in open_names:
+                larger = replace(limits[name], verdicts=good[name][1], bad_holds=_passing_share(worse[name][1]))
+                if _is_decided(larger):
+                    limits[name] = replace(limits[name], needed=factor)
+        return tuple(limits.values())
 
-    def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[LimitVerdict, float]]]:
+    def _count_verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[LimitVerdict, float]]]:
         """By limit, what is wanted, and the share of runs with each verdict."""
         counts: dict[str, Counter[LimitVerdict]] = {}
         wanted: dict[str, str] = {}
@@ -229,62 +272,49 @@ class Rehearsal:
             for name, verdicts in counts.items()
         }
 
-    def _run(self, device: SimulatedDevice, random: np.random.Generator, factor: int) -> SimulatedRun:
-        devices: dict[str, _Counts] = {}
-        assessed = recognised = first = played = decided_queries = answered = 0
+    def _play(self, device: SimulatedDevice, random: np.random.Generator, factor: int) -> SimulatedRun:
+        queries = _QueryCounts()
+        devices: dict[str, _DeviceCounts] = {}
+        played = 0
         decided = WakeProgress()
-        tested = self._stopping.false_accepts is not None or self._stopping.false_rejects is not None
         draws = iter(random.random(3 * factor * sum(max(1, len(names)) for _, names in self._plan)).tolist())
         for trial, names in self._plan * factor:
             if decided.devices and needless(trial, decided, self._stopping):
                 continue
             played += 1
             if trial.listening is None:
-                unassessed = trial.evidence is Evidence.NONE
-                understands = 1 - device.missed if unassessed else device.understands
-                attempts, right = _attempts_made(understands, trial.reprompt.max_attempts, next(draws))
-                if trial.memory is not None or (trial.evidence is Evidence.OPERATOR and not self._attended):
-                    continue
-                decided_queries += trial.responds
-                answered += right and trial.responds
-                if not unassessed:
-                    assessed += 1
-                    recognised += right
-                    first += right and attempts == 1
+                queries.add(trial, device, next(draws), self._attended)
                 continue
-            kind = trial.listening.kind
             for name in names:
-                counts = devices.setdefault(name, _Counts(self._speakers))
-                if kind is TrialKind.AMBIENT:
-                    query = trial.recipe.query
-                    assert isinstance(query, Ambience), trial.id
-                    sound_s = query.duration_s
-                    counts.exposure_s += sound_s
-                    counts.accepts += int(random.poisson(device.accepts_per_hour * sound_s / 3600))
-                elif kind in (TrialKind.WAKE, TrialKind.COMMAND):
-                    speaker, missed = trial.speaker, next(draws) < device.missed
-                    counts.heard[speaker] += 1
-                    counts.missed[speaker] += missed
-                    if kind is TrialKind.COMMAND:
-                        counts.commands += 1
-                        counts.understood += not missed and next(draws) >= device.misheard
-                if tested and (due := due_decisions(WakeProgress((counts.counts(name),)), self._stopping)):
-                    counts.decisions += tuple((row.figure, row.passed) for row in due)
-                    decided = WakeProgress(tuple(counts.counts(name) for name, counts in devices.items()))
+                counts = devices.setdefault(name, _DeviceCounts(self._speakers))
+                counts.add(trial, device, random, draws)
+                if self._add_decisions(name, counts):
+                    decided = WakeProgress(tuple(counts.figures(name) for name, counts in devices.items()))
         totals = Totals(
             planned=len(self._plan) * factor,
             finished=played,
-            recognised=Share(recognised, assessed),
-            first_attempt=Share(first, assessed),
-            answered=Share(answered, decided_queries),
+            recognised=Share(queries.recognised, queries.assessed),
+            first_attempt=Share(queries.first_attempt, queries.assessed),
+            answered=Share(queries.answered, queries.responding),
         )
-        wake = WakeProgress(tuple(counts.figures(name) for name, counts in devices.items()))
+        wake = WakeProgress(tuple(counts.figures_with_intervals(name) for name, counts in devices.items()))
         return SimulatedRun(totals, wake)
 
+    def _add_decisions(self, name: str, counts: _DeviceCounts) -> bool:
+        """Adds what the sequential tests decide now. False: nothing."""
+        if self._stopping.false_accepts is None and self._stopping.false_rejects is None:
+            return False
+        due = due_decisions(WakeProgress((counts.figures(name),)), self._stopping)
+        counts.decisions += tuple((row.figure, row.passed) for row in due)
+        return bool(due)
 
-def _attempts_made(succeeds: float, most: int, draw: float) -> tuple[int, bool]:
-    """Attempts at a query, `most` at most, and whether the last one succeeded."""
-    fails = 1 - succeeds
+
+def _draw_attempts(probability: float, most: int, draw: float) -> tuple[int, bool]:
+    """Attempts at a query, `most` at most, and whether the last one succeeded.
+
+    probability: that an attempt succeeds.
+    """
+    fails = 1 - probability
     if fails <= 0:
         return 1, True
     attempts = 1
@@ -298,11 +328,11 @@ def _mean_played(runs: Sequence[SimulatedRun]) -> float:
     return sum(run.totals.finished for run in runs) / max(1, len(runs))
 
 
-def _passing(verdicts: Mapping[LimitVerdict, float]) -> float:
+def _passing_share(verdicts: Mapping[LimitVerdict, float]) -> float:
     return verdicts.get(LimitVerdict.PASS, 0.0) + verdicts.get(LimitVerdict.MARGINAL, 0.0)
 
 
-def _decided(limit: RehearsedLimit) -> bool:
+def _is_decided(limit: RehearsedLimit) -> bool:
     """The device holds the limit, and one that is as bad fails it, each in 80 % of runs at least.
 
     Exposure does not depend on how good a device is.
