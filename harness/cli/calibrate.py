@@ -145,11 +145,11 @@ def command(
 
 
 def _read_meter(port: str, baud: int, ask: str) -> float:
-    from harness.devices.serial.commands import SerialCommandOptions, readings
+    from harness.devices.serial.commands import SerialCommandOptions, read_numbers
     from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL
 
     time.sleep(SETTLE_S)
-    levels = readings(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
+    levels = read_numbers(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
     level = round(statistics.median(levels), 1)
     span = f"from {fixed(min(levels), 1)} to {fixed(max(levels), 1)} dB"
     click.echo(f"Meter: {fixed(level, 1)} dB, the median of {len(levels)} {span}")

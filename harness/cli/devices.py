@@ -229,7 +229,7 @@ def _samples(profile: DeviceProfile) -> bool:
 def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
     """Watches, then prints what was mapped and what was not. Returns True if any current event was mapped."""
     from harness.devices.device_monitor import shape_of
-    from harness.devices.device_sources import CHUNK_BYTES, HasRate, heard_from
+    from harness.devices.device_sources import CHUNK_BYTES, HasRate, take_outputs
 
     click.echo(f"watching {plain_text(source.name)} for {exact(seconds)} s")
     made: Counter[str] = Counter()
@@ -243,8 +243,8 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
             time.sleep(0.05)
             # Asked before the last reading, which takes what arrived until then.
             over = source.ended or time.monotonic() >= limit_s
-            for heard in heard_from(source, 64 * CHUNK_BYTES):
-                for row in watched.take(heard):
+            for output in take_outputs(source, 64 * CHUNK_BYTES):
+                for row in watched.take(output):
                     if row.retained:
                         retained[row.made or shape_of(row.said)] += 1
                     elif row.mapped:
@@ -397,13 +397,13 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
 
 def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
     """Prints rows and remarks as they arrive, until the source ends."""
-    from harness.devices.device_sources import heard_from
+    from harness.devices.device_sources import take_outputs
 
     told_lost, told_trouble, told_noise = 0, "", False
     while True:
         ended = source.ended  # read before taking rows, so that none before the end is missed
-        taken = heard_from(source, AT_ONCE_BYTES)
-        yield [row for heard in taken for row in watched.take(heard)]
+        taken = take_outputs(source, AT_ONCE_BYTES)
+        yield [row for output in taken for row in watched.take(output)]
         if watched.look(time.monotonic()):
             yield watched.problem or "the profile was reread"
         if source.queue.lost_bytes != told_lost:
@@ -415,7 +415,7 @@ def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[lis
         if source.trouble != told_trouble:
             told_trouble = source.trouble
             yield told_trouble or "the source is back"
-        if not any(heard.data for heard in taken):
+        if not any(output.data for output in taken):
             if ended:
                 return
             time.sleep(0.05)

@@ -19,7 +19,7 @@ from harness.base.foreign import plain_text
 from harness.base.plugins import import_extra
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.device_sources import Picture
-from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
+from harness.devices.readings import ReadingsFarEnd, ReadingsOptions, ReadingsSource, ReadingsStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
@@ -245,12 +245,12 @@ class Camera(ReadingsStream):
         self._played = False
         super().open(sink)
 
-    def connect(self) -> ReadingsLink:
+    def connect(self) -> ReadingsFarEnd:
         if self._played:
             raise DeviceError("the video has been played", remedy="Name a camera or a URL, or a longer video")
         frames = CameraFrames(self._options, self._clock)
         self._played = bool(self._options.is_file)
-        return ReadingsLink(f"camera {self.id}", frames.measure)
+        return ReadingsFarEnd(f"camera {self.id}", frames.measure)
 
     @staticmethod
     def source(options: CameraOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> CameraSource:
@@ -278,10 +278,10 @@ class CameraSource(ReadingsSource):
         self._options = options
         super().__init__(f"camera {options.source}", self._started)
 
-    def _started(self) -> ReadingsLink:
+    def _started(self) -> ReadingsFarEnd:
         self._frames = CameraFrames(self._options, HostClock())
         self.name = self._frames.name
-        return ReadingsLink("camera", self._frames.measure)
+        return ReadingsFarEnd("camera", self._frames.measure)
 
     def picture(self, columns: int, rows: int) -> Picture:
         return self._frames.picture(columns, rows)

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.devices.device_sources import DeviceOutput, now_heard
+from harness.devices.device_sources import DeviceOutput, output_now
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
 from harness.devices.wire import messages
@@ -102,25 +102,25 @@ class DeviceMonitor:
         self.latest = ""
         """The last line that a threshold has read, and its state."""
 
-    def take(self, heard: DeviceOutput) -> list[MonitorRow]:
+    def take(self, output: DeviceOutput) -> list[MonitorRow]:
         """The rows for new output."""
-        if heard.data:
-            self._recent.append(heard)
-            self._recent_bytes += len(heard.data) + len(heard.topic)
+        if output.data:
+            self._recent.append(output)
+            self._recent_bytes += len(output.data) + len(output.topic)
         while self._recent_bytes > RECENT_BYTES:
             oldest = self._recent.popleft()
             self._recent_bytes -= len(oldest.data) + len(oldest.topic)
-        return self._rows(heard)
+        return self._rows(output)
 
     def again(self) -> list[MonitorRow]:
         """The rows for recent output under the current profile; counts restart with these rows."""
         self._begin()
         self.lines = self.mapped = self.unmapped = self.retained = self.bytes = 0
-        return [row for heard in self._recent for row in self._rows(heard)]
+        return [row for output in self._recent for row in self._rows(output)]
 
-    def _rows(self, heard: DeviceOutput) -> list[MonitorRow]:
-        self.bytes += len(heard.data)
-        rows = self._message(heard) if heard.topic else self._bytes(heard)
+    def _rows(self, output: DeviceOutput) -> list[MonitorRow]:
+        self.bytes += len(output.data)
+        rows = self._message(output) if output.topic else self._bytes(output)
         self._count(rows)
         return rows
 
@@ -163,8 +163,8 @@ class DeviceMonitor:
 
     def remaining_rows(self) -> list[MonitorRow]:
         """The rows still held back when no more output will arrive."""
-        heard = now_heard(b"")
-        rows = [self._row(reading, heard) for reading in self._console.read_rest(heard.at)]
+        output = output_now(b"")
+        rows = [self._row(reading, output) for reading in self._console.read_rest(output.at)]
         self._count(rows)
         return rows
 
@@ -193,19 +193,19 @@ class DeviceMonitor:
         """Of the profile, and of those that it takes lines of."""
         return [_state_of(Path(profile.path)) for profile in self.profile.files]
 
-    def _bytes(self, heard: DeviceOutput) -> list[MonitorRow]:
+    def _bytes(self, output: DeviceOutput) -> list[MonitorRow]:
         if self._decoder is None:
-            if heard.data and self._baud is not None and not self.has_frames:
-                self.has_frames = any(isinstance(piece, WireFrame) for piece in self._probe.feed(heard.data))
-            return self._read(heard.data, heard)
+            if output.data and self._baud is not None and not self.has_frames:
+                self.has_frames = any(isinstance(piece, WireFrame) for piece in self._probe.feed(output.data))
+            return self._read(output.data, output)
         rows: list[MonitorRow] = []
-        for piece in self._decoder.feed(heard.data) if heard.data else ():
-            rows += [_frame(piece, heard)] if isinstance(piece, WireFrame) else self._read(piece, heard)
+        for piece in self._decoder.feed(output.data) if output.data else ():
+            rows += [_frame(piece, output)] if isinstance(piece, WireFrame) else self._read(piece, output)
         return rows
 
-    def _read(self, data: bytes, heard: DeviceOutput) -> list[MonitorRow]:
-        readings = self._console.read(data, heard.at)
-        return [self._row(reading, heard) for reading in readings if self._is_shown(reading)]
+    def _read(self, data: bytes, output: DeviceOutput) -> list[MonitorRow]:
+        readings = self._console.read(data, output.at)
+        return [self._row(reading, output) for reading in readings if self._is_shown(reading)]
 
     def _is_shown(self, reading: LineReading) -> bool:
         """Whether a reading is a row of its own: of a threshold's, changes are, and others now and then."""
@@ -219,14 +219,14 @@ class DeviceMonitor:
             self._level_told_s = reading.at.at_s
         return True
 
-    def _row(self, reading: LineReading, heard: DeviceOutput) -> MonitorRow:
+    def _row(self, reading: LineReading, output: DeviceOutput) -> MonitorRow:
         if reading.level:
             made = "; ".join(text for text in (_words(reading.observations), plain_text(reading.level)) if text)
             at, error_s = reading.at, None
             if reading.observations:
                 at = reading.observations[0].at
                 error_s = at.error_s
-            wall_s = heard.wall_s + at.at_s - reading.at.at_s
+            wall_s = output.wall_s + at.at_s - reading.at.at_s
             return MonitorRow(wall_s, _line_text(reading.text), made, True, device_s=reading.device_s, error_s=error_s)
         if not self._gathering:
             self._gathered, self._gathered_seen = [], ()
@@ -244,7 +244,7 @@ class DeviceMonitor:
         at = reading.observations[0].at if reading.observations else reading.at
         # With a baud rate, the stamps of the source are those of a session, and have an error.
         return MonitorRow(
-            wall_s=heard.wall_s,
+            wall_s=output.wall_s,
             said=line,
             made=made,
             mapped=reading.rule is not None,
@@ -254,19 +254,19 @@ class DeviceMonitor:
             error_s=at.error_s if self._baud is not None else None,
         )
 
-    def _message(self, heard: DeviceOutput) -> list[MonitorRow]:
-        seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
-        text = heard.data.decode("utf-8", errors="backslashreplace")
-        line = plain_text(f"{heard.topic} {text}", LONGEST)
+    def _message(self, output: DeviceOutput) -> list[MonitorRow]:
+        seen = observations(self._mappings, output.topic, output.data, output.at, self.device)
+        text = output.data.decode("utf-8", errors="backslashreplace")
+        line = plain_text(f"{output.topic} {text}", LONGEST)
         # A single log line: the message is not mapped, and the end of the line says why.
-        mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{heard.topic}: "))
+        mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{output.topic}: "))
         reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
         # In a sample, {device} is the profile's name, whatever replaced it in the topics here.
-        topic = "/".join("{device}" if part == self.device else part for part in heard.topic.split("/"))
+        topic = "/".join("{device}" if part == self.device else part for part in output.topic.split("/"))
         snippet = _message_snippet(topic, text, seen if mapped else ())
         why = plain_text(reason[1]) if reason else ""
         made = _words(seen) if mapped else ""
-        return [MonitorRow(heard.wall_s, line, made, mapped, why, snippet, retained=heard.retained)]
+        return [MonitorRow(output.wall_s, line, made, mapped, why, snippet, retained=output.retained)]
 
 
 def _state_of(path: Path) -> tuple[int, int] | None:
@@ -295,13 +295,13 @@ def plain_text_lines(text: str) -> str:
     return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
 
 
-def _frame(frame: WireFrame, heard: DeviceOutput) -> MonitorRow:
+def _frame(frame: WireFrame, output: DeviceOutput) -> MonitorRow:
     try:
         message = messages.decode(frame)
     except HarnessError as error:
-        return MonitorRow(heard.wall_s, f"frame {frame.kind.name}", "", False, plain_text(str(error)))
+        return MonitorRow(output.wall_s, f"frame {frame.kind.name}", "", False, plain_text(str(error)))
     text = f"frame {frame.kind.name}" + (f" {frame.seq}" if frame.seq else "")
-    return MonitorRow(heard.wall_s, text, plain_text(_message_words(frame.kind, message)), True)
+    return MonitorRow(output.wall_s, text, plain_text(_message_words(frame.kind, message)), True)
 
 
 def _message_words(kind: FrameKind, message: messages.Message) -> str:

@@ -35,7 +35,7 @@ class DeviceOutput:
     retained: bool = False
 
 
-def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> DeviceOutput:
+def output_now(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> DeviceOutput:
     """Output that has arrived now."""
     return DeviceOutput(Stamp(threads.monotonic(), error_s), threads.wall(), data, topic, retained)
 
@@ -53,12 +53,12 @@ class DeviceOutputQueue:
         self._changed = threads.condition()
         self._closed = False
 
-    def put(self, heard: DeviceOutput, *, wait: bool = False) -> None:
+    def put(self, output: DeviceOutput, *, wait: bool = False) -> None:
         with self._changed:
             while wait and self._bytes > HELD_BYTES and not self._closed:
                 self._changed.wait(0.2)
-            self._held.append(heard)
-            self._bytes += len(heard.data)
+            self._held.append(output)
+            self._bytes += len(output.data)
             while not wait and self._bytes > HELD_BYTES:
                 gone = len(self._held.popleft().data)
                 self._bytes -= gone
@@ -82,10 +82,10 @@ class DeviceOutputQueue:
             self._changed.notify_all()
 
 
-def heard_from(source: DeviceSource, at_most_bytes: int) -> list[DeviceOutput]:
+def take_outputs(source: DeviceSource, at_most_bytes: int) -> list[DeviceOutput]:
     """What has arrived. A live source also reports that time has passed, for rules that wait for further lines."""
     taken = source.queue.take(at_most_bytes)
-    return [*taken, now_heard(b"")] if source.live else taken
+    return [*taken, output_now(b"")] if source.live else taken
 
 
 class DeviceSource(Protocol):
@@ -156,10 +156,10 @@ class StreamSource:
             with self._stream as stream:
                 # read1 returns what is there, so that a line from a pipe does not wait for a full buffer.
                 read = getattr(stream, "read1", stream.read)
-                first = now_heard(b"")
+                first = output_now(b"")
                 while not self._closing and (data := read(CHUNK_BYTES)):
                     # All lines of a file get one time: the reading speed says nothing about the device.
-                    self.queue.put(now_heard(data) if self.live else replace(first, data=data), wait=True)
+                    self.queue.put(output_now(data) if self.live else replace(first, data=data), wait=True)
         except (OSError, ValueError) as error:
             self.trouble = f"reading failed: {error}"
         self.ended = True

@@ -23,7 +23,7 @@ from harness.base.host_check import Check, Level
 from harness.base.ports import Clock
 from harness.devices import websocket
 from harness.devices.declared import SetupAdvice
-from harness.devices.readings import ReadingsLink, ReadingsSource, ReadingsStream
+from harness.devices.readings import ReadingsFarEnd, ReadingsSource, ReadingsStream
 from harness.devices.text_streams import STEP_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
 from harness.model.bench import DeviceProfile
@@ -126,7 +126,7 @@ class AssistLink:
         self._tell_line: Callable[[str, Stamp], None] = lambda line, at: None
         token = websocket.token(options.token_env)
         _, self._errors = websocket.demand_library()
-        self._link = websocket.connected(options.socket_url)
+        self._socket = websocket.connected(options.socket_url)
         try:
             self._guarded(lambda: self._begin(token))
         except BaseException:
@@ -134,7 +134,7 @@ class AssistLink:
             raise
 
     def close(self) -> None:
-        self._link.close()
+        self._socket.close()
 
     def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
         """Reports until the connection ends or `stop`; why it ended."""
@@ -174,7 +174,7 @@ class AssistLink:
     def _begin(self, token: str) -> None:
         if self._next()["type"] != "auth_required":
             raise ValueError("no login")
-        self._link.send(json.dumps({"type": "auth", "access_token": token}))
+        self._socket.send(json.dumps({"type": "auth", "access_token": token}))
         answer = self._next()
         if answer["type"] == "auth_invalid":
             variable = self._options.token_env
@@ -239,12 +239,12 @@ class AssistLink:
 
     def _next(self) -> Any:
         """The next message of the login."""
-        return json.loads(self._link.recv(timeout=ANSWER_LIMIT_S))
+        return json.loads(self._socket.recv(timeout=ANSWER_LIMIT_S))
 
     def _receive(self, limit_s: float) -> list[Any]:
         """Messages that answer the last command. Takes in changes of the state at once."""
         try:
-            document = json.loads(self._link.recv(timeout=limit_s))
+            document = json.loads(self._socket.recv(timeout=limit_s))
         except TimeoutError:
             return []
         messages = document if isinstance(document, list) else [document]
@@ -258,7 +258,7 @@ class AssistLink:
         self._number = next(self._ids)
         if begun:
             self._states = self._number
-        self._link.send(json.dumps({"id": self._number, "type": kind, **keys}))
+        self._socket.send(json.dumps({"id": self._number, "type": kind, **keys}))
         until_s = self._now_s() + ANSWER_LIMIT_S
         while self._now_s() < until_s:
             if self._stop.is_set():
@@ -394,9 +394,9 @@ def _time(event: Any) -> float:
     return datetime.fromisoformat(event["timestamp"]).timestamp()
 
 
-def _opened(options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> ReadingsLink:
+def _opened(options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> ReadingsFarEnd:
     try:
-        return ReadingsLink("home assistant", AssistLink(options, clock, stop).measure)
+        return ReadingsFarEnd("home assistant", AssistLink(options, clock, stop).measure)
     except _DriverClosing:
         raise DeviceError("the driver closes") from None
 
@@ -406,7 +406,7 @@ class HomeAssistant(ReadingsStream):
 
     Options: ClassVar[type] = HomeAssistantOptions
 
-    def connect(self) -> ReadingsLink:
+    def connect(self) -> ReadingsFarEnd:
         return _opened(self._options, self._clock, self._stop)
 
     @staticmethod

@@ -47,7 +47,7 @@ class ReadingsOptions:
                 raise InputError(f"{name} is {value}", remedy="Write a number from 0 to 86400")
 
 
-class ReadingsLink:
+class ReadingsFarEnd:
     """What a thread measures, as a far end. Each reading is a line and its time.
 
     measure: takes a function that passes a reading on, and an event that is set when it must end. Returns why it ended.
@@ -107,14 +107,14 @@ class ReadingsLink:
 
 
 class ReadingsStream(TextStream):
-    """A driver whose far end is `ReadingsLink`."""
+    """A driver whose far end is `ReadingsFarEnd`."""
 
     @staticmethod
     def abilities(options: Any, profile: DeviceProfile | None) -> Abilities:
         return Abilities()
 
     def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
-        if data and isinstance(far_end, ReadingsLink):
+        if data and isinstance(far_end, ReadingsFarEnd):
             yield from far_end.taken  # when they were read does not matter
         else:
             yield b"", at
@@ -130,18 +130,18 @@ class ReadingsSource:
 
     live = True
 
-    def __init__(self, name: str, connect: Callable[[], ReadingsLink]) -> None:
+    def __init__(self, name: str, connect: Callable[[], ReadingsFarEnd]) -> None:
         self.name = name
         self.queue = DeviceOutputQueue()
         self.ended = False
         self.trouble = ""
         self._connect = connect
         self._closing = threads.event()
-        self._readings: ReadingsLink | None = None
+        self._readings: ReadingsFarEnd | None = None
 
     def open(self) -> None:
         self._readings = readings = self._connect()
-        self._thread = threads.thread(lambda: self._run(readings), name="monitor-readings")
+        self._thread = threads.thread(self._run, readings, name="monitor-readings")
         self._thread.start()
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class ReadingsSource:
             self._thread.join(END_GRACE_S)
             self._readings.close()
 
-    def _run(self, readings: ReadingsLink) -> None:
+    def _run(self, readings: ReadingsFarEnd) -> None:
         waits = select.poll()
         waits.register(readings.fileno(), select.POLLIN)
         while not self._closing.is_set():

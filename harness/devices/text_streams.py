@@ -190,12 +190,12 @@ class TcpConnection:
 def connected(options: TcpOptions) -> TcpConnection:
     """Connects to the device; DeviceError when it is not there."""
     try:
-        link = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
+        connection = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
     except OSError as error:
         raise DeviceError(
             f"{options.address} cannot be reached: {error}", remedy="Switch the device on, and correct `address`"
         ) from error
-    return TcpConnection(link, options.address)
+    return TcpConnection(connection, options.address)
 
 
 class TcpListener:
@@ -211,10 +211,10 @@ class TcpListener:
         deadline_s = threads.monotonic() + limit_s
         while not stop.is_set() and threads.monotonic() < deadline_s:
             with contextlib.suppress(TimeoutError):
-                link, peer = self._server.accept()
-                link.settimeout(None)
-                tcp.keep_alive(link)
-                return TcpConnection(link, f"{peer[0]}:{peer[1]}")
+                connection, peer = self._server.accept()
+                connection.settimeout(None)
+                tcp.keep_alive(connection)
+                return TcpConnection(connection, f"{peer[0]}:{peer[1]}")
         raise DeviceError(
             f"no device connected to {self._address} within {exact(limit_s)} s",
             remedy="Switch the device on, and let it connect to this address",
@@ -357,7 +357,7 @@ class TextStream:
         console = Console(self._profile, self.id, hold_back_s=self.hold_back_s, measured=False)
         pace = HeartbeatThrottle()
         ready = re.compile(options.ready) if options.ready else None
-        began_s = heard_s = self._clock.now_s()
+        began_s = received_s = self._clock.now_s()
         back, unread = False, b""
         while not self._stop.is_set():
             before_s = self._clock.now_s()
@@ -372,7 +372,7 @@ class TextStream:
                     outlet.tell(seen)
                 return far_end.why_ended()
             if data:
-                heard_s = now_s
+                received_s = now_s
             if data and not back:
                 unread, ready = self._look_for(ready, unread + data)
             # A device that was silent may be so again: an open connection does not show that it is back.
@@ -387,8 +387,8 @@ class TextStream:
                         outlet.tell(seen)
             if ready is not None and now_s - began_s > options.ready_within_s:
                 return f"no line matched `ready` within {exact(options.ready_within_s)} s"
-            if options.silence_limit_s and now_s - heard_s > options.silence_limit_s:
-                return f"no line came for {seconds(now_s - heard_s)}"
+            if options.silence_limit_s and now_s - received_s > options.silence_limit_s:
+                return f"no line came for {seconds(now_s - received_s)}"
         return ""
 
     def _look_for(self, ready: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:

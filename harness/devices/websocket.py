@@ -148,7 +148,7 @@ class WebSocketLink:
         _, self._errors = demand_library()
         self._url, self._why = options.url, "closed"
         self._echoes = deque[tuple[float, object]](maxlen=_ECHOES)
-        self._link = connected(options.url, _headers(options), options.ping_s)
+        self._socket = connected(options.url, _headers(options), options.ping_s)
         self._outside, self._inside = socket.socketpair()
         self._thread = threads.thread(self._pass_on, name="web socket")
         self._thread.start()
@@ -178,14 +178,14 @@ class WebSocketLink:
         """Shutting down first releases a thread that waits until its lines are read."""
         with contextlib.suppress(OSError):
             self._outside.shutdown(socket.SHUT_RDWR)
-        self._link.close()
+        self._socket.close()
         self._thread.join(END_GRACE_S)
         self._outside.close()
 
     def _send(self, message: str) -> None:
         self._echoes.append((threads.monotonic(), _parsed(message.encode())))
         try:
-            self._link.send(message)
+            self._socket.send(message)
         except self._errors.ConnectionClosed as error:
             raise ConnectionError(plain_text(str(error), 300)) from error
 
@@ -207,7 +207,7 @@ class WebSocketLink:
         with self._inside:
             try:
                 while True:
-                    message: bytes = self._link.recv(decode=False)
+                    message: bytes = self._socket.recv(decode=False)
                     if self._is_echo(message):
                         continue
                     self._inside.sendall(message.translate(_ONE_LINE) + b"\n")

@@ -200,16 +200,16 @@ class PipelineEnd:
 class WyomingRelay:
     """Listens, passes bytes on in a proxy, and reports each event as a line of JSON, and the end of a pipeline run.
 
-    heard: the lines (with their ends) and when they arrived; b"" when nothing came. joined: a connection stands. left:
-    none stands any more, with the reason. All three are called under one lock, in order. sound: events of the client's
-    sound are reported, too.
+    take_lines: the lines (with their ends) and when they arrived; b"" when nothing came. joined: a connection stands.
+    left: none stands any more, with the reason. All three are called under one lock, in order. sound: events of the
+    client's sound are reported, too.
     """
 
     def __init__(
         self,
         options: WyomingOptions,
         now_s: Callable[[], float],
-        heard: Callable[[bytes, Stamp], None],
+        take_lines: Callable[[bytes, Stamp], None],
         joined: Callable[[], None] = lambda: None,
         left: Callable[[str], None] = lambda _: None,
         *,
@@ -217,10 +217,10 @@ class WyomingRelay:
     ) -> None:
         self.trouble = ""
         """Why the last connection to the server failed."""
-        self.heard_s = now_s()
+        self.received_s = now_s()
         """When the last byte of the satellite or the server came."""
         self._options, self._now_s = options, now_s
-        self._heard, self._joined, self._left = heard, joined, left
+        self._take_lines, self._joined, self._left = take_lines, joined, left
         self._sound = sound
         self._lock = threads.lock()
         self._stop = threads.event()
@@ -270,7 +270,7 @@ class WyomingRelay:
                             connection.settled = True
                             self._joined()
                     over = self._pipeline.due(now_s)
-                    self._heard(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
+                    self._take_lines(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
                 if ready:
                     try:
                         client, _ = self._listening.accept()
@@ -313,7 +313,7 @@ class WyomingRelay:
             while data := source.recv(PIECE_BYTES):
                 at = Stamp(self._now_s(), self._late.seconds)
                 if of_far_end:
-                    self.heard_s = at.at_s
+                    self.received_s = at.at_s
                 self._report(events, data, at, sound=self._sound and source is connection.ends[0])
                 if target is not None:
                     target.sendall(data)
@@ -354,7 +354,7 @@ class WyomingRelay:
                 lines += b"\n%b\n" % segment.data if segment.is_frame else segment.data
                 if segment.is_frame and self._pipeline.ends(segment.data, at.at_s):
                     lines += PIPELINE_ENDED
-            self._heard(bytes(lines), at)
+            self._take_lines(bytes(lines), at)
 
 
 class WyomingServer(TextStream):
@@ -450,7 +450,7 @@ class Wyoming:
         self._outlet.open(sink)
         try:
             self._relay = WyomingRelay(
-                options, self._now_s, self._heard, self._joined, self._left, sound=_maps_sound(self._profile)
+                options, self._now_s, self._take_lines, self._joined, self._left, sound=_maps_sound(self._profile)
             )
         except DeviceError:
             self._outlet.close()
@@ -470,13 +470,13 @@ class Wyoming:
         if relay is not None:
             relay.close()
 
-    def _heard(self, lines: bytes, at: Stamp) -> None:
+    def _take_lines(self, lines: bytes, at: Stamp) -> None:
         for seen in self._console.feed(lines, at):
             if self._pace.passes(seen):
                 self._outlet.tell(seen)
         limit_s = self._options.silence_limit_s
         if limit_s and self._connected.is_set() and self._relay is not None:
-            silent_s = at.at_s - self._relay.heard_s
+            silent_s = at.at_s - self._relay.received_s
             if silent_s > limit_s:
                 self._outlet.lose(_SILENCE, f"nothing came for {seconds(silent_s)}")
             else:

@@ -315,11 +315,11 @@ def connected(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
 def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, Any]:
     """What a satellite or a service reports about itself; {} without an answer. DeviceError."""
     events = WyomingEvents(EVENT_BYTES)
-    with connected(address, limit_s) as link, contextlib.suppress(OSError):
-        link.settimeout(PING_S)
-        link.sendall(b'{"type": "describe"}\n')
+    with connected(address, limit_s) as connection, contextlib.suppress(OSError):
+        connection.settimeout(PING_S)
+        connection.sendall(b'{"type": "describe"}\n')
         until_s = threads.monotonic() + PING_S
-        while threads.monotonic() < until_s and (data := link.recv(PIECE_BYTES)):
+        while threads.monotonic() < until_s and (data := connection.recv(PIECE_BYTES)):
             for segment in events.feed(data, 0.0):
                 event = json.loads(segment.data) if segment.is_frame else {}
                 if event.get("type") == "info":

@@ -13,7 +13,7 @@ import pytest
 from harness.devices.camera import Camera, CameraOptions
 from harness.devices.declared import options_of, source_of
 from harness.devices.device_monitor import DeviceMonitor
-from harness.devices.device_sources import ShowsPicture, heard_from
+from harness.devices.device_sources import ShowsPicture, take_outputs
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, PluginError
@@ -210,7 +210,7 @@ def test_the_monitor_shows_the_picture_and_the_numbers(tmp_path: Path) -> None:
     try:
         rows = []
         until(lambda: source.ended)
-        for heard in heard_from(source, 1_000_000):
+        for heard in take_outputs(source, 1_000_000):
             rows += monitor.take(heard)
         whole, inside = source.picture(32, 20)
     finally:

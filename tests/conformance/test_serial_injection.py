@@ -60,7 +60,7 @@ def test_a_line_that_corrupts_bytes_changes_no_count(tmp_path: Path, encoding: E
         expected = truth(tmp_path, sound)
         framed = known(bench.driver.framed)
         assert framed.decoder.garbage > 0
-        assert framed.session.link.went_back > 0
+        assert framed.session.sender.went_back > 0
         if encoding is EncodingName.PCM16:
             assert near(bench.wakes(), expected)
         else:

@@ -14,7 +14,7 @@ import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
 from harness.devices.wire.adpcm import Encoding
-from harness.devices.wire.audio_link import PROBE_SAMPLE
+from harness.devices.wire.audio_sender import PROBE_SAMPLE
 from harness.devices.wire.frames import Decoder, WireFrame
 from harness.devices.wire.messages import Audio, AudioAck, decode, encode, to_frame
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from harness.dashboard.screens.monitor import KEPT, MonitorApp
 from harness.devices.device_monitor import DeviceMonitor
-from harness.devices.device_sources import DeviceOutputQueue, now_heard
+from harness.devices.device_sources import DeviceOutputQueue, output_now
 from tests.dashboard.bench import LARGE, SMALL, screen_text, segments, shows, until
 
 LAMP = """\
@@ -40,7 +40,7 @@ class Bench:
     def close(self) -> None: ...
 
     def say(self, data: bytes) -> None:
-        self.queue.put(now_heard(data))
+        self.queue.put(output_now(data))
 
 
 def app(folder: Path, source: Bench, profile: str = LAMP) -> MonitorApp:

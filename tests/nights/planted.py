@@ -328,7 +328,7 @@ FAULTS = (
         "devices/test_board_session.py::test_restart_is_reported_before_the_sound_that_it_ended"),
     Planted("board_blamed_for_a_stalled_host", "3b54d683", Area.DRIVERS, """
 @ devices/framing/board_session.py
--            self._heard_s += now_s - self._ticked_s
+-            self._received_s += now_s - self._ticked_s
 +            pass
 """, "a board counts as lost because the host stood still",
         "devices/test_board_session.py::test_device_silence_is_a_loss_unless_the_host_slept"),

@@ -22,7 +22,7 @@ from harness.base.ports import Surroundings
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.serial.device import SerialDevice
-from harness.devices.serial.port import PortLost, SerialLine
+from harness.devices.serial.port import OpenPort, PortLost
 from harness.devices.text_streams import TextStream, TextStreamOptions
 from harness.model.errors import DeviceError
 
@@ -66,7 +66,7 @@ class SimulatedPort:
     def plug(self) -> None:
         self._plugged = True
 
-    # For a driver: as SerialLine, and as FarEnd
+    # For a driver: as OpenPort, and as FarEnd
 
     def open(self) -> SimulatedPort:
         """DeviceError when it is not there, or already open."""
@@ -146,11 +146,11 @@ class SimulatedSerial(SerialDevice):
         self._far_end: SimulatedPort | None = port
         self._end: _SerialEnd | None = None
 
-    def connect(self, usb_serial: str = "") -> SerialLine:
+    def connect(self, usb_serial: str = "") -> OpenPort:
         if self._far_end is None:
             raise DeviceError("the process was killed")
         self._end = _SerialEnd(self._far_end)
-        return cast(SerialLine, self._end)
+        return cast(OpenPort, self._end)
 
     def killed(self) -> None:
         """Its process is no more: the kernel closes the port, and nothing reaches the device."""

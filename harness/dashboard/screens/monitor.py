@@ -19,7 +19,7 @@ from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.widgets.bars import RowList, TextBlock, move_keys
 from harness.dashboard.wording import screen_text
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
-from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, heard_from
+from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, take_outputs
 
 KEPT = 5000
 REDRAW_S = 0.1
@@ -174,8 +174,8 @@ class MonitorApp(App[None]):
         if not self.is_running or not self._rows.is_mounted:
             return
         rows: list[MonitorRow] = []
-        for heard in heard_from(self._source, BYTES_A_REDRAW):
-            rows += self._monitor.take(heard)
+        for output in take_outputs(self._source, BYTES_A_REDRAW):
+            rows += self._monitor.take(output)
         self._rows.extend(rows)
         if self._monitor.look(time.monotonic()) and not self._monitor.problem:
             self._notice_text = "the profile was reloaded and applied to all lines"

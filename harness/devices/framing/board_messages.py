@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.devices.wire import messages
-from harness.devices.wire.audio_link import AudioLink
+from harness.devices.wire.audio_sender import AudioSender
 from harness.model.frozen import frozen
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Wake
 from harness.model.time import Stamp
@@ -47,11 +47,11 @@ LINE = WireProperties(True, 0.5, 0.2, 8, 4, 10.0)
 BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)
 
 
-def observation(event: messages.Event | messages.Log, source: str, at: Stamp, link: AudioLink) -> Observation:
+def observation(event: messages.Event | messages.Log, source: str, at: Stamp, sender: AudioSender) -> Observation:
     """The observation for a board's event, with the place on the audio line that the event names."""
 
     def audio_s(sample: int | None) -> float | None:
-        return None if sample is None else link.audio_s(sample)
+        return None if sample is None else sender.sample_s(sample)
 
     match event:
         case messages.WakeMessage(_, sample, score, phrase):

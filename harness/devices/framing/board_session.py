@@ -33,7 +33,7 @@ from harness.devices.framing.numbering import (
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
-from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
+from harness.devices.wire.audio_sender import RESEND_S, SOONEST_S, AudioAnswer, AudioSender
 from harness.devices.wire.console import PROOF_EVERY_S
 from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingResult, PingSchedule
 from harness.model.numbers import exact, seconds
@@ -98,7 +98,7 @@ class BoardSession:
         self.clock = DeviceClock()
         self.boots = Boots(alone=wire.loses)
         self.events: EventNumbers = ResentEvents() if wire.loses else DeliveredEvents()
-        self.link = AudioLink(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
+        self.sender = AudioSender(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
         self.hello: messages.BoardHello | None = None
         self._hello_at = Stamp(0.0)
         self.playing: ActivePlay | None = None
@@ -120,7 +120,7 @@ class BoardSession:
         self._reported_boot = ""
         self._is_gone = False
         self._last_ack: messages.AudioAck | None = None
-        self._asked_hello_s = self._pinged_s = self._heard_s = _NEVER
+        self._asked_hello_s = self._pinged_s = self._received_s = _NEVER
         self._proved_s = self._clock_told_s = self._progress_s = self._used_s = _NEVER
         self._opened_s = self._ticked_s = float("inf")
 
@@ -132,7 +132,7 @@ class BoardSession:
         if not self.known or self._pongs < self._wire.first_pings:
             return False
         events = self.events
-        return not isinstance(events, ResentEvents) or (events.begun and (self.link.ready or not self._takes_sound))
+        return not isinstance(events, ResentEvents) or (events.begun and (self.sender.ready or not self._takes_sound))
 
     @property
     def rate_hz(self) -> int | None:
@@ -145,7 +145,7 @@ class BoardSession:
 
     def linked(self, now_s: float) -> None:
         """The wire is connected (again)."""
-        self._linked, self._heard_s = True, now_s
+        self._linked, self._received_s = True, now_s
         self._opened_s = min(self._opened_s, now_s)
         self._asks_hello, self._asked_hello_s = True, _NEVER
 
@@ -161,7 +161,7 @@ class BoardSession:
         self._acks.clear()
         self._commands.fail()
         self._end(now_s, complete=False)
-        self.link.lose()
+        self.sender.lose()
 
     def used_by_another(self, reason: str, now_s: float) -> None:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
@@ -188,7 +188,7 @@ class BoardSession:
         if not self.ready or rate_hz != self.rate_hz:
             self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
-        end = self.link.end
+        end = self.sender.end
         self.playing = ActivePlay(
             play_id=play_id, samples=samples, rate_hz=rate_hz, start=end, end=end, waiting=encoded, asked_s=now_s
         )
@@ -199,7 +199,7 @@ class BoardSession:
         self._end(now_s, complete=False)
 
     def level_dbfs(self) -> float | None:
-        return self.playing.level_dbfs(self.link.sent) if self.playing is not None else None
+        return self.playing.level_dbfs(self.sender.sent) if self.playing is not None else None
 
     def command(self, message: messages.TextCommand | messages.Set) -> BoardCommand:
         return self._commands.add(message)
@@ -222,11 +222,11 @@ class BoardSession:
             self._outlet.back(USED)
         if now_s - self._ticked_s > _OVERSLEPT_S:
             # On a busy host this thread may have slept, with the answer still unread. Do not blame the board.
-            self._heard_s += now_s - self._ticked_s
+            self._received_s += now_s - self._ticked_s
         self._ticked_s = now_s
-        silent_s = now_s - self._heard_s
-        # A frozen board accepts no more bytes on a line, so a ping cannot be sent either.
-        is_asked = self._wire.loses or self._pinged_s > self._heard_s
+        silent_s = now_s - self._received_s
+        # A frozen board accepts no more bytes on a serial port, so a ping cannot be sent either.
+        is_asked = self._wire.loses or self._pinged_s > self._received_s
         return self._silent(silent_s) if self.known and is_asked and silent_s > self._answer_limit_s else ""
 
     def due(self, now_s: float) -> list[Outgoing]:
@@ -257,12 +257,12 @@ class BoardSession:
         self._acks.clear()
         self._give(now_s)
         for _ in range(self._wire.at_once):
-            chunk = self.link.due(now_s)
+            chunk = self.sender.due(now_s)
             if chunk is None:
                 break
             out.append((messages.Audio(chunk.encoding, chunk.first, chunk.data), 0))
             playing = self.playing
-            if playing is not None and playing.waiting is None and self.link.sent > playing.start:
+            if playing is not None and playing.waiting is None and self.sender.sent > playing.start:
                 self._begin(playing, now_s)
         return out
 
@@ -272,7 +272,7 @@ class BoardSession:
             return _TICK_S
         if not self.known:
             return min(_TICK_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
-        waits = [_TICK_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.link.wait_s(now_s)]
+        waits = [_TICK_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.sender.wait_s(now_s)]
         if self.playing is not None and self.playing.waiting is not None:
             waits.append(_LEFT_OVER_S / 10)
         return 0.0 if self._acks else min(wait_s for wait_s in waits if wait_s is not None)
@@ -282,12 +282,12 @@ class BoardSession:
     def take(self, received: ReceivedMessage, at: Stamp) -> None:
         now_s, message, boot = at.at_s, received.message, received.boot
         if isinstance(message, messages.BoardHello):
-            self._heard_s = now_s
+            self._received_s = now_s
             self._greeted(message, at)
         elif boot and (boot != self.boots.current or self.boots.rivals):
             self._take_from_other_boot(received, at)
         else:
-            self._heard_s = now_s
+            self._received_s = now_s
             match message:
                 case messages.Pong():
                     self.boots.answered(boot, now_s)
@@ -375,7 +375,7 @@ class BoardSession:
         self._schedule.burst()
         self._clock_told_s = _NEVER
         if self._takes_sound:
-            self.link.start(hello.rate_hz, hello.window, hello.boot)
+            self.sender.start(hello.rate_hz, hello.window, hello.boot)
         elif isinstance(self.events, ResentEvents) and not self.events.begun:
             self.events.begin(None)
         if self._is_gone:
@@ -454,7 +454,7 @@ class BoardSession:
         """The board acknowledges samples, and gives the number of its last event."""
         if not self.known:
             return
-        match self.link.acknowledge(ack.next, now_s):
+        match self.sender.acknowledge(ack.next, now_s):
             case AudioAnswer.FOUND:
                 if isinstance(self.events, ResentEvents) and not self.events.begun:
                     self.events.begin(ack.events)
@@ -478,9 +478,9 @@ class BoardSession:
         playing = self.playing
         if playing is None or playing.waiting is not None or playing.needed is not None:
             return
-        if self.link.heard >= playing.end:
+        if self.sender.acknowledged >= playing.end:
             playing.needed, playing.due_s = ack.events, now_s + self._wire.events_s
-        elif self.link.heard > playing.start:
+        elif self.sender.acknowledged > playing.start:
             self._prove(Proof.ACKNOWLEDGED, now_s)
 
     def _suspect_restart(self) -> None:
@@ -488,7 +488,7 @@ class BoardSession:
         self._asks_hello = self._asks_sync = True
 
     def _tell_due(self, now_s: float) -> None:
-        if gone := self.events.skip(min(now_s, self._heard_s + _TICK_S)):
+        if gone := self.events.skip(min(now_s, self._received_s + _TICK_S)):
             self._outlet.remark(f"events missing before the next one: {gone}")
             if self._wire.loses:  # a broker's gap may still be filled
                 self._end(now_s, complete=False, why=f"{gone} of its events are missing")
@@ -500,7 +500,7 @@ class BoardSession:
 
     def _hear(self, event: messages.Event | messages.Log, at: Stamp) -> None:
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.STARTED:
-            # On a serial line, its hello has already reported this.
+            # On a serial port, its hello has already reported this.
             if not self._wire.loses and not self._tell_started(self.boots.current, at, event.detail):
                 self._outlet.remark(f"status: started {event.detail}".rstrip())
             return
@@ -514,7 +514,7 @@ class BoardSession:
             return
         if event.time_us is not None:
             at = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, at)
-        seen = observation(event, self._source, at, self.link)
+        seen = observation(event, self._source, at, self.sender)
         if at.at_s + at.error_s >= self._opened_s:  # a board also sends what it kept from before this session
             self._outlet.tell(seen)
 
@@ -528,24 +528,24 @@ class BoardSession:
     def _prove(self, proof: Proof, now_s: float, *, always: bool = False) -> None:
         if always or now_s - self._proved_s >= PROOF_EVERY_S:
             self._proved_s = now_s
-            audio_s = self.link.line_s(self.link.heard) if self._injects else None
+            audio_s = self.sender.audio_line_s(self.sender.acknowledged) if self._injects else None
             self._outlet.tell(ListeningProved(self._source, Stamp(now_s), proof, audio_s))
 
     # Sound
 
     def _give(self, now_s: float) -> None:
-        """Places the sound on the line, once everything before it was heard and the events of that have arrived."""
+        """Places the sound on the audio line, once all before it is acknowledged and its events have arrived."""
         playing = self.playing
         if playing is None or playing.waiting is None:
             return
-        if not self._wire.loses:  # on a line events arrive in order, and name their samples
-            if self.link.heard < self.link.end:
+        if not self._wire.loses:  # on a serial port events arrive in order, and name their samples
+            if self.sender.acknowledged < self.sender.end:
                 return
             if self._last_ack is not None and not self.events.up_to(self._last_ack.events):
                 if now_s - playing.asked_s < _LEFT_OVER_S:
                     return
                 self.events.settle(self._last_ack.events)
-        playing.start, playing.end = self.link.give(playing.waiting)
+        playing.start, playing.end = self.sender.give(playing.waiting)
         playing.waiting = None
         if playing.start == playing.end:  # an empty sound: no acknowledgement would ever end it
             self._begin(playing, now_s)
@@ -561,7 +561,7 @@ class BoardSession:
             self.completed += 1
             self._end(now_s, complete=True)
             if self._wire.loses:
-                self._schedule.burst()  # the line is free now, so its round trips are short
+                self._schedule.burst()  # the wire is free now, so its round trips are short
         elif now_s >= playing.due_s:
             why = f"events up to number {playing.needed} are missing"
             self._outlet.remark(f"{why}, so {playing.play_id} does not count")
@@ -571,7 +571,7 @@ class BoardSession:
     def _begin(self, playing: ActivePlay, now_s: float) -> None:
         if not playing.started:
             playing.started = True
-            audio_s = self.link.line_s(playing.start)
+            audio_s = self.sender.audio_line_s(playing.start)
             self._outlet.tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, audio_s))
 
     def _end(self, now_s: float, *, complete: bool, why: str = "") -> None:
@@ -580,6 +580,6 @@ class BoardSession:
             return
         if not self._wire.loses:
             self._begin(playing, now_s)
-        end = playing.end if complete else max(playing.start, min(self.link.cut(), playing.end))
-        audio_s = self.link.line_s(end)
+        end = playing.end if complete else max(playing.start, min(self.sender.cut(), playing.end))
+        audio_s = self.sender.audio_line_s(end)
         self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s, why))

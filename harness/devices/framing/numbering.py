@@ -113,7 +113,7 @@ class EventDecision(Enum):
 
 
 class ResentEvents:
-    """Events on a line that may lose frames: the board resends each until it is acknowledged, so they have an order.
+    """Events on a wire that may lose frames: the board resends each until it is acknowledged, so they have an order.
 
     Nothing is accepted until it is known which events belong to an earlier session. A board that takes no sound never
     says so. Its session begins with what it still keeps when the first event arrives.
@@ -172,12 +172,12 @@ class ResentEvents:
             self._is_first = False
         return ready
 
-    def skip(self, heard_s: float) -> int:
+    def skip(self, alive_s: float) -> int:
         """Gives up missing events after 2 s, since the board keeps only 32; returns their number.
 
-        heard_s: until when the board was heard. It is called often, so stalls of the board or the host hardly count.
+        alive_s: until when the board was known to be alive. It is called often, so stalls of either side hardly count.
         """
-        step_s, self._looked_s = heard_s - self._looked_s, heard_s
+        step_s, self._looked_s = alive_s - self._looked_s, alive_s
         if self._expected is None or not self._waiting:
             self._waited_s = 0.0
             return 0
@@ -256,7 +256,7 @@ class DeliveredEvents:
         ready, self._due = self._due, []
         return ready
 
-    def skip(self, heard_s: float) -> int:
+    def skip(self, alive_s: float) -> int:
         gap, self._gap = self._gap, 0
         return gap
 

@@ -222,7 +222,7 @@ class InProcess:
         self._lost = False
         self._texts: dict[str, tuple[str, ExpectedFrame | None]] = {}
         self._phrases: dict[str, ScriptedPhrase] = {}
-        self._line_s = 0.0
+        self._audio_line_s = 0.0
 
     @property
     def _key(self) -> tuple[str, int]:
@@ -280,8 +280,8 @@ class InProcess:
         room.air.schedule(starts_s, own, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
         room.air.schedule(sound.ends_s, own, lambda: self._ended(play_id, sound.ends_s, complete=True))
         ear = room.ear
-        heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
-        room.air.schedule(sound.ends_s + NOTICED_S, own, lambda: ear._tell(heard))
+        stimulus_heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
+        room.air.schedule(sound.ends_s + NOTICED_S, own, lambda: ear._tell(stimulus_heard))
         sha = waveform_sha256(waveform)
         for each in room.present:
             if each.surroundings.profile is not None and not each.options.injection:
@@ -293,7 +293,7 @@ class InProcess:
                     starts_s=starts_s,
                     duration_s=waveform.duration_s,
                     speed=1.0,
-                    line=False,
+                    wired=False,
                 )
         self._reach_device(room, play_id, starts_s, sha, sound.samples)
 
@@ -308,20 +308,20 @@ class InProcess:
         room.air.cancel(f"{self.id}:{play_id}")
         room.air.cancel(f"device:{play_id}:hears")
         room.air.hush(self.id, now_s)
-        heard_s = (min(max(now_s, starts_s), ends_s) - starts_s) * self.options.injection_speed
-        self._ended(play_id, now_s, complete=False, heard_s=heard_s)
+        sent_s = (min(max(now_s, starts_s), ends_s) - starts_s) * self.options.injection_speed
+        self._ended(play_id, now_s, complete=False, sent_s=sent_s)
 
-    def _ended(self, play_id: str, at_s: float, *, complete: bool, heard_s: float | None = None) -> None:
+    def _ended(self, play_id: str, at_s: float, *, complete: bool, sent_s: float | None = None) -> None:
         with self._lock:
             if self._playing is None or self._playing[0] != play_id:
                 return
             self._playing = None
             if self.options.injection:
-                self._line_s += heard_s or 0.0
-        line_s = self._line_s if self.options.injection else None
+                self._audio_line_s += sent_s or 0.0
+        audio_line_s = self._audio_line_s if self.options.injection else None
         if self.options.injection:
-            self._tell(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, line_s))
-        self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete, line_s))
+            self._tell(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, audio_line_s))
+        self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete, audio_line_s))
 
     # A connection that injects sound
 
@@ -333,9 +333,9 @@ class InProcess:
             starts_s = self._clock.now_s()
             ends_s = starts_s + duration_s / speed
             self._playing = (play_id, starts_s, ends_s)
-            line_s = self._line_s
+            audio_line_s = self._audio_line_s
         own = f"{self.id}:{play_id}"
-        started = StimulusStarted(self.id, Stamp(starts_s), play_id, line_s)
+        started = StimulusStarted(self.id, Stamp(starts_s), play_id, audio_line_s)
         room.air.schedule(starts_s, own, lambda: self._tell(started))
         self._listen(
             room,
@@ -345,9 +345,9 @@ class InProcess:
             starts_s=starts_s,
             duration_s=duration_s,
             speed=speed,
-            line=True,
+            wired=True,
         )
-        room.air.schedule(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, heard_s=duration_s))
+        room.air.schedule(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, sent_s=duration_s))
 
     def _listen(
         self,
@@ -359,7 +359,7 @@ class InProcess:
         duration_s: float,
         speed: float,
         *,
-        line: bool,
+        wired: bool,
     ) -> None:
         """Schedules the wake events of this connection's device in a sound, and proofs of listening every 5 s."""
         phrase = next(
@@ -367,28 +367,28 @@ class InProcess:
             None,
         )
         options = self.options
-        if phrase is None and not options.false_accepts_per_hour and not line:
+        if phrase is None and not options.false_accepts_per_hour and not wired:
             return
         seed = f"{self.surroundings.seed}:{self.id}:{play_id}"
-        first_s = self._line_s
+        first_s = self._audio_line_s
 
         def tell_at(
             place_s: float, make: Callable[[Stamp, float | None], Observation], kind: ObservationKind | None
         ) -> None:
-            at = Stamp(starts_s + place_s / speed, 0.0 if line else 0.01)
-            seen = make(at, first_s + place_s if line else None)
+            at = Stamp(starts_s + place_s / speed, 0.0 if wired else 0.01)
+            seen = make(at, first_s + place_s if wired else None)
             room.air.schedule(at.at_s, tag, lambda: self._tell(seen) if kind is None else self._report(kind, seen))
 
         def proof(at: Stamp, audio_s: float | None) -> Observation:
-            return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if line else Proof.HEARTBEAT, audio_s)
+            return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if wired else Proof.HEARTBEAT, audio_s)
 
-        if phrase is not None and phrase.sounds_s is not None and not line:
+        if phrase is not None and phrase.sounds_s is not None and not wired:
             at_s, ends_s = phrase.sounds_s
             while at_s < ends_s:
                 at_s = room.air.sound("device", starts_s + at_s, synthetic_speech(0)).ends_s - starts_s
         for step in range(int(duration_s / PROOF_EVERY_S) + 1):
             tell_at(step * PROOF_EVERY_S, proof, None)
-        if not line:
+        if not wired:
             tell_at(duration_s, proof, None)
         for wake in wakes_in(
             duration_s,
@@ -404,10 +404,12 @@ class InProcess:
             tell_at(min(wake.at_s, duration_s), woke, ObservationKind.WAKE)
             if phrase is not None and phrase.command and wake.at_s == phrase.wakes_s:
 
-                def heard(at: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
+                def transcript(at: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
                     return Transcript(self.id, at, text, True, audio_s)
 
-                tell_at(min(phrase.command_ends_s + REPORTS_AFTER_S, duration_s), heard, ObservationKind.TRANSCRIPT)
+                tell_at(
+                    min(phrase.command_ends_s + REPORTS_AFTER_S, duration_s), transcript, ObservationKind.TRANSCRIPT
+                )
 
     # A microphone
 

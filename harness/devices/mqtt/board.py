@@ -16,7 +16,7 @@ from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
-from harness.devices.wire.audio_link import PROBE_SAMPLE
+from harness.devices.wire.audio_sender import PROBE_SAMPLE
 from harness.devices.wire.lines import MappingError
 from harness.devices.wire.mappings import parse, shown
 from harness.model.bench import PlainValue

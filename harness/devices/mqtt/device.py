@@ -539,11 +539,11 @@ def broker_check(id: str, options: MqttOptions) -> Check:
     try:
         source.open()
         until_s = threads.monotonic() + _VERSION_WAIT_S
-        while not (heard := source.queue.take(1)) and threads.monotonic() < until_s:
+        while not (messages := source.queue.take(1)) and threads.monotonic() < until_s:
             threads.sleep(0.02)
     except HarnessError as error:
         return Check("broker", Level.FAIL, f"{id}: {error.what}", error.remedy)
     finally:
         source.close()
-    version = ": " + plain_text(heard[0].data.decode("utf-8", "replace"), 100) if heard else ""
+    version = ": " + plain_text(messages[0].data.decode("utf-8", "replace"), 100) if messages else ""
     return Check("broker", Level.OK, f"{id}: {options.address} answers{version}")

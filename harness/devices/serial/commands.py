@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.port import PortLost, SerialLine, find
+from harness.devices.serial.port import OpenPort, PortLost, find
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -73,7 +73,7 @@ class SerialCommands:
     def __init__(self, id: str, options: SerialCommandOptions, surroundings: Surroundings) -> None:
         self.id = id
         self._options = options
-        self._line: SerialLine | None = None
+        self._port: OpenPort | None = None
         self._lock = threads.lock()
 
     @staticmethod
@@ -83,83 +83,83 @@ class SerialCommands:
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the port cannot be opened."""
-        self._opened()
+        self._open_port()
 
     def close(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.close()
+        port, self._port = self._port, None
+        if port is not None:
+            port.close()
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         """Without `done` it returns when the port has taken the command."""
         with self._lock:
             answers = OrderAnswers(order, given_up)
             try:
-                line = self._opened()
+                port = self._open_port()
             except DeviceError as error:
                 raise DeviceError(f"{order.words}: {error.what}", remedy=error.remedy) from error
             try:
-                self._say(line, order, answers)
+                self._say(port, order, answers)
             except PortLost as error:
                 self.close()
                 raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
 
-    def _opened(self) -> SerialLine:
-        if self._line is None:
-            self._line = SerialLine(find(self._options.at).path, self._options.baud)
+    def _open_port(self) -> OpenPort:
+        if self._port is None:
+            self._port = OpenPort(find(self._options.at).path, self._options.baud)
             threads.sleep(self._options.ready_after_s)
-        return self._line
+        return self._port
 
-    def _say(self, line: SerialLine, order: BenchOrder, answers: OrderAnswers) -> None:
-        while select.select([line], [], [], 0)[0]:
-            line.read()  # what it said before belongs to no order
+    def _say(self, port: OpenPort, order: BenchOrder, answers: OrderAnswers) -> None:
+        while select.select([port], [], [], 0)[0]:
+            port.read()  # what it sent before belongs to no order
         left = order.text.encode() + _BYTES[self._options.line_end]
         while left:
-            left = left[line.write(left) :]
+            left = left[port.write(left) :]
             if left:
-                select.select([], [line], [], answers.left_s)
-        heard = b""
+                select.select([], [port], [], answers.left_s)
+        unfinished = b""
         while order.done:
-            if not select.select([line], [], [], answers.left_s)[0]:
+            if not select.select([port], [], [], answers.left_s)[0]:
                 continue
-            *lines, heard = (heard + line.read()).replace(b"\r", b"\n").split(b"\n")
-            heard = heard[-_LONGEST_LINE:]
+            *lines, unfinished = (unfinished + port.read()).replace(b"\r", b"\n").split(b"\n")
+            unfinished = unfinished[-_LONGEST_LINE:]
             if any(answers.take(raw_line.decode("utf-8", "replace")) for raw_line in lines if raw_line.strip()):
                 return
 
 
-def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float, high: float) -> list[float]:
+def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: float, high: float) -> list[float]:
     """What an instrument with a line protocol reads in that time: of each line, the first decimal from low to high.
 
     ask: what asks it for a reading, every ASK_AGAIN_S; "": it sends readings by itself. DeviceError if the port cannot
     be opened or disappears, or no line has one.
     """
-    line = SerialLine(find(options.at).path, options.baud)
-    readings: list[float] = []
-    heard, last, asked_s = b"", "", 0.0
+    port = OpenPort(find(options.at).path, options.baud)
+    numbers: list[float] = []
+    unfinished, last, asked_s = b"", "", 0.0
     try:
         threads.sleep(options.ready_after_s)
         until_s = threads.monotonic() + seconds
         while (now_s := threads.monotonic()) < until_s:
             if ask and now_s >= asked_s + ASK_AGAIN_S:
-                line.write(ask.encode() + _BYTES[options.line_end])
+                port.write(ask.encode() + _BYTES[options.line_end])
                 asked_s = now_s
-            if not select.select([line], [], [], LOOK_S)[0]:
+            if not select.select([port], [], [], LOOK_S)[0]:
                 continue
-            *lines, heard = (heard + line.read()).replace(b"\r", b"\n").split(b"\n")
-            heard = heard[-_LONGEST_LINE:]
+            *lines, unfinished = (unfinished + port.read()).replace(b"\r", b"\n").split(b"\n")
+            unfinished = unfinished[-_LONGEST_LINE:]
             for text in (each.decode("utf-8", "replace") for each in lines if each.strip()):
                 last = text
-                readings += [x for x in _decimals(text) if low <= x <= high][:1]
+                numbers += [x for x in _decimals(text) if low <= x <= high][:1]
     finally:
-        line.close()
-    if not readings:
+        port.close()
+    if not numbers:
         detail = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
         raise DeviceError(
             f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {detail}",
             remedy="Check the meter, its baud rate, and what asks it for a reading",
         )
-    return readings
+    return numbers
 
 
 def _decimals(text: str) -> list[float]:

@@ -17,7 +17,7 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.link import SerialLink
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
 from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer, Peer
-from harness.devices.serial.port import Port, SerialLine, find, hold_back_s, is_pty, no_answer, ports
+from harness.devices.serial.port import OpenPort, Port, find, hold_back_s, is_pty, no_answer, ports
 from harness.devices.serial.source import SerialSource
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.console import Console
@@ -57,11 +57,11 @@ class SerialDevice:
 
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError if not within 5 s."""
-        line = self.connect()
+        port = self.connect()
         try:
-            link = self._new_link(line, sink)
+            link = self._new_link(port, sink)
         except BaseException:
-            line.close()
+            port.close()
             raise
         if not link.start(OPEN_LIMIT_S):
             seen, remedy = no_answer(link.first_bytes, link.received_bytes)
@@ -71,14 +71,14 @@ class SerialDevice:
                 remedy=remedy,
             )
 
-    def _new_link(self, line: SerialLine, sink: Sink) -> SerialLink:
+    def _new_link(self, port: OpenPort, sink: Sink) -> SerialLink:
         self.peer = self._new_peer()  # `connect` has set the latency timer, which the peer must know
         self._outlet.open(sink)
         if self._port.usb_serial:
             self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
         self.link = SerialLink(
             self.id,
-            line,
+            port,
             self.peer,
             self._outlet,
             clock=self._clock,
@@ -87,12 +87,12 @@ class SerialDevice:
         )
         return self.link
 
-    def connect(self, usb_serial: str = "") -> SerialLine:
+    def connect(self, usb_serial: str = "") -> OpenPort:
         """Finds and opens the port; DeviceError when that fails. usb_serial: of the adapter used so far."""
-        port = find(self._options, usb_serial)
-        line = SerialLine(port.path, self._baud)
-        self._port = port
-        return line
+        listed = find(self._options, usb_serial)
+        port = OpenPort(listed.path, self._baud)
+        self._port = listed
+        return port
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Sends the sound to the board; DeviceError when it accepts none over its port, or is not open."""

@@ -10,7 +10,7 @@ from harness.base import threads
 from harness.base.ports import Clock
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.peers import Peer
-from harness.devices.serial.port import KEPT_BYTES, PortLost, SerialLine
+from harness.devices.serial.port import KEPT_BYTES, OpenPort, PortLost
 from harness.devices.wire.lateness import Lateness
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
@@ -32,15 +32,15 @@ class SerialLink:
     def __init__(
         self,
         id: str,
-        line: SerialLine,
+        port: OpenPort,
         peer: Peer,
         outlet: DriverOutlet,
         *,
         clock: Clock,
         write_limit_s: float,
-        reconnect: Callable[[], SerialLine],
+        reconnect: Callable[[], OpenPort],
     ) -> None:
-        """line: the open port. reconnect: opens it again; DeviceError while that fails."""
+        """port: the open port. reconnect: opens it again; DeviceError while that fails."""
         self.received_bytes = 0
         self.first_bytes = b""
         self._peer = peer
@@ -50,7 +50,7 @@ class SerialLink:
         self._reconnect = reconnect
         self._changed = threads.condition(outlet.lock)
         self._bell = threads.bell()
-        self._thread = threads.thread(self._run, line, name=f"serial {id}")
+        self._thread = threads.thread(self._run, port, name=f"serial {id}")
         self._pending = b""
         self._stuck_since_s = math.inf
         self._ticked_s = -math.inf
@@ -78,14 +78,14 @@ class SerialLink:
         if not self._thread.is_alive():
             self._bell.close()
 
-    def _run(self, line: SerialLine | None) -> None:
+    def _run(self, port: OpenPort | None) -> None:
         with self._outlet.reports_errors():
-            while line is not None:
-                with closing(line):
-                    self._follow(line)
-                line = self._reopened()
+            while port is not None:
+                with closing(port):
+                    self._follow(port)
+                port = self._reopened()
 
-    def _follow(self, line: SerialLine) -> None:
+    def _follow(self, port: OpenPort) -> None:
         """Returns when the port is lost, or the driver closed."""
         opened_s = self._now_s()
         with self._outlet.lock:
@@ -96,14 +96,14 @@ class SerialLink:
             self._check_ready()
         try:
             while not self._closing:
-                self._turn(line)
+                self._turn(port)
         except PortLost as error:
             if not self._closing:
                 self._lose(error.what)
         if self._now_s() - opened_s > _BACK_OFF_S[1]:
             self._back_off_s = _BACK_OFF_S[0]
 
-    def _turn(self, line: SerialLine) -> None:
+    def _turn(self, port: OpenPort) -> None:
         """Writes what is due, waits for the next event, reads what has arrived."""
         with self._outlet.lock:
             now_s = self._now_s()
@@ -114,18 +114,18 @@ class SerialLink:
             self._pending = self._pending or self._peer.output(now_s)
             wait_s = min(self._peer.wait_s(now_s), _WAIT_S)
         if self._pending:
-            self._write(line)
+            self._write(port)
             wait_s = _WAIT_S if self._pending else 0.0
         before_s = self._now_s()
-        readable, writable = self._bell.wait(line, wait_s, writes=bool(self._pending))
+        readable, writable = self._bell.wait(port, wait_s, writes=bool(self._pending))
         waited_s = self._now_s() - before_s
         if wait_s > 0 and not readable and not writable:
             self._late.woke(waited_s, wait_s)
         if readable:
-            self._read(line, self._late.found(waited_s, wait_s))
+            self._read(port, self._late.found(waited_s, wait_s))
 
-    def _write(self, line: SerialLine) -> None:
-        taken = line.write(self._pending)
+    def _write(self, port: OpenPort) -> None:
+        taken = port.write(self._pending)
         self._pending = self._pending[taken:]
         if taken:
             self._stuck_since_s = math.inf
@@ -136,8 +136,8 @@ class SerialLink:
         if stuck_s > self._write_limit_s and self._outlet.linked:
             self._lose(f"the board has accepted no bytes for {seconds(stuck_s)}; its port is still there")
 
-    def _read(self, line: SerialLine, error_s: float) -> None:
-        data = line.read()
+    def _read(self, port: OpenPort, error_s: float) -> None:
+        data = port.read()
         now_s = self._now_s()
         if not data:
             return
@@ -158,7 +158,7 @@ class SerialLink:
             self._changed.notify_all()
             self._peer.lost(self._now_s())
 
-    def _reopened(self) -> SerialLine | None:
+    def _reopened(self) -> OpenPort | None:
         """Waits until the port is back; None when the driver is closed."""
         while not self._closing:
             self._bell.wait(None, self._back_off_s)

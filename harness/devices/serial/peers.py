@@ -1,4 +1,4 @@
-"""The far end of a serial line. No I/O: bytes and times in, observations and bytes to write out.
+"""The far end of a serial port. No I/O: bytes and times in, observations and bytes to write out.
 
 `FramedPeer` is a board that speaks docs/reference/framing.md, with log lines between frames. `ConsolePeer` is a board
 that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro's test over serial.
@@ -135,7 +135,7 @@ class TflmDialogue:
     """
 
     def __init__(self) -> None:
-        self.heard = 0
+        self.acknowledged = 0
         self.failed = ""
         self.complete = False
         self._line_bytes = 0  # length of the device's data lines; 0 until it is in test mode
@@ -155,7 +155,7 @@ class TflmDialogue:
         return self._at // 2
 
     def begin(self, samples: Pcm, now_s: float) -> None:
-        self._data, self._at, self.heard = samples.astype("<i2", copy=False).tobytes(), 0, 0
+        self._data, self._at, self.acknowledged = samples.astype("<i2", copy=False).tobytes(), 0, 0
         self._command = f"DATA {DATA_TYPE} {len(self._data)}"
         self.failed, self.complete = "", False
         self._since_s = now_s
@@ -184,11 +184,11 @@ class TflmDialogue:
             self._out.append(f"!{self._command}")
             self._send_line()
         elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
-            expected = self._at - self.heard * 2
+            expected = self._at - self.acknowledged * 2
             if int(acknowledged) != expected:
                 self._fail(f"the device accepted {acknowledged} bytes of a line of {expected}")
                 return
-            self.heard = self._at // 2
+            self.acknowledged = self._at // 2
             self._send_line()
         elif answer == f"OK {self._command}" and self._step is TflmStep.END:
             self._step, self.complete = TflmStep.NOTHING, True
@@ -285,7 +285,7 @@ class ConsolePeer:
         if not playing.started:
             playing.started, self._began_s = True, now_s
             self._dialogue.begin(playing.samples, now_s)
-            self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._line_s(0)))
+            self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._audio_line_s(0)))
         limit = len(playing.samples)
         if self._realtime:
             limit = min(limit, int((now_s - self._began_s + _AHEAD_S) * playing.rate_hz))
@@ -335,7 +335,9 @@ class ConsolePeer:
     def _placed(self, seen: Observation) -> Observation:
         """Adds the place on the audio line: the last sample sent is the latest possible cause."""
         if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self.rate_hz is not None:
-            return dataclasses.replace(seen, audio_s=self._line_s(self._dialogue.heard if self._playing else 0))
+            return dataclasses.replace(
+                seen, audio_s=self._audio_line_s(self._dialogue.acknowledged if self._playing else 0)
+            )
         return seen
 
     def _follow(self, now_s: float) -> None:
@@ -351,15 +353,15 @@ class ConsolePeer:
             if now_s >= self._ends_s:
                 self._prove(now_s)
                 self._end(now_s, complete=True)
-        elif self._dialogue.heard and now_s - self._proved_s >= PROOF_EVERY_S:
+        elif self._dialogue.acknowledged and now_s - self._proved_s >= PROOF_EVERY_S:
             self._prove(now_s)
 
     def _prove(self, now_s: float) -> None:
         self._proved_s = now_s
-        heard_s = self._line_s(self._dialogue.heard)
-        self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, heard_s))
+        audio_s = self._audio_line_s(self._dialogue.acknowledged)
+        self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, audio_s))
 
-    def _line_s(self, sample: int) -> float:
+    def _audio_line_s(self, sample: int) -> float:
         return (self._given + sample) / self.rate_hz if self.rate_hz else 0.0
 
     def _end(self, now_s: float, *, complete: bool) -> None:
@@ -368,7 +370,7 @@ class ConsolePeer:
             return
         if playing.started:
             self._given += len(playing.samples) if complete else self._dialogue.sent
-        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._line_s(0)))
+        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))
 
 
 Peer = FramedPeer | ConsolePeer

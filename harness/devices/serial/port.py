@@ -110,7 +110,7 @@ class PortLost(DeviceError):
     """The port has disappeared."""
 
 
-class SerialLine:
+class OpenPort:
     """The constructor opens the port exclusively; DeviceError when that fails.
 
     pyserial only sets the port up. Its reads wait for a full buffer, its writes stop half done, and it raises four
@@ -183,7 +183,7 @@ def _connected(url: str) -> socket.socket:
 
 
 def is_pty(path: str) -> bool:
-    """A line without a baud rate."""
+    """A port without a baud rate."""
     return os.path.realpath(path).startswith("/dev/pts/")
 
 
@@ -280,7 +280,7 @@ def _port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
 def lasting_names() -> dict[str, str]:
     """Device → its name by id, which stays the same on another USB socket."""
     try:
-        return {os.path.realpath(link): str(link) for link in sorted(BY_ID.iterdir())}
+        return {os.path.realpath(alias): str(alias) for alias in sorted(BY_ID.iterdir())}
     except OSError:
         return {}
 
@@ -300,7 +300,7 @@ def _holders(path: str) -> Iterator[tuple[int, str]]:
     device = os.path.realpath(path)
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            opened = {os.path.realpath(link) for link in (process / "fd").iterdir()}
+            opened = {os.path.realpath(file) for file in (process / "fd").iterdir()}
             if device in opened and opened.isdisjoint(PSEUDO_TERMINALS) and int(process.name) != os.getpid():
                 name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
                 yield int(process.name), plain_text(name, 40)

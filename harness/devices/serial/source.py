@@ -9,7 +9,7 @@ from dataclasses import replace
 import serial
 
 from harness.base import threads
-from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, DeviceOutputQueue, now_heard
+from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, DeviceOutputQueue, output_now
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
 from harness.devices.serial.port import find, hold_back_s, open_port
 from harness.devices.wire.console import RATES
@@ -35,13 +35,13 @@ class SerialSource:
         found_s = hold_back_s(self._path)
         self.hold_back_s = DEFAULT_HOLD_BACK_MS / 1000 if found_s is None else found_s
         self.name = f"{self._path} at {baud}"
-        self._line: serial.SerialBase | None = None
+        self._port: serial.SerialBase | None = None
         self._stop = threads.event()
         self._thread = threads.thread(self._run, name="monitor-serial")
 
     def open(self) -> None:
         """DeviceError when the port cannot be opened."""
-        self._line = self._opened()
+        self._port = self._open_port()
         self._thread.start()
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class SerialSource:
             source.close()
             yield rate, b"".join(piece.data for piece in source.queue.take(HELD_BYTES))
 
-    def _opened(self) -> serial.SerialBase:
+    def _open_port(self) -> serial.SerialBase:
         if "://" not in self._path:
             return open_port(self._path, self.baud, timeout=0.1)
         try:
@@ -74,15 +74,15 @@ class SerialSource:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                with closing(self._line or self._opened()) as line:
-                    self._line, self.trouble = None, ""
+                with closing(self._port or self._open_port()) as port:
+                    self._port, self.trouble = None, ""
                     while not self._stop.is_set():
-                        if data := line.read(max(1, min(CHUNK_BYTES, getattr(line, "in_waiting", 1)))):
-                            self.queue.put(now_heard(data))
+                        if data := port.read(max(1, min(CHUNK_BYTES, getattr(port, "in_waiting", 1)))):
+                            self.queue.put(output_now(data))
             except DeviceError:
                 pass  # still gone
             except (OSError, TypeError) as error:
                 self.trouble = f"the port is gone ({error}); the monitor tries again every {exact(_REOPEN_S)} s"
             self._stop.wait(_REOPEN_S)
-        if self._line is not None:  # closed before the first look
-            self._line.close()
+        if self._port is not None:  # closed before the first look
+            self._port.close()

@@ -40,7 +40,7 @@ class Encoding(IntEnum):
 
 
 class EncodedSound:
-    """Samples to be cut into AUDIO data as the link requests; `len()` is their count.
+    """Samples to be cut into AUDIO data as the sender requests; `len()` is their count.
 
     A chunk has `smallest` to `largest` samples; the last one may have fewer. ADPCM is encoded at once and cut on its
     own grid; an odd count gets one silent sample more.

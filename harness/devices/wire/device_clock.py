@@ -78,7 +78,7 @@ class DeviceClock:
         self._x: Floats = np.zeros(0)
         self._y: Floats = np.zeros(0)
         self._h: Floats = np.zeros(0)
-        self._line: tuple[float, float] | None = None
+        self._fit: tuple[float, float] | None = None
         self._slowest = -MOST_DRIFT
         self._fastest = MOST_DRIFT
 
@@ -165,11 +165,11 @@ class DeviceClock:
         best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
         self._x, self._y, self._h = x[best], y[best], h[best]
         self._limit_drift()
-        self._line = None
+        self._fit = None
 
     def _fitted_line(self) -> tuple[float, float]:
         """Level and slope of the line through the best bars, fitted at its first use after a ping."""
-        if self._line is None:
+        if self._fit is None:
             weights = 1 / self._h**2
             total = weights.sum()
             centre_x = float((self._x * weights).sum() / total)
@@ -179,8 +179,8 @@ class DeviceClock:
             if self._x[-1] - self._x[0] > _LINE_SPAN_S:
                 slope = float((weights * away * (self._y - centre_y)).sum()) / float((weights * away**2).sum())
             slope = min(max(slope, self._slowest), self._fastest)
-            self._line = centre_y - slope * centre_x, slope
-        return self._line
+            self._fit = centre_y - slope * centre_x, slope
+        return self._fit
 
     def _limit_drift(self) -> None:
         """The slowest and fastest drift through every pair of bars, with room for its own change."""

@@ -287,12 +287,12 @@ class LineClock:
         first = self._bins[0]
         xs = [bucket.high_at_s - first.high_at_s for bucket in self._bins]
         ys = [bucket.high - first.high for bucket in self._bins]
-        slope, lines, sigma = _line(xs, ys)
-        others = [_line(xs[1:], ys[1:])[0], _line(xs[:-1], ys[:-1])[0], _usual_slope(xs, ys)]
+        slope, levels, sigma = _fit_line(xs, ys)
+        others = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _usual_slope(xs, ys)]
         error = max(
             3 * sigma,
-            (max(lines) - min(lines)) / max(xs),
-            BY_A_JUMP * (_usually_most(lines) - min(lines)) / max(xs),
+            (max(levels) - min(levels)) / max(xs),
+            BY_A_JUMP * (_usually_most(levels) - min(levels)) / max(xs),
             *(BY_LATE_POINTS * abs(slope - without) for without in others),
         )
         if error > UNSURE:
@@ -301,15 +301,15 @@ class LineClock:
         return (0.0, CRYSTAL) if abs(slope) <= CRYSTAL + error else (slope, min(TICKS, max(CRYSTAL, error)))
 
 
-def _line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
-    """The slope of the line through the points, the points without it, and the slope's standard error."""
+def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
+    """The slope of the line through the points, what it leaves of each point, and the slope's standard error."""
     n = len(xs)
     mean_x, mean_y = sum(xs) / n, sum(ys) / n
     spread = sum((x - mean_x) ** 2 for x in xs)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
-    lines = [y - slope * x for x, y in zip(xs, ys, strict=True)]
-    rest = sum((line - mean_y + slope * mean_x) ** 2 for line in lines)
-    return slope, lines, math.sqrt(rest / (n - 2) / spread)
+    levels = [y - slope * x for x, y in zip(xs, ys, strict=True)]
+    rest = sum((level - mean_y + slope * mean_x) ** 2 for level in levels)
+    return slope, levels, math.sqrt(rest / (n - 2) / spread)
 
 
 def _usual_slope(xs: list[float], ys: list[float]) -> float:

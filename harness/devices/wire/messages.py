@@ -80,7 +80,7 @@ class EventAck:
 
 @frozen
 class BoardHello:
-    """boot: on a line, 8 hex digits. window: samples that may be unacknowledged. serial: serial number of the board."""
+    """boot: 8 hex digits on a serial port. window: samples that may be unacknowledged. serial: the board's number."""
 
     protocol: int
     boot: str

@@ -13,7 +13,7 @@ from harness.devices.framing.board_session import NO_PROGRESS_S, USED_QUIET_S, B
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
-from harness.devices.wire.audio_link import PROBE_SAMPLE
+from harness.devices.wire.audio_sender import PROBE_SAMPLE
 from harness.model.observation import (
     ClockFitted,
     DeviceState,
@@ -168,7 +168,7 @@ def test_a_stop_ends_the_sound_at_once_and_the_next_is_complete(simulation: Simu
 def test_restart_is_reported_before_the_sound_that_it_ended(simulation: Simulation) -> None:
     simulation.play("one", 30.0)
     simulation.run(0.02)
-    before_s = simulation.session.link.line_s(simulation.session.link.sent)
+    before_s = simulation.session.sender.audio_line_s(simulation.session.sender.sent)
     simulation.session.reset()
     simulation.run(0.05)
     hello = ReceivedMessage(messages.BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))

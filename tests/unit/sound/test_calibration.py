@@ -16,7 +16,7 @@ import soundfile
 from click.testing import CliRunner
 
 from harness.cli.calibrate import command
-from harness.devices.serial.commands import SerialCommandOptions, readings
+from harness.devices.serial.commands import SerialCommandOptions, read_numbers
 from harness.model.bench import Bench, Equipment
 from harness.model.calibration import Calibration, short_calibration
 from harness.model.errors import DeviceError, InputError, InputProblems
@@ -322,7 +322,7 @@ def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, asked: str, monkeypatc
     assert "Meter: 67.9 dB, the median of" in words
     assert read_calibration(tmp_path / "near.calibration.yaml").spl_at_0_dbfs == pytest.approx(93.9)
     with pytest.raises(DeviceError, match=r"no reading from 30 to 130 in 0.1 s; it sent nothing"):
-        readings(SerialCommandOptions(port=os.ttyname(near)), "", 0.1, 30, 130)
+        read_numbers(SerialCommandOptions(port=os.ttyname(near)), "", 0.1, 30, 130)
 
 
 @pytest.mark.parametrize("option", ["--meter-reading", "--level-dbfs", "--max-spl"])

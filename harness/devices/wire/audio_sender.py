@@ -1,13 +1,13 @@
 """Sends sound to a board over a wire that may lose frames: what to send now, and what has been heard.
 
 Go-back-N (docs/reference/framing.md, Audio): the board accepts samples only in order, and reports which one it expects.
-The link resends everything from there. No I/O and no clock: it takes acknowledgements and times, and returns chunks.
+The sender resends everything from there. No I/O and no clock: it takes acknowledgements and times, and returns chunks.
 
-    ── heard ── next ── sent ── end ──►      acknowledged, to be sent next, sent at least once, given
-       └────────── window ────────┘
+    ── acknowledged ── next ── sent ── end ──►      to be sent next, sent at least once, given
+           └────────── window ────────────┘
 
 Positions are samples on the *audio line*, which holds all sound since the driver opened. The board counts from its
-boot. After each boot, a frame that no board expects reveals where its count lies on the line.
+boot. After each boot, a frame that no board expects reveals where its count lies on the audio line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GOOD_CHUNKS = 64
 class AudioAnswer(Enum):
     """Meaning of an acknowledgement.
 
-    FOUND: the first since `start`; it relates the board's count to the line. ADVANCED: more was heard.
+    FOUND: the first since `start`; it relates the board's count to the audio line. ADVANCED: more was heard.
     REPEATED: nothing new. FOREIGN: a number that this boot cannot expect; it has restarted, so request HELLO.
     """
 
@@ -64,20 +64,20 @@ class _Piece:
 
 @frozen
 class _InFlightFrame:
-    """A frame that may still be answered. turn: how often the link had gone back when it left."""
+    """A frame that may still be answered. turn: how often the sender had gone back when it left."""
 
     start: int
     end: int
     turn: int
 
 
-class AudioLink:
-    """The sender's side of one board. Not thread-safe: its owner holds a lock.
+class AudioSender:
+    """The sound of one board. Not thread-safe: its owner holds a lock.
 
     realtime: at most 0.1 s ahead of the clock. resend_s: longest wait before resending. It adapts down to the round
     trips, but not below soonest_s; for a wire that loses nothing, soonest_s equals resend_s. Lost frames shrink the
     amount under way and the chunks.
-    end, sent, heard: positions after the last sample given, sent at least once, and acknowledged.
+    end, sent, acknowledged: positions after the last sample given, sent at least once, and acknowledged.
     """
 
     def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = SOONEST_S) -> None:
@@ -87,12 +87,12 @@ class AudioLink:
         self._pieces: deque[_Piece] = deque()
         self._rate_hz = 0
         self._window = 0
-        self._line_s = 0.0  # seconds on the line at position self._base
+        self._audio_line_s = 0.0  # seconds on the audio line at position self._base
         self._base = 0
-        self._shift: int | None = None  # position on the line minus the board's count
+        self._shift: int | None = None  # position on the audio line minus the board's count
         self._boot = ""
         self._shifts: list[tuple[int, int]] = []  # of this boot, each with the board's count from which on it holds
-        self.end = self.sent = self.heard = 0
+        self.end = self.sent = self.acknowledged = 0
         self._next = 0  # to be sent next
         self._allowed = 0.0
         self._shrink = 0
@@ -120,7 +120,7 @@ class AudioLink:
         self.lose()
         if boot != self._boot:
             self._boot, self._shifts = boot, []
-        self._line_s, self._base = self.line_s(self.end), self.end
+        self._audio_line_s, self._base = self.audio_line_s(self.end), self.end
         self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
         self._shrink = self._good = self._timeouts = 0
         self._flying.clear()
@@ -128,9 +128,9 @@ class AudioLink:
         self._last_s = float("-inf")
 
     def lose(self) -> None:
-        """The link or the boot is gone; nothing is due until `start`."""
+        """The connection or the boot is gone; nothing is due until `start`."""
         self._pieces.clear()
-        self.end = self._next = self.heard = self.sent
+        self.end = self._next = self.acknowledged = self.sent
         self._shift, self._timing, self._began = None, None, None
         self._window = 0
 
@@ -144,7 +144,7 @@ class AudioLink:
         return start, self.end
 
     def cut(self) -> int:
-        """Drops unsent sound; returns the position at which the line now ends."""
+        """Drops unsent sound; returns the position at which the audio line now ends."""
         self.end = self.sent
         while self._pieces and self._pieces[-1].start >= self.end:
             self._pieces.pop()
@@ -152,13 +152,13 @@ class AudioLink:
             self._pieces[-1].end = min(self._pieces[-1].end, self.end)
         return self.end
 
-    def line_s(self, position: int) -> float:
+    def audio_line_s(self, position: int) -> float:
         """Seconds on the audio line."""
         if not self._rate_hz:
             return 0.0
-        return self._line_s + (position - self._base) / self._rate_hz
+        return self._audio_line_s + (position - self._base) / self._rate_hz
 
-    def audio_s(self, sample: int) -> float | None:
+    def sample_s(self, sample: int) -> float | None:
         """Seconds on the audio line of a sample in the board's count; None while that is unknown.
 
         A board may have lost what was under way when the link was lost: what it heard before keeps its place.
@@ -166,7 +166,7 @@ class AudioLink:
         if self._shift is None:
             return None
         shift = next((shift for heard, shift in reversed(self._shifts) if heard < sample), self._shifts[0][1])
-        return self.line_s(sample + shift)
+        return self.audio_line_s(sample + shift)
 
     def due(self, now_s: float) -> AudioChunk | None:
         """A chunk to send now; call again until None."""
@@ -177,7 +177,7 @@ class AudioLink:
                 return None
             self._last_s = now_s
             return AudioChunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
-        if self.heard < self._next and now_s >= self._last_s + self._patience_s():
+        if self.acknowledged < self._next and now_s >= self._last_s + self._patience_s():
             self._timeouts += 1
             self._go_back(now_s)
         span = self._span()
@@ -197,9 +197,9 @@ class AudioLink:
             self._shifts.append((expected, self._shift))
             return AudioAnswer.FOUND
         position = expected + self._shift
-        if not self.heard <= position <= self.sent:
+        if not self.acknowledged <= position <= self.sent:
             return AudioAnswer.FOREIGN
-        if position > self.heard:
+        if position > self.acknowledged:
             self._advance(position, now_s)
             return AudioAnswer.ADVANCED
         if self._lost_one():
@@ -215,7 +215,7 @@ class AudioLink:
         if self._shift is None:
             return max(0.0, self._last_s + self._resend_s - now_s)
         waits = []
-        if self.heard < self._next:
+        if self.acknowledged < self._next:
             waits.append(max(0.0, self._last_s + self._patience_s() - now_s))
         span = self._span()
         if span is not None:
@@ -229,17 +229,17 @@ class AudioLink:
         if piece is None:
             return None
         size = max(piece.sound.smallest, piece.sound.largest >> self._shrink)
-        end, room = min(piece.end, self._next + size), self.heard + self._window
+        end, room = min(piece.end, self._next + size), self.acknowledged + self._window
         if end > room and piece.sound.smallest < piece.sound.largest:
             end = room
-        if not self._next < end <= room or (self._next > self.heard and end > self.heard + self._allowed):
+        if not self._next < end <= room or (self._next > self.acknowledged and end > self.acknowledged + self._allowed):
             return None
         return self._next, end
 
     def _sending(self, start: int, end: int, now_s: float) -> AudioChunk:
         assert self._shift is not None
         piece = next(candidate for candidate in self._pieces if candidate.end > start)
-        if start == self.heard:
+        if start == self.acknowledged:
             self._last_s = now_s
         again, self._timed_again = self._timed_again, False
         if start < self.sent:
@@ -254,14 +254,14 @@ class AudioLink:
     def _lost_one(self) -> bool:
         """Whether an answer without news proves a loss: it belongs to a frame that left too early to be accepted.
 
-        One that repeats what was heard is refused as well, and so is one that left before the link last went back.
+        One that repeats what was heard is refused as well, and so is one that left before the sender last went back.
         Neither proves a further loss. Going back on them would send the whole window twice, for ever.
         """
         while self._flying:
             frame = self._flying.popleft()
-            if frame.end <= self.heard:
+            if frame.end <= self.acknowledged:
                 return False
-            if frame.start > self.heard:
+            if frame.start > self.acknowledged:
                 return frame.turn == self.went_back
             # Accepted, if it had arrived: it is the one lost, and the answer belongs to a later frame.
         return False
@@ -273,11 +273,11 @@ class AudioLink:
         if any(frame.end == position for frame in self._flying):
             while self._flying.popleft().end != position:
                 pass  # lost, or its answer was
-        self._allowed = min(float(self._window), self._allowed + position - self.heard)
+        self._allowed = min(float(self._window), self._allowed + position - self.acknowledged)
         self._good += 1
         if self._good >= _GOOD_CHUNKS and self._shrink:
             self._shrink, self._good = self._shrink - 1, 0
-        self.heard, self._next = position, max(self._next, position)
+        self.acknowledged, self._next = position, max(self._next, position)
         self._last_s, self._timeouts = now_s, 0
         while self._pieces and self._pieces[0].end <= position:
             self._pieces.popleft()
@@ -299,8 +299,8 @@ class AudioLink:
 
     def _go_back(self, now_s: float) -> None:
         self.went_back += 1
-        self._next, self._timing = self.heard, None
-        # Less under way, and in smaller chunks: a line that loses frames then loses less with each.
+        self._next, self._timing = self.acknowledged, None
+        # Less under way, and in smaller chunks: a wire that loses frames then loses less with each.
         self._allowed = max(_FEWEST, self._allowed / 2)
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
         self._last_s = now_s

@@ -21,7 +21,7 @@ from harness.devices.wire.adpcm import (
     encode_adpcm,
     encode_ulaw,
 )
-from harness.devices.wire.audio_link import PROBE_SAMPLE, AudioAnswer, AudioChunk, AudioLink
+from harness.devices.wire.audio_sender import PROBE_SAMPLE, AudioAnswer, AudioChunk, AudioSender
 from tests.known import known
 
 RATE_HZ = 16000
@@ -36,14 +36,14 @@ def sound(count: int, seed: int = 1, encoding: Encoding = Encoding.PCM16) -> tup
 class Board:
     """Takes only what it expects, and answers each frame; a line in each direction that loses some."""
 
-    def __init__(self, link: AudioLink, loss: float = 0.0, seed: int = 0, expected: int = 0, trip_s: float = 0.002):
-        self.link, self.loss, self.trip_s = link, loss, trip_s
+    def __init__(self, sender: AudioSender, loss: float = 0.0, seed: int = 0, expected: int = 0, trip_s: float = 0.002):
+        self.sender, self.loss, self.trip_s = sender, loss, trip_s
         self.random = random.Random(seed)
         self.expected = expected
         self.heard: list[np.ndarray] = []
         self.now_s = 100.0
         self.answers: deque[tuple[float, int]] = deque()
-        self.told: list[AudioAnswer] = []
+        self.progress: list[AudioAnswer] = []
         self.refused = 0  # samples that it already had, or that came too early
         self.still_until_s = 0.0
 
@@ -65,18 +65,18 @@ class Board:
     def run(self, limit_s: float = 600.0) -> float:
         """Until nothing is left to be heard; the seconds that it took."""
         began_s = self.now_s
-        while self.link.heard < self.link.end:
+        while self.sender.acknowledged < self.sender.end:
             assert self.now_s - began_s < limit_s
-            while (chunk := self.link.due(self.now_s)) is not None:
+            while (chunk := self.sender.due(self.now_s)) is not None:
                 assert chunk.first == PROBE_SAMPLE or chunk.first + chunk.count <= self.expected + WINDOW
                 self.take(chunk)
-            waits = [wait_s for wait_s in (self.link.wait_s(self.now_s),) if wait_s is not None]
+            waits = [wait_s for wait_s in (self.sender.wait_s(self.now_s),) if wait_s is not None]
             if self.answers:
                 waits.append(self.answers[0][0] - self.now_s)
             assert waits, "nothing is under way, and nothing would ever be sent"
             self.now_s += max(1e-6, min(waits))
             while self.answers and self.answers[0][0] <= self.now_s:
-                self.told.append(self.link.acknowledge(self.answers.popleft()[1], self.now_s))
+                self.progress.append(self.sender.acknowledge(self.answers.popleft()[1], self.now_s))
         return self.now_s - began_s
 
     @property
@@ -84,39 +84,39 @@ class Board:
         return np.concatenate(self.heard)
 
 
-def linked(**options: float) -> tuple[AudioLink, Board]:
-    link = AudioLink()
-    link.start(RATE_HZ, WINDOW, "boot")
-    return link, Board(link, **options)  # type: ignore[arg-type]
+def sender_and_board(**options: float) -> tuple[AudioSender, Board]:
+    sender = AudioSender()
+    sender.start(RATE_HZ, WINDOW, "boot")
+    return sender, Board(sender, **options)  # type: ignore[arg-type]
 
 
 @given(st.floats(0, 0.6), st.integers(0, 1000), st.integers(1, 20000), st.integers(0, 5000))
 def test_whatever_is_lost_the_board_hears_exactly_the_sound(loss: float, seed: int, count: int, expected: int) -> None:
-    link, board = linked(loss=loss, seed=seed, expected=expected)
+    sender, board = sender_and_board(loss=loss, seed=seed, expected=expected)
     samples, encoded = sound(count)
-    assert link.give(encoded) == (0, count)
+    assert sender.give(encoded) == (0, count)
     board.run()
     assert np.array_equal(board.samples, samples)
-    assert link.heard == link.sent == link.end == count
-    assert board.told.count(AudioAnswer.FOUND) >= 1
-    assert AudioAnswer.FOREIGN not in board.told
+    assert sender.acknowledged == sender.sent == sender.end == count
+    assert board.progress.count(AudioAnswer.FOUND) >= 1
+    assert AudioAnswer.FOREIGN not in board.progress
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
 def test_every_encoding_is_cut_so_that_it_arrives_whole(encoding: Encoding) -> None:
-    link, board = linked(loss=0.2)
+    sender, board = sender_and_board(loss=0.2)
     samples, encoded = sound(ADPCM_CHUNK * 20 + 10, encoding=encoding)
-    link.give(encoded)
-    link.give(encoded)
+    sender.give(encoded)
+    sender.give(encoded)
     board.run()
     assert len(board.samples) == 2 * len(samples)
 
 
 def test_nothing_is_sent_twice_on_a_clean_line() -> None:
-    link, board = linked()
-    link.give(sound(RATE_HZ * 10)[1])
+    sender, board = sender_and_board()
+    sender.give(sound(RATE_HZ * 10)[1])
     took_s = board.run()
-    assert (link.resent, link.went_back) == (0, 0)
+    assert (sender.resent, sender.went_back) == (0, 0)
     # A window for each round trip, and no pauses.
     assert took_s < RATE_HZ * 10 / WINDOW * board.trip_s * 1.5 + 0.1
 
@@ -124,138 +124,138 @@ def test_nothing_is_sent_twice_on_a_clean_line() -> None:
 @pytest.mark.parametrize("trip_s", [0.002, 0.05, 0.15])
 @pytest.mark.parametrize("still_s", [0.6, 1.2, 2.5])
 def test_answers_that_come_late_do_not_send_the_rest_twice(trip_s: float, still_s: float) -> None:
-    link, board = linked(trip_s=trip_s, seed=26)
-    link.give(sound(RATE_HZ)[1])
+    sender, board = sender_and_board(trip_s=trip_s, seed=26)
+    sender.give(sound(RATE_HZ)[1])
     board.run()
-    link.give(sound(RATE_HZ * 20)[1])
+    sender.give(sound(RATE_HZ * 20)[1])
     board.still_until_s = board.now_s + still_s  # the board, or the way to it, stands still, and loses some answers
     board.run()
-    assert link.went_back > 0
+    assert sender.went_back > 0
     assert board.refused <= 3 * WINDOW
 
 
 def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
-    link, board = linked()
-    link.give(sound(RATE_HZ)[1])
+    sender, board = sender_and_board()
+    sender.give(sound(RATE_HZ)[1])
     board.run()
-    assert link.audio_s(8000) == pytest.approx(0.5)
-    link.give(sound(RATE_HZ)[1])
-    while (chunk := link.due(board.now_s)) is not None:
+    assert sender.sample_s(8000) == pytest.approx(0.5)
+    sender.give(sound(RATE_HZ)[1])
+    while (chunk := sender.due(board.now_s)) is not None:
         board.take(chunk)
-    under_way = link.sent
+    under_way = sender.sent
     assert under_way > RATE_HZ
-    link.start(RATE_HZ, WINDOW, "another boot")
-    assert not link.ready
-    assert link.audio_s(0) is None
-    assert link.line_s(link.end) == pytest.approx(under_way / RATE_HZ)
-    again = Board(link)
-    start, _ = link.give(sound(RATE_HZ)[1])
+    sender.start(RATE_HZ, WINDOW, "another boot")
+    assert not sender.ready
+    assert sender.sample_s(0) is None
+    assert sender.audio_line_s(sender.end) == pytest.approx(under_way / RATE_HZ)
+    again = Board(sender)
+    start, _ = sender.give(sound(RATE_HZ)[1])
     again.run()
     assert start == under_way
-    assert link.audio_s(0) == pytest.approx(under_way / RATE_HZ)
-    assert link.audio_s(RATE_HZ) == pytest.approx(under_way / RATE_HZ + 1)
+    assert sender.sample_s(0) == pytest.approx(under_way / RATE_HZ)
+    assert sender.sample_s(RATE_HZ) == pytest.approx(under_way / RATE_HZ + 1)
 
 
 def test_another_rate_after_a_reset_leaves_the_seconds_in_order() -> None:
-    link, board = linked()
-    link.give(sound(RATE_HZ)[1])
+    sender, board = sender_and_board()
+    sender.give(sound(RATE_HZ)[1])
     board.run()
-    link.start(8000, WINDOW, "another boot")
-    slower = Board(link)
-    link.give(sound(8000)[1])
+    sender.start(8000, WINDOW, "another boot")
+    slower = Board(sender)
+    sender.give(sound(8000)[1])
     slower.run()
-    assert link.line_s(link.end) == pytest.approx(2.0)
-    assert link.audio_s(4000) == pytest.approx(1.5)
+    assert sender.audio_line_s(sender.end) == pytest.approx(2.0)
+    assert sender.sample_s(4000) == pytest.approx(1.5)
 
 
 def test_cancelled_sound_is_not_sent_but_sent_sound_still_arrives() -> None:
-    link, board = linked()
+    sender, board = sender_and_board()
     samples, encoded = sound(RATE_HZ * 5)
-    link.give(encoded)
-    while link.due(board.now_s) is not None:  # the probe, lost
+    sender.give(encoded)
+    while sender.due(board.now_s) is not None:  # the probe, lost
         pass
     board.now_s += 1
-    board.take(known(link.due(board.now_s)))
+    board.take(known(sender.due(board.now_s)))
     board.now_s += board.trip_s
-    link.acknowledge(board.answers.popleft()[1], board.now_s)
+    sender.acknowledge(board.answers.popleft()[1], board.now_s)
     under_way = 0
-    while (chunk := link.due(board.now_s)) is not None:
+    while (chunk := sender.due(board.now_s)) is not None:
         under_way += chunk.count  # lost as well
-    assert link.cut() == under_way == link.end
+    assert sender.cut() == under_way == sender.end
     other, encoded = sound(1000, seed=2)
-    assert link.give(encoded) == (under_way, under_way + 1000)
+    assert sender.give(encoded) == (under_way, under_way + 1000)
     board.run()
     assert np.array_equal(board.samples, np.concatenate([samples[:under_way], other]))
 
 
 def test_an_answer_that_this_boot_cannot_give_is_foreign() -> None:
-    link, board = linked(expected=100_000)
-    link.give(sound(RATE_HZ)[1])
+    sender, board = sender_and_board(expected=100_000)
+    sender.give(sound(RATE_HZ)[1])
     board.run()
-    assert link.acknowledge(0, board.now_s) is AudioAnswer.FOREIGN
-    assert link.acknowledge(100_000 + RATE_HZ + 1, board.now_s) is AudioAnswer.FOREIGN
-    assert link.acknowledge(100_000 + RATE_HZ, board.now_s) is AudioAnswer.REPEATED
+    assert sender.acknowledge(0, board.now_s) is AudioAnswer.FOREIGN
+    assert sender.acknowledge(100_000 + RATE_HZ + 1, board.now_s) is AudioAnswer.FOREIGN
+    assert sender.acknowledge(100_000 + RATE_HZ, board.now_s) is AudioAnswer.REPEATED
 
 
 def test_stale_acknowledgement_does_not_repair_a_wrong_start() -> None:
-    link = AudioLink()
-    link.start(RATE_HZ, WINDOW, "boot")
-    assert known(link.due(0.0)).first == PROBE_SAMPLE
-    assert link.acknowledge(500, 0.1) is AudioAnswer.FOUND
-    assert link.acknowledge(980, 0.1) is AudioAnswer.FOUND
-    link.give(sound(100)[1])
-    assert known(link.due(0.2)).first == 980
+    sender = AudioSender()
+    sender.start(RATE_HZ, WINDOW, "boot")
+    assert known(sender.due(0.0)).first == PROBE_SAMPLE
+    assert sender.acknowledge(500, 0.1) is AudioAnswer.FOUND
+    assert sender.acknowledge(980, 0.1) is AudioAnswer.FOUND
+    sender.give(sound(100)[1])
+    assert known(sender.due(0.2)).first == 980
 
 
 def test_real_time_sound_is_sent_at_its_own_speed() -> None:
-    link = AudioLink(realtime=True)
-    link.start(RATE_HZ, WINDOW, "boot")
-    board = Board(link)
-    link.give(sound(RATE_HZ * 3)[1])
+    sender = AudioSender(realtime=True)
+    sender.start(RATE_HZ, WINDOW, "boot")
+    board = Board(sender)
+    sender.give(sound(RATE_HZ * 3)[1])
     assert 2.8 < board.run() < 3.1
-    link.give(sound(RATE_HZ * 2)[1])
+    sender.give(sound(RATE_HZ * 2)[1])
     assert 1.8 < board.run() < 2.1
 
 
 def test_silence_is_answered_by_sending_again_after_half_a_second_at_most() -> None:
-    link, board = linked()
-    link.give(sound(200)[1])
-    board.take(known(link.due(0.0)))
-    link.acknowledge(0, 0.001)
-    first = known(link.due(0.001))
-    assert link.due(0.002) is None
-    assert link.wait_s(0.002) == pytest.approx(0.499)
-    assert link.due(0.4) is None
-    assert link.due(0.502) == first
+    sender, board = sender_and_board()
+    sender.give(sound(200)[1])
+    board.take(known(sender.due(0.0)))
+    sender.acknowledge(0, 0.001)
+    first = known(sender.due(0.001))
+    assert sender.due(0.002) is None
+    assert sender.wait_s(0.002) == pytest.approx(0.499)
+    assert sender.due(0.4) is None
+    assert sender.due(0.502) == first
 
 
 def test_a_lost_link_has_nothing_due_until_it_starts_again() -> None:
-    link, board = linked()
-    link.give(sound(100_000)[1])
-    while (chunk := link.due(board.now_s)) is not None:
+    sender, board = sender_and_board()
+    sender.give(sound(100_000)[1])
+    while (chunk := sender.due(board.now_s)) is not None:
         board.take(chunk)
-    link.lose()
-    assert link.due(board.now_s + 10) is None
-    assert link.wait_s(board.now_s + 10) is None
-    assert link.end == link.sent == link.heard
+    sender.lose()
+    assert sender.due(board.now_s + 10) is None
+    assert sender.wait_s(board.now_s + 10) is None
+    assert sender.end == sender.sent == sender.acknowledged
     with pytest.raises(ValueError, match="window"):
-        link.start(RATE_HZ, 0, "boot")
+        sender.start(RATE_HZ, 0, "boot")
 
 
 @pytest.mark.parametrize(("boot", "audio_s"), [("boot", 400 / RATE_HZ), ("another", (1000 - 700 + 400) / RATE_HZ)])
 def test_what_was_heard_before_a_lost_link_keeps_its_place(boot: str, audio_s: float) -> None:
-    link = AudioLink()
-    link.start(RATE_HZ, WINDOW, "boot")
-    link.acknowledge(0, 0.0)
-    link.give(sound(1000)[1])
-    while link.due(0.0) is not None:  # the board loses the last 300 samples
+    sender = AudioSender()
+    sender.start(RATE_HZ, WINDOW, "boot")
+    sender.acknowledge(0, 0.0)
+    sender.give(sound(1000)[1])
+    while sender.due(0.0) is not None:  # the board loses the last 300 samples
         pass
-    link.lose()
-    link.start(RATE_HZ, WINDOW, boot)
+    sender.lose()
+    sender.start(RATE_HZ, WINDOW, boot)
     for _ in range(2):
-        assert link.acknowledge(700, 1.0) is AudioAnswer.FOUND
-    assert link.audio_s(400) == audio_s
-    assert link.audio_s(701) == 1001 / RATE_HZ
+        assert sender.acknowledge(700, 1.0) is AudioAnswer.FOUND
+    assert sender.sample_s(400) == audio_s
+    assert sender.sample_s(701) == 1001 / RATE_HZ
 
 
 def speech_like(count: int) -> np.ndarray:
@@ -342,17 +342,17 @@ def test_a_wait_ends_with_something_to_send() -> None:
     """However the times are rounded: else a thread would wait for nothing again and again."""
     chance, silence = random.Random(1), EncodedSound(np.zeros(9 * 480, dtype=np.int16), Encoding.PCM16)
     for _ in range(200):
-        link = AudioLink()
-        link.start(RATE_HZ, WINDOW, "boot")
+        sender = AudioSender()
+        sender.start(RATE_HZ, WINDOW, "boot")
         now_s = chance.uniform(0.0, 1e5)
-        assert link.due(now_s) is not None
-        link.acknowledge(0, now_s)
-        link.give(silence)
+        assert sender.due(now_s) is not None
+        sender.acknowledge(0, now_s)
+        sender.give(silence)
         for heard in range(8):  # the length of a wait has as many digits as its time only at first
-            chunk = known(link.due(now_s))
+            chunk = known(sender.due(now_s))
             assert chunk.first == heard * chunk.count
             now_s += chance.uniform(0.01, 0.05)
-            link.acknowledge(chunk.first + chunk.count, now_s)
-        assert link.due(now_s) is not None
-        now_s += known(link.wait_s(now_s))
-        assert known(link.wait_s(now_s)) > 0 or link.due(now_s) is not None
+            sender.acknowledge(chunk.first + chunk.count, now_s)
+        assert sender.due(now_s) is not None
+        now_s += known(sender.wait_s(now_s))
+        assert known(sender.wait_s(now_s)) > 0 or sender.due(now_s) is not None
