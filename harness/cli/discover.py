@@ -40,9 +40,9 @@ def discover(
 
     Exit status: 0 something was found · 1 nothing was · 2 the extra `discover` is missing · 3 no network to ask.
     """
-    from harness.devices.discovery import announced, serial_ports
+    from harness.devices.discovery import find_announced, serial_ports
 
-    network = announced(seconds)
+    network = find_announced(seconds)
     devices = [*network, *serial_ports()]
     if as_json:
         fields = ("kind", "name", "address", "model", "version", "encrypted")

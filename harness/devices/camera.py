@@ -123,7 +123,7 @@ class CameraFrames:
         self._cv2: Any = import_extra("cv2", *_EXTRA)
         self._cv2.utils.logging.setLogLevel(self._cv2.utils.logging.LOG_LEVEL_ERROR)
         name = plain_text(str(options.source), 200)
-        self._capture = self._opened()
+        self._capture = self._open_capture()
         came, self._first = self._capture.read()
         self._first_s = clock.now_s()
         if not came:
@@ -143,7 +143,7 @@ class CameraFrames:
             )
         self.name = f"camera {name}, {width}×{height}, rectangle {x},{y},{box_width},{box_height}"
 
-    def _opened(self) -> Any:
+    def _open_capture(self) -> Any:
         options, cv2 = self._options, self._cv2
         if options.number is not None:
             return cv2.VideoCapture(options.number, cv2.CAP_V4L2)
@@ -276,9 +276,9 @@ class CameraSource(ReadingsSource):
 
     def __init__(self, options: CameraOptions) -> None:
         self._options = options
-        super().__init__(f"camera {options.source}", self._started)
+        super().__init__(f"camera {options.source}", self._start_frames)
 
-    def _started(self) -> ReadingsFarEnd:
+    def _start_frames(self) -> ReadingsFarEnd:
         self._frames = CameraFrames(self._options, HostClock())
         self.name = self._frames.name
         return ReadingsFarEnd("camera", self._frames.measure)

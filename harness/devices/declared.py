@@ -153,7 +153,7 @@ class FindsEarcons(Protocol):
         ...
 
 
-def simulated(driver: str) -> bool:
+def is_simulated(driver: str) -> bool:
     """Whether a driver's equipment exists in this process only, where time may run faster (`simulated = True`)."""
     return bool(getattr(load(Group.DRIVERS, driver), "simulated", False))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.base.foreign import plain_text
 from harness.devices.device_sources import DeviceOutput, output_now
 from harness.devices.profiles.profile import load_profile
-from harness.devices.profiles.samples import sample_fields, shown
+from harness.devices.profiles.samples import format_fields, sample_fields
 from harness.devices.wire import messages
 from harness.devices.wire.console import RATES_IN_WORDS, Console
 from harness.devices.wire.frames import Decoder, FrameKind, WireFrame
@@ -313,37 +313,41 @@ def _message_words(kind: FrameKind, message: messages.Message) -> str:
             message_fields["slots"] = [f"{name}: {text}" for name, text in value]
         elif value not in (None, "", ()):
             message_fields[field.name] = list(value) if isinstance(value, tuple) else value
-    return shown(message_fields)[1:-1]
+    return format_fields(message_fields)[1:-1]
 
 
 def _words(observations: tuple[Observation, ...]) -> str:
-    return plain_text("; ".join(shown(sample_fields(observation))[1:-1] for observation in observations), LONGEST)
+    return plain_text(
+        "; ".join(format_fields(sample_fields(observation))[1:-1] for observation in observations), LONGEST
+    )
 
 
 def _line_snippet(lines: list[str], observations: tuple[Observation, ...]) -> str:
     if not lines:
         return ""
-    return f"  - lines: [{', '.join(_quoted(line) for line in lines)}]\n    gives: [{_gives(observations)}]\n"
+    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_gives(observations)}]\n"
 
 
 def _message_snippet(topic: str, text: str, observations: tuple[Observation, ...]) -> str:
     # The payload is kept as it arrived, as text.
-    return f"  - topic: {_quoted(topic)}\n    payload: {_quoted(text)}\n    gives: [{_gives(observations)}]\n"
+    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_gives(observations)}]\n"
 
 
 def _gives(observations: tuple[Observation, ...]) -> str:
     return ", ".join(
-        shown(sample_fields(observation)) for observation in observations if not isinstance(observation, LogLine)
+        format_fields(sample_fields(observation))
+        for observation in observations
+        if not isinstance(observation, LogLine)
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """The text in YAML's single quotes, with \\e and \\x00 for what may not stand there."""
-    safe = "".join(_escaped(letter) for letter in text)
+    safe = "".join(_escape(letter) for letter in text)
     return "'" + safe.replace("'", "''") + "'"
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     if letter == "\x1b":
         return "\\e"
     if letter.isprintable():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base import threads
 from harness.base.plugins import import_extra
-from harness.devices.serial.port import lasting_names, listed, usb_ids
+from harness.devices.serial.port import lasting_names, sorted_ports, usb_ids
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
 
@@ -52,7 +52,7 @@ class FoundDevice:
     encrypted: bool = False
 
 
-def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[FoundDevice]:
+def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[FoundDevice]:
     """What announces itself within that time, sorted by kind and name. interfaces: addresses of this host; None: all.
 
     DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
@@ -78,11 +78,11 @@ def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[F
         zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])
         threads.sleep(seconds)
         until_s = threads.monotonic() + ANSWERS_LIMIT_S
-        devices = [_resolved(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
+        devices = [_resolve(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
     return sorted(set(devices), key=lambda device: (device.kind, device.name, device.address))
 
 
-def _resolved(asking: Any, zeroconf: Any, service: str, name: str, until_s: float) -> FoundDevice:
+def _resolve(asking: Any, zeroconf: Any, service: str, name: str, until_s: float) -> FoundDevice:
     try:
         info = zeroconf.ServiceInfo(service, name)
     except zeroconf.Error:  # a name with control characters, which the standard forbids
@@ -122,7 +122,7 @@ def _address(info: ServiceInfo) -> str:
 def serial_ports() -> Iterator[FoundDevice]:
     """The USB serial ports of this host, by their lasting names."""
     lasting = lasting_names()
-    for port in listed():
+    for port in sorted_ports():
         if port.vid is not None:
             yield port_row(port, lasting.get(port.device, port.device))
 

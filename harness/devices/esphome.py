@@ -313,7 +313,7 @@ class EsphomeLink:
             noise_psk=self._psk,
             provide_time=False,
         )
-        client.add_connection_closed_callback(self._closed)
+        client.add_connection_closed_callback(self._on_close)
         try:
             async with asyncio.timeout(CONNECT_LIMIT_S):
                 await client.connect(log_errors=False)
@@ -337,7 +337,8 @@ class EsphomeLink:
                 remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}",
             )
         client.subscribe_logs(
-            lambda message: self._logged(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
+            lambda message: self._on_log_line(message.message),
+            log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"],
         )
         client.subscribe_states(self._state)
         if self._use is not None:
@@ -352,10 +353,10 @@ class EsphomeLink:
                 ) from error
         return device
 
-    def _logged(self, line: bytes) -> None:
+    def _on_log_line(self, line: bytes) -> None:
         self._write(line)
         if self._assistant is not None:
-            self._assistant.logged(line)
+            self._assistant.take_log_line(line)
 
     def _report(self, line: str) -> None:
         self._write(" ".join(line.split()).encode("utf-8", "replace"))
@@ -370,7 +371,7 @@ class EsphomeLink:
         with contextlib.suppress(OSError):
             self._lines.shutdown(socket.SHUT_WR)
 
-    def _closed(self, event: ConnectionClosedEvent) -> None:
+    def _on_close(self, event: ConnectionClosedEvent) -> None:
         self._why = plain_text(str(event.error or "the device closed the connection"), 300)
         with self._changed:
             self._ended = True

@@ -80,7 +80,7 @@ class EsphomeAssistant:
                 remedy="Disable the device in Home Assistant, or disconnect the other client, then try again",
             )
 
-    def logged(self, line: bytes) -> None:
+    def take_log_line(self, line: bytes) -> None:
         """A line of the device's log."""
         if _REFUSED not in line:
             return
@@ -160,9 +160,9 @@ class EsphomeAssistant:
             self._report("assistant.state=thinking")
             future = self._loop.run_in_executor(None, self._use.keep_command, command)
             self._answering = self._loop.create_task(self._answer(future))
-            self._answering.add_done_callback(self._answered)
+            self._answering.add_done_callback(self._on_answer)
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
+    def _on_answer(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._loop.call_exception_handler({"message": "an answer failed", "exception": error})
 
@@ -173,7 +173,7 @@ class EsphomeAssistant:
             self._event("STT_VAD_END")
             ended_s = self._loop.time()
             waveform = await asyncio.shield(future)
-            heard = "" if waveform is None else await self._recognised(recogniser, waveform)
+            heard = "" if waveform is None else await self._recognise(recogniser, waveform)
             if isinstance(heard, HarnessError):
                 self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {heard}"))
                 self._event("ERROR", {"code": "stt-stream-failed", "message": "the recogniser failed"})
@@ -194,7 +194,7 @@ class EsphomeAssistant:
             await self._announce("" if answerer is None else answerer.answer(words).strip())
         self._report("assistant.state=idle")
 
-    async def _recognised(self, recogniser: RecogniserProcess, waveform: Waveform) -> str | HarnessError:
+    async def _recognise(self, recogniser: RecogniserProcess, waveform: Waveform) -> str | HarnessError:
         words: asyncio.Future[str | HarnessError] = self._loop.create_future()
 
         def take(heard: str | HarnessError) -> None:

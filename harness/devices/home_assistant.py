@@ -126,9 +126,9 @@ class AssistLink:
         self._tell_line: Callable[[str, Stamp], None] = lambda line, at: None
         token = websocket.token(options.token_env)
         _, self._errors = websocket.demand_library()
-        self._socket = websocket.connected(options.socket_url)
+        self._socket = websocket.open_socket(options.socket_url)
         try:
-            self._guarded(lambda: self._begin(token))
+            self._guard(lambda: self._begin(token))
         except BaseException:
             self.close()
             raise
@@ -140,14 +140,14 @@ class AssistLink:
         """Reports until the connection ends or `stop`; why it ended."""
         self._tell_line, self._stop = tell, stop
         try:
-            self._guarded(self._follow)
+            self._guard(self._follow)
         except _DriverClosing:
             pass
         finally:
             self.close()
         return ""
 
-    def _guarded(self, act: Callable[[], None]) -> None:
+    def _guard(self, act: Callable[[], None]) -> None:
         """DeviceError for whatever goes wrong with a far end."""
         remedy = "Read the log of Home Assistant"
         try:
@@ -188,7 +188,7 @@ class AssistLink:
         self._ping()
         listed = self._ask("assist_pipeline/pipeline/list")["pipelines"]
         self._pipelines = [str(pipeline["id"]) for pipeline in listed]
-        for pipeline, run in self._listed():
+        for pipeline, run in self._list_satellites():
             events = self._events(pipeline, run)
             self._runs[run] = _AssistRun(len(events), over=_has(events, "run-end"))
 
@@ -234,7 +234,7 @@ class AssistLink:
                 }
                 phrases.extend(words[id] for id in configuration["active_wake_words"] if id in words)
 
-        self._guarded(ask)
+        self._guard(ask)
         return tuple(phrases)
 
     def _next(self) -> Any:
@@ -313,7 +313,7 @@ class AssistLink:
         self._tell("satellite", {"state": state, "from": before}, at)
         self._due_s = self._now_s()
 
-    def _listed(self) -> list[tuple[str, str]]:
+    def _list_satellites(self) -> list[tuple[str, str]]:
         """Pipeline and run of the runs that Home Assistant still knows."""
         runs = []
         for pipeline in self._pipelines:
@@ -333,7 +333,7 @@ class AssistLink:
     def _read_runs(self) -> bool:
         """Reports what is new. Returns whether a run of the satellite is under way."""
         under_way = False
-        listed = self._listed()
+        listed = self._list_satellites()
         self._runs = {run: self._runs.get(run, _AssistRun()) for _, run in listed}
         for pipeline, id in listed:
             run = self._runs[id]
@@ -394,7 +394,7 @@ def _time(event: Any) -> float:
     return datetime.fromisoformat(event["timestamp"]).timestamp()
 
 
-def _opened(options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> ReadingsFarEnd:
+def _open_far_end(options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> ReadingsFarEnd:
     try:
         return ReadingsFarEnd("home assistant", AssistLink(options, clock, stop).measure)
     except _DriverClosing:
@@ -407,13 +407,13 @@ class HomeAssistant(ReadingsStream):
     Options: ClassVar[type] = HomeAssistantOptions
 
     def connect(self) -> ReadingsFarEnd:
-        return _opened(self._options, self._clock, self._stop)
+        return _open_far_end(self._options, self._clock, self._stop)
 
     @staticmethod
     def source(
         options: HomeAssistantOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]
     ) -> ReadingsSource:
-        return ReadingsSource(options.url, lambda: _opened(options, HostClock(), threads.event()))
+        return ReadingsSource(options.url, lambda: _open_far_end(options, HostClock(), threads.event()))
 
     @staticmethod
     def demand_host(options: HomeAssistantOptions) -> None:

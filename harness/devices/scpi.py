@@ -77,7 +77,7 @@ class Scpi:
         for id, options in named:
             instrument = Scpi(id, options)
             try:
-                identity = instrument.identified()
+                identity = instrument.identify()
             except HarnessError as error:
                 yield Check("scpi", Level.FAIL, f"{id}: {error.what}", error.remedy)
             else:
@@ -87,16 +87,16 @@ class Scpi:
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the instrument does not answer."""
-        self.identified()
+        self.identify()
 
-    def identified(self) -> str:
+    def identify(self) -> str:
         """What the instrument says that it is, escaped; "" if it is not asked. DeviceError if it does not answer."""
         if not self._options.identify:
-            self._opened()
+            self._open_instrument()
             return ""
         order = BenchOrder(f"{self.id}: {self._options.identify} at {self._options.resource}", "", within_s=_ANSWER_S)
         with self._faults(order):
-            instrument, answers = self._opened(), OrderAnswers(order, threads.event())
+            instrument, answers = self._open_instrument(), OrderAnswers(order, threads.event())
             instrument.write(self._options.identify)
             return plain_text(self._answer(instrument, answers).strip(), _SHOWN)
 
@@ -110,7 +110,7 @@ class Scpi:
         """Without `ask` it returns when the connection has taken the command."""
         with self._lock, self._faults(order):
             answers = OrderAnswers(order, given_up)
-            instrument = self._opened()
+            instrument = self._open_instrument()
             instrument.write(order.text)
             if self._options.ask:
                 self._await(instrument, filled(self._options.ask, order.value), answers, given_up)
@@ -131,7 +131,7 @@ class Scpi:
             self.close()
             raise DeviceError(f"{order.words}: {self._options.resource}: {error}", remedy=_REMEDY) from error
 
-    def _opened(self) -> Any:
+    def _open_instrument(self) -> Any:
         if self._instrument is None:
             visa, resource = _visa(self._options), self._options.resource
             try:

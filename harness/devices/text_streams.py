@@ -187,7 +187,7 @@ class TcpConnection:
         self._socket.close()
 
 
-def connected(options: TcpOptions) -> TcpConnection:
+def connect_tcp(options: TcpOptions) -> TcpConnection:
     """Connects to the device; DeviceError when it is not there."""
     try:
         connection = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
@@ -334,9 +334,9 @@ class TextStream:
             self._outlet.lose(FAR_END, self._why)
             if self._clock.now_s() - began_s > self.BACK_OFF_S[1]:
                 back_off_s = self.BACK_OFF_S[0]
-            opened, back_off_s = self._opened_again(back_off_s)
+            opened, back_off_s = self._open_again(back_off_s)
 
-    def _opened_again(self, back_off_s: float) -> tuple[FarEnd | None, float]:
+    def _open_again(self, back_off_s: float) -> tuple[FarEnd | None, float]:
         while not self._stop.wait(back_off_s):
             back_off_s = min(back_off_s * 2, self.BACK_OFF_S[1])
             try:
@@ -441,7 +441,7 @@ class TcpLog(TextStream):
     def connect(self) -> FarEnd:
         options: TcpOptions = self._options
         if not options.listen:
-            return connected(options)
+            return connect_tcp(options)
         self._listener = self._listener or TcpListener(options)
         return self._listener.accept(self._stop, options.ready_within_s)
 
@@ -469,7 +469,7 @@ class TcpLog(TextStream):
     def host_checks(named: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
         for id, options in named:
             try:
-                far_end = TcpListener(options) if options.listen else connected(options)
+                far_end = TcpListener(options) if options.listen else connect_tcp(options)
                 far_end.close()
             except DeviceError as error:
                 yield Check("tcp", Level.FAIL, f"{id}: {error.what}", error.remedy)
@@ -485,7 +485,7 @@ class TcpLog(TextStream):
 def _first(options: TcpOptions) -> FarEnd:
     """The connection that a monitor reads: of a device that connects to us, the first one."""
     if not options.listen:
-        return connected(options)
+        return connect_tcp(options)
     with closing(TcpListener(options)) as listener:
         return listener.accept(threads.event(), MONITOR_WAITS_S)
 
@@ -511,9 +511,9 @@ class CommandSource(StreamSource):
 
     def __init__(self, options: CommandOptions) -> None:
         self._running: RunningCommand | None = None
-        super().__init__(shlex.join(options.arguments), cast("Callable[[], BinaryIO]", lambda: self._started(options)))
+        super().__init__(shlex.join(options.arguments), cast("Callable[[], BinaryIO]", lambda: self._start(options)))
 
-    def _started(self, options: CommandOptions) -> FarEndFile:
+    def _start(self, options: CommandOptions) -> FarEndFile:
         self._running = RunningCommand(options)
         return FarEndFile(self._running)
 

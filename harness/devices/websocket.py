@@ -106,7 +106,7 @@ def demand_library() -> tuple[Any, Any]:
     return import_extra("websockets.sync.client", *_EXTRA), import_extra("websockets.exceptions", *_EXTRA)
 
 
-def connected(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_s: float = 0.0) -> Any:
+def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_s: float = 0.0) -> Any:
     """An open connection of the library. DeviceError when nobody answers, LoginRefused for HTTP 401 and 403."""
     client, errors = demand_library()
     try:
@@ -133,7 +133,7 @@ def connected(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_
         ) from error
 
 
-def _parsed(message: bytes) -> object:
+def _parse(message: bytes) -> object:
     """The JSON in a message, or the message."""
     try:
         return json.loads(message)
@@ -148,7 +148,7 @@ class WebSocketLink:
         _, self._errors = demand_library()
         self._url, self._why = options.url, "closed"
         self._echoes = deque[tuple[float, object]](maxlen=_ECHOES)
-        self._socket = connected(options.url, _headers(options), options.ping_s)
+        self._socket = open_socket(options.url, _headers(options), options.ping_s)
         self._outside, self._inside = socket.socketpair()
         self._thread = threads.thread(self._pass_on, name="web socket")
         self._thread.start()
@@ -183,7 +183,7 @@ class WebSocketLink:
         self._outside.close()
 
     def _send(self, message: str) -> None:
-        self._echoes.append((threads.monotonic(), _parsed(message.encode())))
+        self._echoes.append((threads.monotonic(), _parse(message.encode())))
         try:
             self._socket.send(message)
         except self._errors.ConnectionClosed as error:
@@ -193,7 +193,7 @@ class WebSocketLink:
         """A bus may write it differently, and add a context."""
         while self._echoes and threads.monotonic() - self._echoes[0][0] > _ECHO_S:
             self._echoes.popleft()
-        document = _parsed(message) if self._echoes else None
+        document = _parse(message) if self._echoes else None
         for echo in self._echoes:
             sent = echo[1]
             if document == sent or (

@@ -34,7 +34,7 @@ from harness.devices.wyoming_server import (
     PIPELINE_ENDED,
     PLAYED_LATE_S,
     ServerLink,
-    connected,
+    open_connection,
     reported_info,
     reported_version,
     sends_detections,
@@ -220,7 +220,7 @@ class WyomingRelay:
         self.received_s = now_s()
         """When the last byte of the satellite or the server came."""
         self._options, self._now_s = options, now_s
-        self._take_lines, self._joined, self._left = take_lines, joined, left
+        self._take_lines, self._on_joined, self._on_left = take_lines, joined, left
         self._sound = sound
         self._lock = threads.lock()
         self._stop = threads.event()
@@ -246,7 +246,7 @@ class WyomingRelay:
                 run(*arguments)
             except Exception:
                 with self._lock:
-                    self._left(BROKEN)
+                    self._on_left(BROKEN)
                 raise
 
         thread = threads.thread(guarded, name=f"wyoming {self._options.address}")
@@ -268,7 +268,7 @@ class WyomingRelay:
                     for connection in self._open:
                         if not connection.settled and not connection.ended and now_s - connection.began_s > SETTLE_S:
                             connection.settled = True
-                            self._joined()
+                            self._on_joined()
                     over = self._pipeline.due(now_s)
                     self._take_lines(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
                 if ready:
@@ -331,7 +331,7 @@ class WyomingRelay:
                 if connection.settled and not connection.ended:
                     connection.settled = False
                     if not any(other.settled for other in self._open):
-                        self._left(why)
+                        self._on_left(why)
                 connection.ended = True
                 connection.reading -= 1
                 if not connection.reading:
@@ -443,14 +443,14 @@ class Wyoming:
             return
         # A proxy needs its server.
         if options.mode is WyomingMode.PROXY:
-            connected(options.server).close()
+            open_connection(options.server).close()
         self._connected.clear()
         self._console = Console(self._profile, self.id, hold_back_s=options.hold_back_ms / 1000, measured=False)
         self._pace = HeartbeatThrottle()
         self._outlet.open(sink)
         try:
             self._relay = WyomingRelay(
-                options, self._now_s, self._take_lines, self._joined, self._left, sound=_maps_sound(self._profile)
+                options, self._now_s, self._take_lines, self._on_joined, self._on_left, sound=_maps_sound(self._profile)
             )
         except DeviceError:
             self._outlet.close()
@@ -482,11 +482,11 @@ class Wyoming:
             else:
                 self._outlet.back(_SILENCE)
 
-    def _joined(self) -> None:
+    def _on_joined(self) -> None:
         self._connected.set()
         self._outlet.back(_CONNECTION)
 
-    def _left(self, why: str) -> None:
+    def _on_left(self, why: str) -> None:
         self._pace.cut()
         self._outlet.lose(_CONNECTION, why)
 
@@ -553,9 +553,9 @@ class WyomingSource(StreamSource):
     def __init__(self, options: WyomingOptions, *, sound: bool) -> None:
         self._lines: queue.SimpleQueue[bytes] = threads.simple_queue()
         self._relay: WyomingRelay | None = None
-        super().__init__(options.address, lambda: self._started(options, sound))
+        super().__init__(options.address, lambda: self._start_relay(options, sound))
 
-    def _started(self, options: WyomingOptions, sound: bool) -> BinaryIO:
+    def _start_relay(self, options: WyomingOptions, sound: bool) -> BinaryIO:
         self._relay = WyomingRelay(options, threads.monotonic, self._put, sound=sound)
         return cast(BinaryIO, self)
 

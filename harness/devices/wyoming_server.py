@@ -57,7 +57,7 @@ class ServerLink:
         """stop: ends the attempt to connect. DeviceError when the satellite does not answer, or has another server."""
         self._address, self._use = address, use
         self._why = _CLOSED
-        self._socket = connected(address)
+        self._socket = open_connection(address)
         # A ping is nearly always under way. Longer than elsewhere: a satellite may be slow to take a long answer.
         tcp.limit_unacknowledged(self._socket, UNACKNOWLEDGED_S)
         self._sending = threads.lock()
@@ -168,7 +168,7 @@ class ServerLink:
             case "ping":
                 self._send("pong", data)
             case "info":
-                self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _described(data)))
+                self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _describe(data)))
             case "run-pipeline" if data.get("start_stage") == "asr":
                 self._drop()
                 self._wanted, self._plays = True, data.get("end_stage") == "tts"
@@ -302,7 +302,7 @@ class ServerLink:
             self._signals.send(b"\0")
 
 
-def connected(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
+def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
     """DeviceError when nobody answers."""
     try:
         return tcp.connect(*tcp.host_and_port(address), limit_s)
@@ -315,7 +315,7 @@ def connected(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
 def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, Any]:
     """What a satellite or a service reports about itself; {} without an answer. DeviceError."""
     events = WyomingEvents(EVENT_BYTES)
-    with connected(address, limit_s) as connection, contextlib.suppress(OSError):
+    with open_connection(address, limit_s) as connection, contextlib.suppress(OSError):
         connection.settimeout(PING_S)
         connection.sendall(b'{"type": "describe"}\n')
         until_s = threads.monotonic() + PING_S
@@ -329,7 +329,7 @@ def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, A
 
 def reported_version(address: str) -> str:
     """Name and version that a satellite or a service reports; "no version" without an answer. DeviceError."""
-    return _described(reported_info(address)) or "no version"
+    return _describe(reported_info(address)) or "no version"
 
 
 def wake_phrases(info: dict[str, Any]) -> tuple[str, ...]:
@@ -339,7 +339,7 @@ def wake_phrases(info: dict[str, Any]) -> tuple[str, ...]:
     satellite = info.get("satellite")
     active = satellite.get("active_wake_words") if isinstance(satellite, dict) else None
     names = active if isinstance(active, list) and active else list(phrases)
-    return tuple(_spoken(phrases.get(str(name), str(name))) for name in names)
+    return tuple(_phrase_of(phrases.get(str(name), str(name))) for name in names)
 
 
 def sends_detections(info: dict[str, Any]) -> bool:
@@ -355,7 +355,7 @@ def _items(listed: object) -> list[dict[str, Any]]:
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
-def _spoken(name: str) -> str:
+def _phrase_of(name: str) -> str:
     """`ok_nabu_v0.1` as words."""
     return re.sub(r"_v\d[\d.]*$", "", plain_text(name, 80)).replace("_", " ").strip()
 
@@ -369,7 +369,7 @@ def _format(data: dict[str, object]) -> tuple[int, int]:
     raise DeviceError(f"the satellite sends sound as {given}", remedy="Let it send 16 bits per sample at 16000 Hz")
 
 
-def _described(info: dict[str, object]) -> str:
+def _describe(info: dict[str, object]) -> str:
     """`hall 1.4.1`: names and versions of the satellite or the services, as they report them."""
     services = [
         info.get("satellite"),

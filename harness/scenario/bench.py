@@ -25,7 +25,7 @@ from harness.base.findings import (
     try_validate,
 )
 from harness.base.strict_yaml import Plain
-from harness.devices.declared import abilities, simulated
+from harness.devices.declared import abilities, is_simulated
 from harness.devices.mqtt.options import broker_of
 from harness.devices.orders import ORDERS
 from harness.devices.profiles.profile import load_profile
@@ -436,7 +436,7 @@ class _BenchReader:
         if made is None:
             return None
         for known in self.actuators.values():
-            if (known.driver, known.options) == (made.driver, made.options) and not simulated(made.driver):
+            if (known.driver, known.options) == (made.driver, made.options) and not is_simulated(made.driver):
                 return known.id
         self.actuators[name] = made
         return name

@@ -15,7 +15,7 @@ import numpy as np
 from harness.base.plugins import Group, load
 from harness.base.ports import Driver
 from harness.devices.camera import Camera, CameraOptions
-from harness.devices.declared import simulated
+from harness.devices.declared import is_simulated
 from harness.devices.esphome import EsphomeDevice, EsphomeOptions, EsphomeRole
 from harness.devices.home_assistant import HomeAssistant, HomeAssistantOptions
 from harness.devices.in_process.device import InProcessOptions
@@ -330,7 +330,7 @@ def driver_of(row: str) -> str:
 
 PLAYING = [row for row in ROWS if hasattr(load(Group.DRIVERS, driver_of(row)), "play")]
 """The rows of drivers that play sound to a device."""
-APART = [row for row in ROWS if not simulated(driver_of(row))]
+APART = [row for row in ROWS if not is_simulated(driver_of(row))]
 """The rows whose far end is apart from the driver, and can be absent."""
 
 

@@ -283,7 +283,7 @@ class BoardSession:
         now_s, message, boot = at.at_s, received.message, received.boot
         if isinstance(message, messages.BoardHello):
             self._received_s = now_s
-            self._greeted(message, at)
+            self._take_hello(message, at)
         elif boot and (boot != self.boots.current or self.boots.rivals):
             self._take_from_other_boot(received, at)
         else:
@@ -291,9 +291,9 @@ class BoardSession:
             match message:
                 case messages.Pong():
                     self.boots.answered(boot, now_s)
-                    self._answered(message, at)
+                    self._take_pong(message, at)
                 case messages.AudioAck():
-                    self._acknowledged(message, now_s)
+                    self._take_audio_ack(message, now_s)
                 case messages.CommandAck(number):
                     self._commands.acknowledge(number)
                 case _:
@@ -342,7 +342,7 @@ class BoardSession:
         self._outlet.lose(BOARD, reason, named=True)
         self.lost(now_s)
 
-    def _greeted(self, hello: messages.BoardHello, at: Stamp) -> None:
+    def _take_hello(self, hello: messages.BoardHello, at: Stamp) -> None:
         now_s, was_contested = at.at_s, bool(self.boots.rivals)
         met = self.boots.hello(hello.boot, now_s)
         if met is HelloResult.RIVALS:
@@ -425,7 +425,7 @@ class BoardSession:
         self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
         return True
 
-    def _answered(self, pong: messages.Pong, at: Stamp) -> None:
+    def _take_pong(self, pong: messages.Pong, at: Stamp) -> None:
         now_s = at.at_s
         sent_s = self._pings.pop(pong.token, None)
         if sent_s is None or not self.known:
@@ -450,7 +450,7 @@ class BoardSession:
         if pong.listening:
             self._prove(Proof.HEARTBEAT, now_s)
 
-    def _acknowledged(self, ack: messages.AudioAck, now_s: float) -> None:
+    def _take_audio_ack(self, ack: messages.AudioAck, now_s: float) -> None:
         """The board acknowledges samples, and gives the number of its last event."""
         if not self.known:
             return

@@ -278,7 +278,7 @@ class InProcess:
             self._playing = (play_id, starts_s, sound.ends_s)
         own = f"{self.id}:{play_id}"
         room.air.schedule(starts_s, own, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
-        room.air.schedule(sound.ends_s, own, lambda: self._ended(play_id, sound.ends_s, complete=True))
+        room.air.schedule(sound.ends_s, own, lambda: self._end(play_id, sound.ends_s, complete=True))
         ear = room.ear
         stimulus_heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
         room.air.schedule(sound.ends_s + NOTICED_S, own, lambda: ear._tell(stimulus_heard))
@@ -309,9 +309,9 @@ class InProcess:
         room.air.cancel(f"device:{play_id}:hears")
         room.air.hush(self.id, now_s)
         sent_s = (min(max(now_s, starts_s), ends_s) - starts_s) * self.options.injection_speed
-        self._ended(play_id, now_s, complete=False, sent_s=sent_s)
+        self._end(play_id, now_s, complete=False, sent_s=sent_s)
 
-    def _ended(self, play_id: str, at_s: float, *, complete: bool, sent_s: float | None = None) -> None:
+    def _end(self, play_id: str, at_s: float, *, complete: bool, sent_s: float | None = None) -> None:
         with self._lock:
             if self._playing is None or self._playing[0] != play_id:
                 return
@@ -347,7 +347,7 @@ class InProcess:
             speed=speed,
             wired=True,
         )
-        room.air.schedule(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, sent_s=duration_s))
+        room.air.schedule(ends_s, own, lambda: self._end(play_id, ends_s, complete=True, sent_s=duration_s))
 
     def _listen(
         self,

@@ -18,7 +18,7 @@ from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_sender import PROBE_SAMPLE
 from harness.devices.wire.lines import MappingError
-from harness.devices.wire.mappings import parse, shown
+from harness.devices.wire.mappings import parse, show_payload
 from harness.model.bench import PlainValue
 from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
@@ -31,7 +31,7 @@ _U64 = 1 << 64
 _LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
 
 
-def published(message: messages.ToBoard, number: int, owner: str) -> tuple[str, bytes, int]:
+def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[str, bytes, int]:
     """Topic below the board's own, payload and QoS. owner: marks the harness's commands when the broker echoes them."""
     match message:
         case messages.Ping(token):
@@ -294,7 +294,7 @@ class MqttBoard:
         try:
             received = read(topic, payload)
         except MappingError as error:
-            self._outlet.tell(LogLine(self._id, at, f"{topic}: {shown(payload)} ({error})"))
+            self._outlet.tell(LogLine(self._id, at, f"{topic}: {show_payload(payload)} ({error})"))
             return
         with self._changed:
             completed = self.session.completed
@@ -383,5 +383,5 @@ class MqttBoard:
             # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, silent)
             self.session.lost(now_s)
-        out = [published(message, number, self._owner) for message, number in self.session.due(now_s)]
+        out = [encode_message(message, number, self._owner) for message, number in self.session.due(now_s)]
         return out, max(0.001, self.session.wait_s(now_s))  # with nothing to send, a wait of 0 would only spin

@@ -30,7 +30,14 @@ from harness.devices.mqtt.options import EMBEDDED, MessageFraming, MqttInjection
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import HeartbeatThrottle
 from harness.devices.wire.lines import MappingError
-from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, for_device, observations, parse, shown, topic_matches
+from harness.devices.wire.mappings import (
+    MAX_PAYLOAD_BYTES,
+    for_device,
+    observations,
+    parse,
+    show_payload,
+    topic_matches,
+)
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import DeviceProfile, Heartbeat, PlainValue
 from harness.model.errors import DeviceError, HarnessError, InputError
@@ -228,7 +235,7 @@ class MqttDevice:
                 lambda why: self._outlet.lose(lease.TOPIC, why, named=True),
                 lambda: self._outlet.back(lease.TOPIC),
             )
-        events = LinkEvents(self._up, self._down, self._message, self._outlet.remark)
+        events = LinkEvents(self._up, self._on_down, self._message, self._outlet.remark)
         self._link = BrokerLink(
             id=self.id,
             options=self._options,
@@ -242,7 +249,7 @@ class MqttDevice:
         try:
             self._link.open()
             if self._board is not None:
-                self._watch = self._watched(self._board)
+                self._watch = self._open_watch(self._board)
             self._meet(self._link)
             if self._hermes is not None:
                 self._hermes.open()
@@ -256,7 +263,7 @@ class MqttDevice:
             self.close()
             raise
 
-    def _watched(self, board: MqttBoard) -> BrokerLink | None:
+    def _open_watch(self, board: MqttBoard) -> BrokerLink | None:
         """A second connection, which sees what others send to the board; None when the broker does not allow it.
 
         On the first one, the echo of the harness's messages would delay the answers to them (Nagle: 44 ms).
@@ -419,7 +426,7 @@ class MqttDevice:
     def _broker_owes(self) -> float:
         return self._link.silent_s if self._link is not None else 0.0
 
-    def _down(self, reason: str) -> None:
+    def _on_down(self, reason: str) -> None:
         if self._board is not None:
             # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, reason)
@@ -463,11 +470,11 @@ class MqttDevice:
                 self._beat_s = at.at_s
                 self._outlet.back(_HEARTBEAT)
             return
-        for observation in self._numbered(topic, payload, at):
+        for observation in self._judge_numbers(topic, payload, at):
             if self._pace.passes(observation):
                 self._outlet.tell(observation)
 
-    def _numbered(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
+    def _judge_numbers(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
         """Drops repetitions, and adds what the numbers show."""
         seen = observations(self._mappings, topic, payload, at, self.id)
         try:
@@ -481,7 +488,7 @@ class MqttDevice:
             isinstance(observation, Status) and observation.state is DeviceState.GONE for observation in seen
         ):
             # The last will of an earlier boot: the device is already back.
-            return (LogLine(self.id, at, f"from an earlier boot: {shown(payload)}"),)
+            return (LogLine(self.id, at, f"from an earlier boot: {show_payload(payload)}"),)
         remarks: list[Observation] = []
         says_so = any(
             isinstance(observation, Status) and observation.state in (DeviceState.STARTED, DeviceState.GONE)
@@ -509,7 +516,7 @@ class MqttSource:
         self.queue = DeviceOutputQueue()
         self.trouble = ""
         self._folder = tempfile.TemporaryDirectory(prefix="harness-monitor-")
-        events = LinkEvents(self._up, self._down, self._message, lambda _: None)
+        events = LinkEvents(self._up, self._on_down, self._message, lambda _: None)
         self._link = BrokerLink("monitor", options, HostClock(), Path(self._folder.name), topics, events)
         self.name = " ".join((options.address, *topics))
 
@@ -524,7 +531,7 @@ class MqttSource:
     def _up(self) -> None:
         self.trouble = self._link.client_id_conflict
 
-    def _down(self, reason: str) -> None:
+    def _on_down(self, reason: str) -> None:
         self.trouble = reason
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:

@@ -16,7 +16,7 @@ from harness.base.ports import Surroundings
 from harness.devices.active_play import ActivePlay, quantised
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.lines import MappingError
-from harness.devices.wire.mappings import parse, pointed
+from harness.devices.wire.mappings import parse, resolve_pointer
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
 from harness.model.observation import StimulusEnded, StimulusStarted
@@ -231,7 +231,7 @@ class HermesSpeaker(HermesSound):
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
         """Takes a `playFinished`; those of other sounds are ignored."""
         try:
-            play_id = pointed(parse(payload), "/id")
+            play_id = resolve_pointer(parse(payload), "/id")
         except MappingError as error:
             self._outlet.remark(f"playFinished: {error}")
             return

@@ -54,7 +54,7 @@ class KeepAlive:
         self._client = client
         self._now_s = now_s
         self._limit_s = limit_s
-        self._frozen = on_frozen
+        self._on_frozen = on_frozen
         self._lock = threads.lock()
         self._sent: dict[int, float] = {}
         self._early: dict[int, float] = {}
@@ -164,7 +164,7 @@ class KeepAlive:
                 continue
             if oldest_s is not None and now_s - oldest_s >= self._limit_s:
                 self.lose()
-                self._frozen(now_s - oldest_s)
+                self._on_frozen(now_s - oldest_s)
             elif self._client.is_connected():
                 number = self._client.publish(topic, b"", qos=1).mid
                 with self._lock:
@@ -292,13 +292,13 @@ class BrokerLink:
         self._client_id = self._options.client_id or f"harness-{self._id}-{uuid.uuid4().hex[:8]}"
         client = self._client = self._fresh_client(clean=False)
         client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second also work
-        client.on_connect = self._guarded(self._connected)
-        client.on_disconnect = self._guarded(self._disconnected)
-        client.on_connect_fail = self._guarded(lambda client, _: self._follow(client))
-        client.on_subscribe = self._guarded(self._on_subscribed)
-        client.on_publish = self._guarded(self._published)
-        client.on_message = self._guarded(self._message)
-        self._pulse = KeepAlive(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
+        client.on_connect = self._guard(self._on_connect)
+        client.on_disconnect = self._guard(self._on_disconnect)
+        client.on_connect_fail = self._guard(lambda client, _: self._follow(client))
+        client.on_subscribe = self._guard(self._on_subscribed)
+        client.on_publish = self._guard(self._on_publish)
+        client.on_message = self._guard(self._message)
+        self._pulse = KeepAlive(client, self._clock.now_s, self._options.keepalive_s, self._on_frozen)
         try:
             # Tries TLS before paho does, since paho reports less about failures and leaks its socket.
             context = encryption(self._options)
@@ -364,7 +364,7 @@ class BrokerLink:
         if context is not None:
             client.tls_set_context(context)
             client.tls_insecure_set(self._options.tls_insecure)
-        client.on_socket_open = self._guarded(_without_delay)
+        client.on_socket_open = self._guard(_without_delay)
         return client
 
     def _forget(self) -> None:
@@ -390,7 +390,7 @@ class BrokerLink:
             remedy = "Check the lab: harness admin lab status. Restart what is missing: harness admin lab up"
         return DeviceError(f"{self._id}: the MQTT broker at {host}:{port} cannot be used: {why}", remedy=remedy)
 
-    def _guarded(self, callback: Callable[..., T]) -> Callable[..., T | None]:
+    def _guard(self, callback: Callable[..., T]) -> Callable[..., T | None]:
         """Wraps a callback: an exception would end paho's thread while it still looks connected."""
 
         def guarded(*arguments: Any) -> T | None:
@@ -403,7 +403,7 @@ class BrokerLink:
 
         return guarded
 
-    def _connected(
+    def _on_connect(
         self, client: mqtt.Client, _: object, __: object, reason: ReasonCode, ___: Properties | None
     ) -> None:
         if reason.is_failure:
@@ -413,7 +413,7 @@ class BrokerLink:
         if self._topics:
             client.subscribe([(topic, 1) for topic in self._topics])
         else:
-            self._arrived()
+            self._note_subscriptions()
 
     def _on_subscribed(
         self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None
@@ -427,7 +427,7 @@ class BrokerLink:
             self._events.remark(
                 f"the broker does not allow reading {topic}, so two harnesses on one board go unnoticed"
             )
-        self._arrived()
+        self._note_subscriptions()
 
     def _refuse(self, why: str) -> None:
         self._refusal = why
@@ -435,7 +435,7 @@ class BrokerLink:
         if self._subscribed.is_set():
             self._events.remark(f"the broker is back, but {why}")
 
-    def _arrived(self) -> None:
+    def _note_subscriptions(self) -> None:
         with self._lock:
             first = not self._subscribed.is_set()
             back, self._lost = self._lost, False
@@ -457,7 +457,7 @@ class BrokerLink:
                 if (address := self.address) != (client.host, client.port):
                     client.connect_async(*address, keepalive=client.keepalive)
 
-    def _disconnected(
+    def _on_disconnect(
         self, client: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
     ) -> None:
         if not self._subscribed.is_set():
@@ -469,7 +469,7 @@ class BrokerLink:
         self._lose(self.client_id_conflict or f"the connection to the broker is gone: {client.host}:{client.port}{why}")
         self._follow(client)
 
-    def _frozen(self, silent_s: float) -> None:
+    def _on_frozen(self, silent_s: float) -> None:
         self._lose(f"the broker has not answered for {seconds(silent_s)}; the connection is still there")
         client = self._client
         connection = client.socket() if client is not None else None
@@ -487,7 +487,7 @@ class BrokerLink:
             self._lost = True
         self._events.down(reason)
 
-    def _published(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
+    def _on_publish(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
         if self._pulse is not None:
             self._pulse.answered(number)
 

@@ -294,7 +294,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         findings.refuse()
     lines_of = tuple(_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))
     lines = (*map(_line, keys.lines), *(line for profile in lines_of for line in profile.lines))
-    own_messages = tuple(_mapping(rule) for rule in keys.mappings if rule.type)
+    own_messages = tuple(_read_mapping(rule) for rule in keys.mappings if rule.type)
     check_whole(keys, findings, lines_of)
     findings.refuse()
     return DeviceProfile(
@@ -305,7 +305,10 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         wake_phrases=tuple(keys.wake_phrases),
         language=keys.language,
         reports=frozenset(keys.reports),
-        mappings=(*(_mapping(rule) for rule in keys.mappings if rule.topic), *_of_messages(lines, keys.console.topic)),
+        mappings=(
+            *(_read_mapping(rule) for rule in keys.mappings if rule.topic),
+            *_of_messages(lines, keys.console.topic),
+        ),
         messages=(*own_messages, *(message for profile in lines_of for message in profile.messages)),
         context_wait_s=keys.context_wait_s,
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
@@ -394,7 +397,7 @@ def _when(keys: Mapping[str, str | int | float | bool]) -> tuple[tuple[str, str]
     return tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in keys.items())
 
 
-def _mapping(rule: MappingKeys) -> MessageMapping:
+def _read_mapping(rule: MappingKeys) -> MessageMapping:
     return MessageMapping(
         topic=rule.topic or "",
         kind=rule.kind,
@@ -455,7 +458,7 @@ def _frames(keys: FramesKeys) -> BinaryFrames:
 
 def _sample(keys: SampleKeys, device: str, line: int) -> Sample:
     payload = keys.payload if isinstance(keys.payload, str) else json.dumps(keys.payload, ensure_ascii=False)
-    lines = tuple(unescaped(text) + b"\n" for text in keys.lines)
+    lines = tuple(unescape(text) + b"\n" for text in keys.lines)
     return Sample(
         lines=(*lines, bytes.fromhex(keys.bytes)) if keys.bytes else lines,
         topic=(keys.topic or "").replace("{device}", device),
@@ -466,7 +469,7 @@ def _sample(keys: SampleKeys, device: str, line: int) -> Sample:
     )
 
 
-def unescaped(text: str) -> bytes:
+def unescape(text: str) -> bytes:
     """The bytes of a sample's line: \\e is ESC, \\x00 is a byte, the rest is UTF-8."""
     return _ESCAPE.sub(
         lambda match: b"\x1b" if match[1] == b"e" else bytes.fromhex(match[1][1:].decode()), text.encode()

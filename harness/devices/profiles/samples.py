@@ -89,7 +89,7 @@ def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
         wanted = sample.gives[number] if number < len(sample.gives) else None
         got = seen[number] if number < len(seen) else None
         if wanted is None or got is None or _differs(wanted, got):
-            wrong += [f"wanted {shown(wanted)}", f"   got {shown(got)}"]
+            wrong += [f"wanted {format_fields(wanted)}", f"   got {format_fields(got)}"]
     return SampleResult(sample, tuple(seen), tuple(wrong))
 
 
@@ -132,7 +132,7 @@ def _same(expected: PlainValue, got: PlainValue) -> bool:
     return expected == got
 
 
-def shown(fields: Mapping[str, PlainValue] | None) -> str:
+def format_fields(fields: Mapping[str, PlainValue] | None) -> str:
     """The fields as one line of YAML."""
     if fields is None:
         return "nothing"
@@ -142,7 +142,7 @@ def shown(fields: Mapping[str, PlainValue] | None) -> str:
 def _value(value: PlainValue) -> str:
     match value:
         case dict():
-            return shown(value)
+            return format_fields(value)
         case bool():
             return "true" if value else "false"
         case str() if _WORD.fullmatch(value) and value not in ("true", "false", "null"):

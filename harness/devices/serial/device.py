@@ -17,7 +17,7 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.link import SerialLink
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
 from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer, Peer
-from harness.devices.serial.port import OpenPort, Port, find, hold_back_s, is_pty, no_answer, ports
+from harness.devices.serial.port import OpenPort, Port, check_ports, find, hold_back_s, is_pty, no_answer
 from harness.devices.serial.source import SerialSource
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.console import Console
@@ -147,7 +147,7 @@ class SerialDevice:
 
     def about(self) -> About:
         """What the board's hello reports; for a board with log lines only the rate of its sound."""
-        framed, rate_hz = self.framed, self.peer.rate_hz
+        framed, rate_hz = self.is_framed, self.peer.rate_hz
         hello = framed.session.hello if framed is not None else None
         if framed is None or hello is None:
             return About(rate_hz=rate_hz)
@@ -156,7 +156,7 @@ class SerialDevice:
     @staticmethod
     def abilities(options: SerialOptions, profile: DeviceProfile | None) -> Abilities:
         """Boards with the harness's framing have all abilities; others may accept sound by TFLM's dialogue."""
-        framed = options.framed(profile)
+        framed = options.is_framed(profile)
         return Abilities(options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM), framed, framed)
 
     @staticmethod
@@ -167,7 +167,7 @@ class SerialDevice:
     @staticmethod
     def host_checks(named: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
         """Checks each port of this host, and each named one."""
-        return ports(named)
+        return check_ports(named)
 
     @staticmethod
     def far_end(options: SerialOptions, id: str) -> str:
@@ -182,7 +182,7 @@ class SerialDevice:
     # The board's protocol
 
     @property
-    def framed(self) -> FramedPeer | None:
+    def is_framed(self) -> FramedPeer | None:
         """The board's state and counters by the harness's framing; None for a board that prints log lines only."""
         return self.peer if isinstance(self.peer, FramedPeer) else None
 
@@ -199,7 +199,7 @@ class SerialDevice:
         )
         dialogue = options.dialogue(self._profile)
         realtime = options.pace is InjectionPace.REALTIME
-        if not options.framed(self._profile):
+        if not options.is_framed(self._profile):
             rate_hz = RATE_HZ if dialogue is AudioDialogue.TFLM else None
             return ConsolePeer(self.id, self._outlet, console, rate_hz=rate_hz, realtime=realtime)
         session = BoardSession(
@@ -216,11 +216,11 @@ class SerialDevice:
         return FramedPeer(session, console, self._outlet)
 
     def _session(self) -> BoardSession:
-        if self.framed is None:
+        if self.is_framed is None:
             raise DeviceError(
                 f"{self.id} does not accept commands", remedy="Only boards with `framing: vh` accept commands"
             )
-        return self.framed.session
+        return self.is_framed.session
 
     def _command(self, message: TextCommand | Set) -> None:
         with self._outlet.lock:

@@ -83,7 +83,7 @@ class SerialLink:
             while port is not None:
                 with closing(port):
                     self._follow(port)
-                port = self._reopened()
+                port = self._reopen()
 
     def _follow(self, port: OpenPort) -> None:
         """Returns when the port is lost, or the driver closed."""
@@ -158,7 +158,7 @@ class SerialLink:
             self._changed.notify_all()
             self._peer.lost(self._now_s())
 
-    def _reopened(self) -> OpenPort | None:
+    def _reopen(self) -> OpenPort | None:
         """Waits until the port is back; None when the driver is closed."""
         while not self._closing:
             self._bell.wait(None, self._back_off_s)

@@ -87,7 +87,7 @@ class SerialOptions:
                 "`injection: vh` needs `framing: vh`", remedy="Write `framing: vh`, or remove both to use the profile's"
             )
 
-    def framed(self, profile: DeviceProfile | None) -> bool:
+    def is_framed(self, profile: DeviceProfile | None) -> bool:
         """Whether the board speaks docs/reference/framing.md; True if neither profile nor bench says otherwise."""
         if self.framing is FramingChoice.PROFILE:
             return profile is None or profile.console.framing is Framing.VH
@@ -105,4 +105,4 @@ class SerialOptions:
             case SerialInjection.PROFILE:
                 if profile is not None and profile.audio is not None:
                     return profile.audio.dialogue
-                return AudioDialogue.VH if self.framed(profile) else None
+                return AudioDialogue.VH if self.is_framed(profile) else None

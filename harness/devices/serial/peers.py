@@ -330,9 +330,9 @@ class ConsolePeer:
     def _read(self, data: bytes, at: Stamp) -> None:
         for observation in self.console.feed(data, at):
             if self._pace.passes(observation):
-                self._tell(self._placed(observation))
+                self._tell(self._add_place(observation))
 
-    def _placed(self, seen: Observation) -> Observation:
+    def _add_place(self, seen: Observation) -> Observation:
         """Adds the place on the audio line: the last sample sent is the latest possible cause."""
         if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self.rate_hz is not None:
             return dataclasses.replace(

@@ -43,16 +43,16 @@ def find(options: SerialOptions, usb_serial: str = "") -> Port:
     if options.port:
         return _by_path(options.port, usb_serial)
     wanted = options.usb
-    matches = [port for port in listed() if wanted == port.serial_number or wanted.lower() == usb_ids(port)]
+    matches = [port for port in sorted_ports() if wanted == port.serial_number or wanted.lower() == usb_ids(port)]
     if usb_serial and len(matches) > 1:
         matches = [port for port in matches if port.serial_number == usb_serial]
     if len(matches) > 1:
         raise DeviceError(
-            f"{len(matches)} ports match `usb: {options.usb}`: {', '.join(_named(port) for port in matches)}",
+            f"{len(matches)} ports match `usb: {options.usb}`: {', '.join(_name_of(port) for port in matches)}",
             remedy="Write the serial number of one under `usb`, or its path under `port`",
         )
     if not matches:
-        raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug it in. {_listed()}")
+        raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug it in. {_ports_in_words()}")
     return Port(matches[0].device, matches[0].serial_number or "")
 
 
@@ -61,27 +61,27 @@ def usb_ids(port: ListPortInfo) -> str:
     return "" if port.vid is None else f"{port.vid:04x}:{port.pid:04x}"
 
 
-def _listed() -> str:
-    names = [_named(port) for port in listed() if port.vid is not None]
+def _ports_in_words() -> str:
+    names = [_name_of(port) for port in sorted_ports() if port.vid is not None]
     return f"Ports here: {', '.join(names)}" if names else "This host has no USB serial port"
 
 
 def _by_path(path: str, usb_serial: str) -> Port:
     if os.path.exists(path):
         real = os.path.realpath(path)
-        return Port(path, next((port.serial_number or "" for port in listed() if port.device == real), ""))
-    moved = next((port.device for port in listed() if usb_serial and port.serial_number == usb_serial), None)
+        return Port(path, next((port.serial_number or "" for port in sorted_ports() if port.device == real), ""))
+    moved = next((port.device for port in sorted_ports() if usb_serial and port.serial_number == usb_serial), None)
     if moved is None:
-        raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_listed()}")
+        raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
     return Port(moved, usb_serial)
 
 
-def listed() -> list[ListPortInfo]:
+def sorted_ports() -> list[ListPortInfo]:
     """The serial ports of this host, by name."""
     return sorted(list_ports.comports(), key=lambda port: port.device)
 
 
-def _named(port: ListPortInfo) -> str:
+def _name_of(port: ListPortInfo) -> str:
     if port.vid is None:
         return port.device
     return f"{port.device} ({usb_ids(port)} {port.serial_number or 'without a serial number'})"
@@ -121,7 +121,7 @@ class OpenPort:
         self.path = path
         self._port: serial.Serial | socket.socket
         if "://" in path:
-            self._port = _connected(path)
+            self._port = _connect_bridge(path)
             self._file = self._port.fileno()
             return
         self._port = open_port(path, baud, timeout=0, write_timeout=0)
@@ -169,7 +169,7 @@ class OpenPort:
         return PortLost(f"its port is gone (unplugged, or without power): {self.path}{why}")
 
 
-def _connected(url: str) -> socket.socket:
+def _connect_bridge(url: str) -> socket.socket:
     """Connects to a bridge such as ser2net in raw mode; DeviceError when that fails."""
     try:
         connection = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_S)
@@ -237,7 +237,7 @@ PSEUDO_TERMINALS = frozenset({"/dev/ptmx", "/dev/pts/ptmx"})
 """What the creator of a pseudo-terminal has open."""
 
 
-def ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
+def check_ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
     """Checks each port of the host or the bench: permissions, a stable name, and who has it open."""
     named: list[str] = []
     for id, options in connections:

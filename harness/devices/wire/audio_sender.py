@@ -181,9 +181,9 @@ class AudioSender:
             self._timeouts += 1
             self._go_back(now_s)
         span = self._span()
-        if span is None or (self._realtime and span[1] > self._paced(now_s)):
+        if span is None or (self._realtime and span[1] > self._paced_position(now_s)):
             return None
-        return self._sending(*span, now_s)
+        return self._next_chunk(*span, now_s)
 
     def acknowledge(self, expected: int, now_s: float) -> AudioAnswer:
         """The board reports which sample it expects, in its count."""
@@ -219,7 +219,7 @@ class AudioSender:
             waits.append(max(0.0, self._last_s + self._patience_s() - now_s))
         span = self._span()
         if span is not None:
-            ahead = span[1] - self._paced(now_s) if self._realtime else 0
+            ahead = span[1] - self._paced_position(now_s) if self._realtime else 0
             waits.append(max(0.0, ahead / self._rate_hz))
         return min(waits, default=None)
 
@@ -236,7 +236,7 @@ class AudioSender:
             return None
         return self._next, end
 
-    def _sending(self, start: int, end: int, now_s: float) -> AudioChunk:
+    def _next_chunk(self, start: int, end: int, now_s: float) -> AudioChunk:
         assert self._shift is not None
         piece = next(candidate for candidate in self._pieces if candidate.end > start)
         if start == self.acknowledged:
@@ -305,7 +305,7 @@ class AudioSender:
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
         self._last_s = now_s
 
-    def _paced(self, now_s: float) -> int:
+    def _paced_position(self, now_s: float) -> int:
         """Position up to which a sound may have left by now."""
         if self._began is None:
             self._began = self._next, now_s

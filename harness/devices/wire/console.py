@@ -139,16 +139,16 @@ class Console:
         """The observations for bytes that arrived at `at`. Unmapped lines become LogLines, up to the profile's rate."""
         observations: list[Observation] = []
         for reading in self.read(data, at):
-            observations += self._logged(reading)
-        observations += self._lost(at)
+            observations += self._log(reading)
+        observations += self._report_lost(at)
         if self._untold and self._refill(at.at_s) >= self._burst / 2:  # else more may be left out soon
             observations.append(self._left_out(at))
         return tuple(observations)
 
     def flush(self, at: Stamp) -> tuple[Observation, ...]:
         """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
-        observations = [observation for reading in self.read_rest(at) for observation in self._logged(reading)]
-        observations += self._lost(at, at_once=True)
+        observations = [observation for reading in self.read_rest(at) for observation in self._log(reading)]
+        observations += self._report_lost(at, at_once=True)
         return (*observations, self._left_out(at)) if self._untold else tuple(observations)
 
     def read(self, data: bytes, at: Stamp) -> list[LineReading]:
@@ -169,13 +169,13 @@ class Console:
 
     def read_rest(self, at: Stamp) -> list[LineReading]:
         """`flush`, line by line."""
-        return [*self._ended(at), *self._mapped.flush()]
+        return [*self._end_line(at), *self._mapped.flush()]
 
     def _text(self, data: bytes, at: Stamp) -> Iterator[LineReading]:
         start = 0
         for end in _LINE_ENDS.finditer(data):
             self._gather(data[start : end.start()], at)
-            yield from self._ended(at)
+            yield from self._end_line(at)
             start = end.end()
         self._gather(data[start:], at)
 
@@ -186,7 +186,7 @@ class Console:
         self._line += data[:room]
         self._dropped += max(0, len(data) - room)
 
-    def _ended(self, at: Stamp) -> list[LineReading]:
+    def _end_line(self, at: Stamp) -> list[LineReading]:
         if not self._line:
             return []
         raw, dropped, first = bytes(self._line), self._dropped, self._first
@@ -234,7 +234,7 @@ class Console:
         number, seen = taken
         return [*self._mapped.expire(at.at_s), LineReading(raw, at, (seen,), len(self._mapped) + number)]
 
-    def _lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
+    def _report_lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
         """Reports lines that were not read, at a readable rate."""
         early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
         if not self._unread or (early and not at_once):
@@ -242,7 +242,7 @@ class Console:
         readings, self._unread, self._unread_at_s = self._unread, [], at.at_s
         return [Unread(self._source, readings[-1].at, readings[-1].why, len(readings))]
 
-    def _logged(self, reading: LineReading) -> tuple[Observation, ...]:
+    def _log(self, reading: LineReading) -> tuple[Observation, ...]:
         if reading.unread:
             self._unread.append(reading)
         if reading.rule is not None:

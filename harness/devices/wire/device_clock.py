@@ -120,7 +120,7 @@ class DeviceClock:
             raise ValueError(f"the clock of boot {self.boot or '?'} is not known yet")
         x = device_us * 1e-6 - self._origin.device_s
         lowest, highest = self._bounds(x)
-        level, slope = self._fitted_line()
+        level, slope = self._fit_line()
         estimate = level + slope * x
         if lowest > highest:
             # The clock's rate has changed more than allowed: widen the error.
@@ -133,7 +133,7 @@ class DeviceClock:
         """The current fit; None before the first ping."""
         if self._origin is None:
             return None
-        level, slope = self._fitted_line()
+        level, slope = self._fit_line()
         offset_s = self._origin.host_s - self._origin.device_s + level - slope * self._origin.device_s
         skew_ppm = (1 / (1 + slope) - 1) * 1e6
         return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(self._last_s * 1e6)).error_s)
@@ -167,7 +167,7 @@ class DeviceClock:
         self._limit_drift()
         self._fit = None
 
-    def _fitted_line(self) -> tuple[float, float]:
+    def _fit_line(self) -> tuple[float, float]:
         """Level and slope of the line through the best bars, fitted at its first use after a ping."""
         if self._fit is None:
             weights = 1 / self._h**2

@@ -81,7 +81,7 @@ def encode(kind: int, payload: bytes, seq: int = 0) -> bytes:
 
 def decode(segment: bytes) -> WireFrame | None:
     """The frame coded between two zero bytes; None when these bytes are not a frame."""
-    body = _unstuffed(segment)
+    body = _unstuff(segment)
     if body is None or not _MIN_BODY <= len(body) <= _MAX_BODY:
         return None
     if _CRC.unpack_from(body, len(body) - _CRC.size)[0] != zlib.crc32(body[: -_CRC.size]):
@@ -91,7 +91,7 @@ def decode(segment: bytes) -> WireFrame | None:
     return None if kind is None else WireFrame(kind, seq, body[_HEAD.size : -_CRC.size])
 
 
-def _unstuffed(segment: bytes) -> bytes | None:
+def _unstuff(segment: bytes) -> bytes | None:
     """Decodes COBS (Cheshire and Baker, 1999); None for inconsistent runs."""
     at, size = 0, len(segment)
     parts: list[bytes] = []

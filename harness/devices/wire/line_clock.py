@@ -181,7 +181,7 @@ class LineClock:
         above = self._above(d, slope)
         if max(above) > CREDIBLE_S:
             return unproven
-        low, high = self._fitted(d, slope, drift, above)
+        low, high = self._fit_offset(d, slope, drift, above)
         start_s = d - time.step_s / 2 + low
         end_s = min(arrived_s, d + time.step_s + high)
         if start_s > end_s or end_s < at.at_s - at.error_s - CREDIBLE_S:
@@ -191,7 +191,7 @@ class LineClock:
             error_s = arrived_s - middle_s  # its clock may have stood still
         return Stamp(middle_s, error_s)
 
-    def _fitted(self, d: float, slope: float, drift: float, above: list[float]) -> tuple[float, float]:
+    def _fit_offset(self, d: float, slope: float, drift: float, above: list[float]) -> tuple[float, float]:
         """The bounds of the offset at a device time."""
         high, best = self._envelope(d, slope, drift)
         near = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
@@ -205,7 +205,7 @@ class LineClock:
         if not self._bins:
             return False
         slope, drift = self._drift()
-        return high < self._fitted(d, slope, drift, self._above(d, slope))[0]
+        return high < self._fit_offset(d, slope, drift, self._above(d, slope))[0]
 
     def _is_lost(self, d: float, low: float) -> bool:
         """Whether so many lines in a row are incredibly late that the clock has stood still; one may be two, joined."""
@@ -276,10 +276,10 @@ class LineClock:
     def _drift(self) -> tuple[float, float]:
         """The drift between the clocks, s per s, and how far it may be from that."""
         if self._fit is None:
-            self._fit = self._fitted_drift()
+            self._fit = self._fit_drift()
         return self._fit
 
-    def _fitted_drift(self) -> tuple[float, float]:
+    def _fit_drift(self) -> tuple[float, float]:
         n = len(self._bins)
         if n < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
             return 0.0, TICKS

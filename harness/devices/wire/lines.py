@@ -247,7 +247,7 @@ class LineRules:
             return [*results, *readings]
         for opened in reversed(self._opened):
             opened.lines += 1
-        readings = self._continued(text, raw, at) or self._begun(text, raw, at, time, results)
+        readings = self._continue(text, raw, at) or self._begin(text, raw, at, time, results)
         results += readings
         for opened in [pending for pending in self._opened if pending.lines >= pending.rule.mapping.within_lines]:
             results.insert(-1, self._close(opened))
@@ -276,14 +276,14 @@ class LineRules:
                 continue
             if numbers is not None:
                 change = threshold.take(numbers, stamp)
-                seen = self._changed(change) if change else ()
+                seen = self._apply_change(change) if change else ()
                 device_s = time.device_s if time else None
                 # A threshold has read it, so the line counts as mapped even if no rule is for the change.
                 yield LineReading(raw, at, seen, 0, device_s=device_s, level=threshold.words)
 
-    def _changed(self, change: StateChange) -> tuple[Observation, ...]:
+    def _apply_change(self, change: StateChange) -> tuple[Observation, ...]:
         """Applies the rules to the line of a change; without a rule for it, the line is kept in the log."""
-        readings = self._begun(change.line, change.line, change.at, None, [])
+        readings = self._begin(change.line, change.line, change.at, None, [])
         return readings[-1].observations or (LogLine(self._source, change.at, change.line),)
 
     def _line_time(self, text: str) -> DeviceTime | None:
@@ -303,7 +303,7 @@ class LineRules:
                 self._time = None
             return None
 
-    def _continued(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
+    def _continue(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
         """Adds the line to an observation that waits, if it belongs to one."""
         for opened in reversed(self._opened):
             rule = opened.rule
@@ -334,7 +334,7 @@ class LineRules:
         done = self._close(opened)
         return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
 
-    def _begun(
+    def _begin(
         self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, results: list[LineReading]
     ) -> list[LineReading]:
         """Starts an observation with the line, or gives one at once, or leaves the line unmapped."""
@@ -371,7 +371,7 @@ class LineRules:
         fields = fields.with_groups(groups, _pairs(match))
         opened = _OpenObservation(rule, raw, stamp, at.at_s, fields)
         if not mapping.more and not mapping.until:
-            done = self._completed(opened)
+            done = self._complete(opened)
             return LineReading(raw, at, done.observations, rule.number, done.why, device_s)
         closed = [pending for pending in self._opened if pending.rule is rule] or self._opened[: -MAX_OPEN + 1]
         observations: tuple[Observation, ...] = ()
@@ -382,9 +382,9 @@ class LineRules:
 
     def _close(self, opened: _OpenObservation) -> LineReading:
         self._opened.remove(opened)
-        return self._completed(opened)
+        return self._complete(opened)
 
-    def _completed(self, opened: _OpenObservation) -> LineReading:
+    def _complete(self, opened: _OpenObservation) -> LineReading:
         """The observation for what was gathered; if that is not enough, none, with the reason."""
         rule, mapping, fields = opened.rule, opened.rule.mapping, opened.fields
         nothing = LineReading("", opened.at, (), rule.number, "", fields.device_s)

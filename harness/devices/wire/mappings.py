@@ -76,7 +76,7 @@ def parse(payload: bytes) -> PlainValue:
     return document
 
 
-def pointed(document: PlainValue, pointer: str) -> PlainValue:
+def resolve_pointer(document: PlainValue, pointer: str) -> PlainValue:
     """The value at a JSON pointer (RFC 6901). "" is the whole document. MappingError when it is missing."""
     here = document
     for step in pointer.split("/")[1:]:
@@ -111,7 +111,7 @@ def observations(
             continue
         try:
             if mapping.match:
-                if (seen := _searched(mapping, payload, at, source)) is not None:
+                if (seen := _search(mapping, payload, at, source)) is not None:
                     mapped.append(seen)
                 continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
@@ -126,7 +126,7 @@ def observations(
     if mapped:
         return tuple(mapped)
     why = f" ({reasons[0]})" if reasons else ""
-    return (LogLine(source, at, f"{topic}: {shown(payload)}{why}"),)
+    return (LogLine(source, at, f"{topic}: {show_payload(payload)}{why}"),)
 
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
@@ -135,7 +135,7 @@ def message_of(line: str) -> dict[str, PlainValue] | None:
     if begins < 0:
         return None
     if (printed := _PRINTED.search(line)) is not None:
-        return _printed(printed["type"], printed["data"])
+        return _parse_printed(printed["type"], printed["data"])
     if not line.rstrip().endswith("}"):
         return None
     try:
@@ -145,7 +145,7 @@ def message_of(line: str) -> dict[str, PlainValue] | None:
     return document if isinstance(document, dict) else None
 
 
-def _printed(type: str, data: str) -> dict[str, PlainValue] | None:
+def _parse_printed(type: str, data: str) -> dict[str, PlainValue] | None:
     try:
         literal = ast.literal_eval(data)  # texts, numbers, lists and mappings alone
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -183,7 +183,7 @@ def _type_pattern(text: str) -> re.Pattern[str]:
     return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
 
 
-def shown(payload: bytes) -> str:
+def show_payload(payload: bytes) -> str:
     """The beginning of a payload as text; invalid UTF-8 is kept as escapes."""
     text = payload[:_SHOWN].decode("utf-8", errors="backslashreplace")
     return text if len(payload) <= _SHOWN else f"{text}… ({len(payload)} bytes)"
@@ -199,7 +199,7 @@ def _observation(
     """None when a condition of the rule does not hold. captured: fields that the message's type gives."""
     for pointer, wanted in mapping.when:
         try:
-            if _text(pointed(document, pointer)) != wanted and wanted != ANYTHING:
+            if _text(resolve_pointer(document, pointer)) != wanted and wanted != ANYTHING:
                 return None
         except MappingError:
             return None
@@ -210,24 +210,24 @@ def _observation(
         pointer = fields.get(name, default)
         if name in captured and name not in fields:
             return captured[name]
-        return "" if pointer is None else _text(pointed(document, pointer))
+        return "" if pointer is None else _text(resolve_pointer(document, pointer))
 
     match mapping.kind:
         case ObservationKind.WAKE:
             phrase = text("phrase", None)
             phrase = dict(mapping.values).get(phrase, phrase)
-            return Wake(source, at, phrase, _scored(mapping, document, fields), inferred=text("inferred", None))
+            return Wake(source, at, phrase, _scale_score(mapping, document, fields), inferred=text("inferred", None))
         case ObservationKind.TRANSCRIPT:
-            final = pointed(document, fields["final"]) if "final" in fields else True
+            final = resolve_pointer(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):
                 raise MappingError("`final` is not true or false")
             return Transcript(source, at, text("text").strip(), final)
         case ObservationKind.INTENT:
             name = text("name")
-            slots = _slots(pointed(document, fields["slots"])) if "slots" in fields else ()
+            slots = _slots(resolve_pointer(document, fields["slots"])) if "slots" in fields else ()
             slots += _own_slots(document, fields)
             named = dict(mapping.values).get(name, name)
-            return Intent(source, at, named, slots, _scored(mapping, document, fields))
+            return Intent(source, at, named, slots, _scale_score(mapping, document, fields))
         case ObservationKind.NOT_UNDERSTOOD:
             return Intent(source, at, "")
         case ObservationKind.RESPONSE:
@@ -249,7 +249,7 @@ def _observation(
             return Unread(source, at, LOST, lines_lost(text("count", None)))
 
 
-def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
+def _search(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
     """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
@@ -277,7 +277,7 @@ def _detail(document: PlainValue, fields: dict[str, str]) -> str:
     if "detail" not in fields:
         return ""
     try:
-        return _text(pointed(document, fields["detail"]))
+        return _text(resolve_pointer(document, fields["detail"]))
     except MappingError:
         return ""
 
@@ -296,9 +296,9 @@ def _text(value: PlainValue) -> str:
             return json.dumps(value, ensure_ascii=False)
 
 
-def _scored(mapping: MessageMapping, document: PlainValue, fields: dict[str, str]) -> float | None:
+def _scale_score(mapping: MessageMapping, document: PlainValue, fields: dict[str, str]) -> float | None:
     """The score by the rule's scale; None when the message has none."""
-    value = pointed(document, fields["score"]) if "score" in fields else None
+    value = resolve_pointer(document, fields["score"]) if "score" in fields else None
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -324,7 +324,7 @@ def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str,
     for name, pointer in fields.items():
         if name.startswith(SLOT):
             with contextlib.suppress(MappingError):
-                slots.append((name.removeprefix(SLOT), _slot_value(pointed(document, pointer))))
+                slots.append((name.removeprefix(SLOT), _slot_value(resolve_pointer(document, pointer))))
     return tuple(slots)
 
 

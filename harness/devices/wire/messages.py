@@ -232,14 +232,14 @@ _FORMS: dict[FrameKind, _Form] = {
 }
 
 
-def _scored(score: float | None) -> int:
+def _encode_score(score: float | None) -> int:
     if score is None or not 0 <= score <= 1:
         raise ValueError(f"a score must be 0 to 1, not {score}")
     return round(score * _FULL_SCORE)
 
 
 _TO_NUMBER: dict[str, Callable[[Any], int]] = {
-    "score": _scored,
+    "score": _encode_score,
     "state": STATES.index,
     "boot": lambda boot: int(boot, 16),
 }
@@ -270,7 +270,7 @@ def encode(message: Message) -> tuple[FrameKind, bytes]:
         head = struct.pack("<" + form.numbers, *numbers)
     except (struct.error, TypeError) as error:
         raise ValueError(f"{message} does not fit a frame: {error}") from error
-    return kind, head + b"".join(map(_written, form.rest, (value for _, value in values[count:])))
+    return kind, head + b"".join(map(_encode_value, form.rest, (value for _, value in values[count:])))
 
 
 def decode(frame: WireFrame) -> Message:
@@ -291,7 +291,7 @@ def decode(frame: WireFrame) -> Message:
     return message
 
 
-def _written(how: str, value: Any) -> bytes:
+def _encode_value(how: str, value: Any) -> bytes:
     match how:
         case "t":
             return bytes(value.encode())

@@ -83,7 +83,7 @@ class ThresholdState:
         earliest_s = at.at_s - at.error_s
         if self._before_s is None:
             self._before_s = earliest_s
-        state = self._judged(numbers)
+        state = self._judge(numbers)
         if state is None or state is self._now:
             if self._next is not None:
                 self._next, self._since_s = None, at.at_s
@@ -102,7 +102,7 @@ class ThresholdState:
         self._since_s, self._before_s = self._next_began_s, earliest_s
         return StateChange(self._rule.name, state.name, before.name if before else None, self._next_at)
 
-    def _judged(self, numbers: Mapping[str, float]) -> LevelState | None:
+    def _judge(self, numbers: Mapping[str, float]) -> LevelState | None:
         for held in (self._next, self._now):
             if held is not None and held.ranges and self._holds(held, numbers, widened=True):
                 return held

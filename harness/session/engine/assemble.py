@@ -20,7 +20,7 @@ from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.base.whole_file import write_atomically
-from harness.devices.declared import FindsEarcons, IsPrompted, program, simulated
+from harness.devices.declared import FindsEarcons, IsPrompted, is_simulated, program
 from harness.devices.orders import AsksOperator, DevicePower, PositionerSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
@@ -135,7 +135,7 @@ def clock_of(bench: Bench) -> Clock:
     InputError when the parts of such a bench ask for different speeds.
     """
     equipment = equipment_of(bench)
-    speeds = {part.id: float(getattr(part.options, "speed", 1.0)) for part in equipment if simulated(part.driver)}
+    speeds = {part.id: float(getattr(part.options, "speed", 1.0)) for part in equipment if is_simulated(part.driver)}
     if len(set(speeds.values())) > 1:
         raise InputError(
             f"devices of one bench have different speeds: {_listed(speeds)}",
@@ -146,7 +146,7 @@ def clock_of(bench: Bench) -> Clock:
     if not fast:
         return HostClock()
     for part in equipment:
-        if not simulated(part.driver):
+        if not is_simulated(part.driver):
             raise InputError(
                 f"{next(iter(fast))!r} has speed {exact(next(iter(fast.values())))}, but {part.id!r} is real",
                 place=part.place,

@@ -28,7 +28,7 @@ from harness.base.child_process import boot_id
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Clock, Driver, Hears, KeepsSound, Recogniser, Stimulates
-from harness.devices.declared import simulated
+from harness.devices.declared import is_simulated
 from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, InputError, LogError
@@ -380,7 +380,7 @@ class Engine:
             thread.join()
 
     def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
-        if all(simulated(part.driver) for part in equipment_of(bench)):
+        if all(is_simulated(part.driver) for part in equipment_of(bench)):
             return None  # no real sound to transcribe
         name = installed_recogniser()
         if name is None:

@@ -21,7 +21,7 @@ from harness.base.places import SessionFolder
 from harness.base.processor import host_facts
 from harness.base.progress import step
 from harness.base.whole_file import disk_errors, sync_folder, temporary_path, write_atomically
-from harness.devices.declared import demand_host, simulated
+from harness.devices.declared import demand_host, is_simulated
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import DeviceError, InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
 from harness.model.numbers import exact
@@ -58,7 +58,7 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             ways.setdefault(target.device, set()).add(target.injected)
     for device, chosen in ways.items():
         connection = bench.device(device).connection
-        if connection is None or simulated(connection.driver):
+        if connection is None or is_simulated(connection.driver):
             continue
         wire = f"its {connection.driver} connection"
         if chosen == {True}:
@@ -71,7 +71,7 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def _sound_servers(bench: Bench) -> str:
-    within_us = {simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators}
+    within_us = {is_simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators}
     if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and True not in within_us:
         return "no sound device"
     if True not in within_us:

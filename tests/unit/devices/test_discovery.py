@@ -13,7 +13,7 @@ from zeroconf import DNSOutgoing, DNSPointer, ServiceInfo, Zeroconf
 from zeroconf.const import _CLASS_IN, _FLAGS_AA, _FLAGS_QR_RESPONSE, _TYPE_PTR
 
 from harness.cli.discover import init_command
-from harness.devices.discovery import FoundDevice, announced, port_row, row_of
+from harness.devices.discovery import FoundDevice, find_announced, port_row, row_of
 from tests.seen import until
 
 LOOPBACK = "127.0.0.1"
@@ -46,7 +46,7 @@ def found(names: set[str]) -> dict[str, FoundDevice]:
     rows: dict[str, FoundDevice] = {}
 
     def all_here() -> bool:
-        rows.update((device.name, device) for device in announced(LOOK_S, [LOOPBACK]) if device.name in names)
+        rows.update((device.name, device) for device in find_announced(LOOK_S, [LOOPBACK]) if device.name in names)
         return rows.keys() == names
 
     until(all_here, 20)
@@ -89,7 +89,7 @@ def test_a_device_that_left_is_not_found(network: Zeroconf) -> None:
     network.register_service(service, cooperating_responders=True)
     found({name})
     network.unregister_service(service)
-    until(lambda: name not in {row.name for row in announced(LOOK_S, [LOOPBACK])}, 20)
+    until(lambda: name not in {row.name for row in find_announced(LOOK_S, [LOOPBACK])}, 20)
 
 
 def test_a_name_that_the_standard_forbids_is_a_row_without_an_address(network: Zeroconf) -> None:
@@ -101,7 +101,7 @@ def test_a_name_that_the_standard_forbids_is_a_row_without_an_address(network: Z
         out.add_answer_at_time(DNSPointer(kind, _TYPE_PTR, _CLASS_IN, 4500, f"{name}.{kind}"), 0)
         sending = threading.Timer(0.3, network.send, (out,))
         sending.start()
-        rows = [row for row in announced(0.9, [LOOPBACK]) if row.name == name]
+        rows = [row for row in find_announced(0.9, [LOOPBACK]) if row.name == name]
         sending.join()
         return rows
 

@@ -45,14 +45,14 @@ def profile(framing: Framing, audio: AudioDialogue | None) -> DeviceProfile:
 def test_profile_supplies_options_missing_from_the_bench() -> None:
     options = SerialOptions(port="x")
     lines, vh = profile(Framing.LINES, None), profile(Framing.VH, AudioDialogue.VH)
-    assert not options.framed(lines)
-    assert options.framed(vh)
-    assert options.framed(None)
+    assert not options.is_framed(lines)
+    assert options.is_framed(vh)
+    assert options.is_framed(None)
     assert options.dialogue(lines) is None
     assert options.dialogue(vh) is AudioDialogue.VH
     assert options.dialogue(profile(Framing.LINES, AudioDialogue.TFLM)) is AudioDialogue.TFLM
     assert SerialOptions(port="x", injection=SerialInjection.NONE).dialogue(vh) is None
-    assert SerialOptions(port="x", framing=FramingChoice.VH).framed(lines)
+    assert SerialOptions(port="x", framing=FramingChoice.VH).is_framed(lines)
 
 
 def adapter(path: str, serial_number: str, vid: int = 0x10C4, pid: int = 0xEA60) -> ListPortInfo:

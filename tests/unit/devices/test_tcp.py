@@ -7,7 +7,7 @@ import threading
 
 from harness.base import threads
 from harness.devices.spoken_commands import ServerUse
-from harness.devices.text_streams import TcpOptions, connected
+from harness.devices.text_streams import TcpOptions, connect_tcp
 from harness.devices.wyoming_server import ServerLink
 
 
@@ -19,7 +19,7 @@ def test_peers_that_owe_an_acknowledgement_are_not_awaited_for_15_minutes() -> N
     """Keep-alive is silent then: a command to a device, and the pings to a satellite, would hide that it is gone."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
-        device = connected(TcpOptions(address=address))
+        device = connect_tcp(TcpOptions(address=address))
         listening.accept()[0].close()
         assert unacknowledged_ms(device._socket) == 6000
         device.close()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from harness.devices.profiles.profile import load_profile, unescaped
+from harness.devices.profiles.profile import load_profile, unescape
 from harness.devices.profiles.samples import check_samples
 from harness.model.bench import ObservationKind
 from harness.model.errors import InputError, InputProblems
@@ -186,7 +186,7 @@ def test_a_sample_with_another_result_fails(tmp_path: Path, sample: str, part: s
 
 
 def test_escapes_of_a_sample_are_bytes() -> None:
-    assert unescaped(r"\e[0mü\x00\xff \d \\e") == b"\x1b[0m" + "ü".encode() + b"\x00\xff \\d \\\x1b"
+    assert unescape(r"\e[0mü\x00\xff \d \\e") == b"\x1b[0m" + "ü".encode() + b"\x00\xff \\d \\\x1b"
 
 
 def test_a_transport_that_was_removed_is_refused_with_its_replacement(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices.wire.lines import LineRules, MappingError
-from harness.devices.wire.mappings import for_device, observations, pointed, topic_matches
+from harness.devices.wire.mappings import for_device, observations, resolve_pointer, topic_matches
 from harness.model.bench import ConsoleSettings, LineMapping, MessageMapping, ObservationKind
 from harness.model.observation import (
     DeviceState,
@@ -69,13 +69,13 @@ def test_a_topic_matches_itself_and_the_hash_wildcard(levels: list[str]) -> None
 
 def test_json_pointers_follow_the_standard() -> None:
     document: Any = {"a": [{"b/c": 1, "d~e": 2}], "": 3}
-    assert pointed(document, "/a/0/b~1c") == 1
-    assert pointed(document, "/a/0/d~0e") == 2
-    assert pointed(document, "/") == 3
-    assert pointed(document, "") is document
+    assert resolve_pointer(document, "/a/0/b~1c") == 1
+    assert resolve_pointer(document, "/a/0/d~0e") == 2
+    assert resolve_pointer(document, "/") == 3
+    assert resolve_pointer(document, "") is document
     for wrong in ("/a/1", "/a/-1", "/a/x", "/b", "/a/0/b~1c/x", "/a/²"):
         with pytest.raises(MappingError):
-            pointed(document, wrong)
+            resolve_pointer(document, wrong)
 
 
 WAKE = MessageMapping("t", KIND.WAKE, (("phrase", "/p"), ("score", "/s")))
