@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from sizes import sized
 
-from harness.session.figures.memory import Floats, Pair, forgotten, memory_length
+from harness.session.figures.memory import Floats, Pair, find_forgetting_wait, memory_length
 from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 
 Curve = Callable[[Floats], Floats]
@@ -45,7 +45,7 @@ def exceeded(curve: Curve, design: tuple[int, int, int, int], runs: int) -> tupl
         pairs = [Pair(float(wait_s), bool(one)) for wait_s, one in zip(waits, shown, strict=True)]
         length = memory_length(pairs)
         assert length is not None
-        found = forgotten(pairs, length)
+        found = find_forgetting_wait(pairs, length)
         if found is None or not shown.any():
             continue
         told += 1

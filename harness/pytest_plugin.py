@@ -41,11 +41,11 @@ class ScenarioRun:
         from harness.scenario.bench import load_bench
         from harness.scenario.compatibility import check_compatibility
         from harness.scenario.scenario import load_scenario
-        from harness.session.engine.prepare import planned
+        from harness.session.engine.prepare import plan_session
 
         scenario, bench = load_scenario(self.scenario), load_bench(self.bench)
         check_compatibility(scenario, bench)
-        return report_of([Entry(1, 0, 0.0, 0.0, planned(scenario, bench))], scenario)
+        return report_of([Entry(1, 0, 0.0, 0.0, plan_session(scenario, bench))], scenario)
 
     def played(self) -> JUnitReport:
         """The report of the session, which is played at the first call; the same error at every later call.

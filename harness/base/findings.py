@@ -133,7 +133,7 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     """Message and remedy for one of pydantic's errors, in words for the author of the file."""
     context: Mapping[str, Any] = detail.get("ctx", {})
     given = detail["input"]
-    shown = _shown(given)
+    shown = _show(given)
     match detail["type"]:
         case "word":
             return f"{shown} is not supported here", nearest(given, context["choices"])
@@ -174,7 +174,7 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     return f"{shown} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -258,7 +258,7 @@ def _text(text: str) -> str:
     return text
 
 
-def _spoken(text: str) -> str:
+def _name_type(text: str) -> str:
     if not any(letter.isalnum() for letter in text):
         raise validation_error(f"{text!r} contains nothing to speak", "Write some words")
     return text
@@ -272,7 +272,7 @@ def _language(text: str) -> str:
 
 Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
 Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
-Spoken = Annotated[Text, AfterValidator(_spoken)]
+Spoken = Annotated[Text, AfterValidator(_name_type)]
 Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})]
 
 

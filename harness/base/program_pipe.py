@@ -53,7 +53,7 @@ class ProgramPipe:
         try:
             self._child = ChildProcess(command, stderr=PIPE, guarded=True)
         except OSError as error:
-            raise EngineError(f"the {who} {shown(command)} cannot be started: {error.strerror}") from error
+            raise EngineError(f"the {who} {show_command(command)} cannot be started: {error.strerror}") from error
         self._in, self._out, self._err = self._child.stdin, self._child.stdout, self._child.stderr
         self._selector = selectors.DefaultSelector()
         for stream in (self._out, self._err):
@@ -134,7 +134,7 @@ class ProgramPipe:
         words = list(self._said) + ([_readable(self._said_part)] if self._said_part else [])
         last_output = f"; its last output: {' | '.join(words)}" if words else ""
         self.end()
-        return EngineError(f"the {self._who} {shown(self.command)} {problem}{last_output}", remedy=remedy)
+        return EngineError(f"the {self._who} {show_command(self.command)} {problem}{last_output}", remedy=remedy)
 
     def close(self) -> None:
         """Closes its input, waits briefly for it to exit, then ends it and every process that it started."""
@@ -251,7 +251,7 @@ def program_command(option: str, written: str, example: str, by_interpreter: str
     return (os.path.abspath(program), *parts[1:])
 
 
-def shown(command: tuple[str, ...]) -> str:
+def show_command(command: tuple[str, ...]) -> str:
     """The command as a shell would take it, escaped for a terminal."""
     return plain_text(shlex.join(command), 300)
 

@@ -22,10 +22,10 @@ def tracked(items: Iterable[T], task: str, total: Callable[[], int] | None = Non
     """
     if (drawing := _drawing.get()) is None:
         return items
-    return _reported(items, task, total() if total else length_hint(items), drawing)
+    return _report(items, task, total() if total else length_hint(items), drawing)
 
 
-def _reported(items: Iterable[T], task: str, total: int, drawing: Drawing) -> Iterator[T]:
+def _report(items: Iterable[T], task: str, total: int, drawing: Drawing) -> Iterator[T]:
     for number, item in enumerate(items):
         drawing(task, number, total)
         yield item

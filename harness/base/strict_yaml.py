@@ -252,9 +252,9 @@ class _Composer:
                     items.append(self._node(following, depth + 1))
                 return Node(items, mark)
             case _:
-                return self._mapping(mark, depth)
+                return self._compose_mapping(mark, depth)
 
-    def _mapping(self, mark: Mark, depth: int) -> Node:
+    def _compose_mapping(self, mark: Mark, depth: int) -> Node:
         entries: dict[str, Node] = {}
         keys: dict[str, Mark] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):

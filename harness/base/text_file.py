@@ -169,7 +169,7 @@ def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = F
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
-    text = _decoded(content, codec, path)
+    text = _decode(content, codec, path)
     if _has_faults(text):
         _refuse(content, codec, path)
     return _with_line_feeds(text, path, may_be_empty=may_be_empty, as_written=as_written)
@@ -187,14 +187,14 @@ def read_text_and_faults(
     if codec == UTF_8 and not content.startswith(_UTF_16):
         text = content.decode(_WITH_MARK, "surrogateescape")
     else:
-        text = _decoded(content, codec, path)
+        text = _decode(content, codec, path)
     faulty, whole = _has_faults(text), _with_line_feeds(text, path)
     lines = enumerate(whole.split("\n"), 1) if faulty else ()
     faults = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
     return text if as_written else whole, {number: fault for number, fault in faults if fault is not None}
 
 
-def _decoded(content: bytes, codec: str, path: Path) -> str:
+def _decode(content: bytes, codec: str, path: Path) -> str:
     try:
         return content.decode(_WITH_MARK if codec == UTF_8 else codec)
     except UnicodeError as error:
@@ -424,7 +424,7 @@ class CsvRows:
                 yield line, text.rstrip("\r\n").split(separator)
                 continue
             if separator == "\t" and not _is_open(text.rpartition("\t")[2]):
-                yield line, [_unquoted(cell) for cell in text.rstrip("\r\n").split("\t")]
+                yield line, [_unquote(cell) for cell in text.rstrip("\r\n").split("\t")]
                 continue
             quoted.append(text)
             before = reader.line_num + 1
@@ -445,7 +445,7 @@ def _is_open(cell: str) -> bool:
     return cell.startswith('"') and cell.count('"') % 2 == 1
 
 
-def _unquoted(cell: str) -> str:
+def _unquote(cell: str) -> str:
     """A cell between tabs. Common Voice doubles a quote but does not enclose its cell; spreadsheets do both."""
     if '"' not in cell:
         return cell

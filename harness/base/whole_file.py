@@ -159,12 +159,12 @@ class WholeFile(io.RawIOBase):
 
     def write(self, content: Any, /) -> int:
         with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
-            return self._opened().write(content)
+            return self._open().write(content)
 
     def keep(self) -> None:
         """Moves the file to its place."""
         with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
-            file = self._opened()
+            file = self._open()
             file.flush()
             if self._part is not None:
                 os.fsync(file.fileno())
@@ -184,7 +184,7 @@ class WholeFile(io.RawIOBase):
                 self._part.unlink(missing_ok=True)
             super().close()
 
-    def _opened(self) -> BinaryIO:
+    def _open(self) -> BinaryIO:
         if self._file is None:
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")  # noqa: SIM115 (closed by close)

@@ -290,10 +290,10 @@ class SubcommandGroup(LazyGroup):
             if not os.path.lexists(name):
                 raise
             hint = f"{name!r} was read as a command. For the file of that name, write ./{name}"
-            raise hinted(error, hint) from None
+            raise add_hint(error, hint) from None
 
 
-def hinted(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
+def add_hint(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
     """The error, followed by a hint."""
     if isinstance(error, click.UsageError):
         from harness.cli.usage import reworded_error  # here, since few need it

@@ -258,7 +258,7 @@ class _CalibrationSound:
         """RMS level of the last RECORD_S at the microphone. InputError if that is silence."""
         from harness.sound.level import rms_dbfs
 
-        level_dbfs = rms_dbfs(self._recorded(RECORD_S)[0].samples)
+        level_dbfs = rms_dbfs(self._record(RECORD_S)[0].samples)
         if level_dbfs < QUIETEST_DBFS:
             raise InputError(
                 f"the microphone heard {fixed(level_dbfs, 1)} dBFS, which is silence",
@@ -270,15 +270,15 @@ class _CalibrationSound:
         """EQUALISE_S at the microphone, what was played at that time, and QUIET_S after it has stopped."""
         from harness.model.stimulus import Waveform
 
-        recorded, begun_s = self._recorded(EQUALISE_S)
+        recorded, begun_s = self._record(EQUALISE_S)
         first = round((begun_s - self._started_s) * self._sound.rate_hz)
         count = round(recorded.duration_s * self._sound.rate_hz)
         played = Waveform(self._sound.samples[max(0, first) : first + count], self._sound.rate_hz)
         self._mouth.stop()
-        quiet, _ = self._recorded(QUIET_S)
+        quiet, _ = self._record(QUIET_S)
         return recorded, played, quiet
 
-    def _recorded(self, duration_s: float) -> tuple[Waveform, float]:
+    def _record(self, duration_s: float) -> tuple[Waveform, float]:
         """What the microphone hears from RAMP_S after now, and the time of its first sample."""
         from harness.session.engine.assemble import clock_of
         from harness.sound.calibration import RAMP_S

@@ -179,12 +179,12 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, self._rewritten(ctx, args))
+            return super().parse_args(ctx, self._rewrite(ctx, args))
         except click.UsageError as error:
             error.ctx = error.ctx or ctx  # click's parser does not set it
             raise
 
-    def _rewritten(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def _rewrite(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words with today's names of options, and with the FILE that an option is left without."""
         options = [each for each in self.params if isinstance(each, Option)]
         former = {old: (each.now(old), value) for each in options for old, value in each.former.items()}

@@ -47,7 +47,7 @@ def learn_earcon(
     from harness.model.bench import EarconMeaning
     from harness.scenario.bench import load_bench
     from harness.sound import recordings
-    from harness.sound.earcon_file import learned, read_earcons, refuse_alike, store
+    from harness.sound.earcon_file import learn, read_earcons, refuse_alike, store
 
     if bench_file is None and source is None and microphone is None:
         raise InputError("nothing to listen to is named", remedy="Give BENCH, --microphone or --from")
@@ -64,7 +64,7 @@ def learn_earcon(
     if source is not None:
         sound = recordings.read(str(source))
     else:
-        sound = _recorded(*recording_device(bench, microphone, sound_server), seconds)
+        sound = _record(*recording_device(bench, microphone, sound_server), seconds)
     if start is not None and end is not None:
         if start >= sound.duration_s:
             raise InputError(
@@ -78,7 +78,7 @@ def learn_earcon(
     else:
         chime = _cut(sound, None if source is not None else folder / f"{name}.recording.wav")
     path, wave = store(chime, EarconMeaning(meaning), name, folder)
-    refuse_alike(tuple(learned(name, read_earcons(path))))
+    refuse_alike(tuple(learn(name, read_earcons(path))))
     from harness.sound.level import rms_dbfs
 
     level = f"{numbers.fixed(rms_dbfs(chime.samples), 1)} dBFS"
@@ -101,7 +101,7 @@ def _cut(sound: Waveform, keep: Path | None) -> Waveform:
         raise InputError(error.what, remedy=f"{error.remedy}. The recording is in {keep}") from error
 
 
-def _recorded(microphone: str, sound_server: str, seconds: float) -> Waveform:
+def _record(microphone: str, sound_server: str, seconds: float) -> Waveform:
     """Records once; SoundError if the device cannot be opened or is lost."""
     from harness.model.errors import SoundError
     from harness.sound.capture import Capture, RingBuffer

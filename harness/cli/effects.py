@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.session.summary import EffectItem, SessionEffects
 
 
-def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
+def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
     """An effect to check: the query, the wanted effect, the answer, and when it can be checked.
 
     of_several: also name the session.
@@ -120,7 +120,7 @@ def command(
     detail = checked_text(detail, "--comment")
     folders = [session_folder(session) for session in sessions]
     if answer is not None:
-        print_lines([_record_answer(_named(folders, answer[0]), EffectOutcome(answer[1]), detail, name)])
+        print_lines([_record_answer(_find_item(folders, answer[0]), EffectOutcome(answer[1]), detail, name)])
         return
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not listing and not as_json
     if watch:
@@ -131,7 +131,7 @@ def command(
     else:
         items, now_s, several = _items(folders), time.time(), len(folders) > 1
         listed = [effect for effect in items if every or effect.is_open]
-        shown = [line for effect in listed for line in ("", *described(effect, now_s, of_several=several))]
+        shown = [line for effect in listed for line in ("", *describe(effect, now_s, of_several=several))]
         print_lines([_head(items, now_s), *shown])
         if asks:
             _ask([effect for effect in listed if every or effect.is_due(now_s)], name)
@@ -153,7 +153,7 @@ def _head(items: Sequence[EffectItem], now_s: float) -> str:
     return f"{counted(len(items), 'effect')}: {len(left)} open, {due} of them due."
 
 
-def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
+def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
     """The effect of that trial; InputError when there is none, or more than one session has it."""
     items = _items(folders)
     matches = [effect for effect in items if effect.trial.id == trial_id]
@@ -193,7 +193,7 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
     keys = f"{HOW_EFFECT}; s skips, q ends"
     several = len({effect.folder for effect in items}) > 1
     for number, item in enumerate(items, start=1):
-        print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), keys])
+        print_lines(["", f"{number} of {len(items)}", *describe(item, time.time(), of_several=several), keys])
         while True:
             line = sys.stdin.readline()
             word = line.strip().lower()
@@ -238,7 +238,7 @@ def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
             if asks and not _ask(ready, by):
                 return
             if not asks:
-                print_lines([line for effect in ready for line in ("", *described(effect, now_s))])
+                print_lines([line for effect in ready for line in ("", *describe(effect, now_s))])
             continue
         if not fresh and all(session.ended for session in sessions):
             return

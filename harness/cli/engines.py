@@ -43,8 +43,8 @@ def command(
 
     Exit status: 0 done · 2 the engine is unknown or its model cannot be loaded · 3 the engine failed.
     """
-    from harness.engines.offline_loading import catalogue, catalogued, load_or_explain, loaded_model
-    from harness.engines.settings import assigned
+    from harness.engines.offline_loading import catalogue, find_in_catalogue, load_or_explain, loaded_model
+    from harness.engines.settings import parse_assignment
 
     if name is None:
         if given:
@@ -57,11 +57,11 @@ def command(
             _print(_overview(entries))
         return
     engine, colon, model = name.partition(":")
-    entry = catalogued(engine.replace("-", "_"))
+    entry = find_in_catalogue(engine.replace("-", "_"))
     if entry.missing:
         raise PluginError(f"the engine {entry.name} cannot be used here: {entry.missing}")
     if colon and model:
-        models = [loaded_model(name, map(assigned, given))]
+        models = [loaded_model(name, map(parse_assignment, given))]
     elif given:
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:

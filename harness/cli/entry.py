@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from harness.cli import LazyGroup, command_first, hinted
+from harness.cli import LazyGroup, add_hint, command_first
 from harness.cli.command import Command, values_taken
 from harness.model.errors import InputError
 
@@ -29,7 +29,7 @@ class EntryVerb(LazyGroup, Command):
 
     def __init__(self, verb: click.Command, verbs: Mapping[str, tuple[str, str]]) -> None:
         settings = {**verb.context_settings, "allow_extra_args": False, "allow_interspersed_args": True}
-        params = [_completed(each, verbs) if isinstance(each, click.Argument) else each for each in verb.params]
+        params = [_add_completion(each, verbs) if isinstance(each, click.Argument) else each for each in verb.params]
         super().__init__(
             verbs, name=verb.name, callback=verb.callback, params=params, help=verb.help,
             context_settings=settings, invoke_without_command=True,
@@ -40,15 +40,15 @@ class EntryVerb(LazyGroup, Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = tuple(args)
-        with self._suggesting(ctx):
+        with self._suggest(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with self._suggesting(ctx):
+        with self._suggest(ctx):
             return super().invoke(ctx)
 
     @contextmanager
-    def _suggesting(self, ctx: click.Context) -> Iterator[None]:
+    def _suggest(self, ctx: click.Context) -> Iterator[None]:
         try:
             yield
         except (click.UsageError, InputError) as error:
@@ -61,7 +61,7 @@ class EntryVerb(LazyGroup, Command):
                 hint = f"Did you mean '{ctx.command_path} {near[0]}'?"
             else:
                 raise
-            raise hinted(error, hint) from None
+            raise add_hint(error, hint) from None
 
     def _arguments(self, words: Sequence[str]) -> Iterator[int]:
         """Places of the words that are neither options nor their values."""
@@ -76,7 +76,7 @@ class EntryVerb(LazyGroup, Command):
             at += 1
 
 
-def _completed(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:
+def _add_completion(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:
     """The argument; as its first value, the shell also completes a verb.
 
     bash drops all words before the sign for files, and completes no file beside a word. So the sign comes first, and

@@ -80,11 +80,11 @@ class DeviceKind:
         """The keys for a device that is there; InputError for a text that is not an address."""
         place = at
         if self.port is not None and not (self.scheme and "://" in at):
-            place = self.scheme + _located(at, self.port)
+            place = self.scheme + _locate(at, self.port)
         return {key: value.format(at=at, place=place) for key, value in self.keys.items()}
 
 
-def _located(text: str, port: int) -> str:
+def _locate(text: str, port: int) -> str:
     """host:port; InputError for anything else than a host with or without its port."""
     if _HOST.fullmatch(text) is None:
         raise InputError(f"{plain_text(text, 80)!r} is not an address", remedy="Write HOST or HOST:PORT")
@@ -178,7 +178,7 @@ class Setup:
                 if not device.shipped:
                     starters = {f"{self.board}.yaml": device.starter} | starters
                     profile = f"{self.board}                       # {self.board}.yaml in this folder"
-                keys = ", ".join(f"{key}: {_quoted(value)}" for key, value in self._keys().items())
+                keys = ", ".join(f"{key}: {_quote(value)}" for key, value in self._keys().items())
                 values |= {"PROFILE": profile, "REACHED": advice.reached if advice else device.reached}
                 values |= {"HINT": advice.why if advice else device.hint}
                 values |= {"CONNECTION": f"{{{keys}}}", "MONITOR": self._monitor(f"{self.board}.yaml")}
@@ -247,7 +247,7 @@ def command(
         _refuse_existing(folder / f"{name}.yaml" for name in TAKEN)
         setup = ask()
     else:
-        kind = kind or _implied(given)
+        kind = kind or _implied_kind(given)
         for name in given:
             if kind not in NEEDS[name]:
                 raise InputError(
@@ -255,7 +255,7 @@ def command(
                     remedy=f"Remove it, or write --bench-kind {' or '.join(NEEDS[name])}",
                 )
         at = places[DEVICES[kind].option] if kind in DEVICES else ""
-        name = _checked(board) if board is not None else NAMES.get(kind, "")
+        name = _check_board(board) if board is not None else NAMES.get(kind, "")
         setup = _ask_device(Setup(kind, name, at, key_env))
         setup = replace(setup, phrase=_checked_phrase(phrase or setup.phrase))
     _write(folder, setup.files())
@@ -274,7 +274,7 @@ def ask() -> Setup:
     kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
     board, at, key_env = "", "", ""
     if kind in NAMES:
-        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_checked))
+        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_check_board))
     if kind in DEVICES:
         at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
@@ -328,7 +328,7 @@ def _checked_phrase(phrase: str) -> str:
     return phrase
 
 
-def _checked(board: str) -> str:
+def _check_board(board: str) -> str:
     if NAME.fullmatch(board) is None or board in TAKEN:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
         remedy = "Use lowercase letters, digits, - and _"
@@ -338,7 +338,7 @@ def _checked(board: str) -> str:
     return board
 
 
-def _implied(flags: list[str]) -> BenchKind:
+def _implied_kind(flags: list[str]) -> BenchKind:
     """The kind of bench that options imply."""
     option_name = next((name for name in flags if name not in ("board", "phrase")), None)
     if option_name is not None:
@@ -346,7 +346,7 @@ def _implied(flags: list[str]) -> BenchKind:
     return BenchKind.SERIAL if flags else BenchKind.VIRTUAL_LAB
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     text = str(value)
     return text if isinstance(value, int) or _PLAIN_YAML.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 

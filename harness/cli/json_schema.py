@@ -105,7 +105,7 @@ def _branches(
             continue
         schema = adapter(options).json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
-        described = _described(options)
+        described = _describe(options)
         properties = {
             key: {**_tidy(subschema, null=True), "description": described.get(key, f"Option of the driver {name}.")}
             for key, subschema in schema.get("properties", {}).items()
@@ -126,7 +126,7 @@ def _branches(
     return branches
 
 
-def _described(options: type) -> dict[str, str]:
+def _describe(options: type) -> dict[str, str]:
     """What the docstring of an Options class says of its fields: the sentence after `field:`."""
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
     text = "\n\n".join(base.__doc__ or "" for base in options.__mro__[:-1])

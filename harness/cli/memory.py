@@ -43,10 +43,10 @@ def command(
     SESSION: a session with memory trials, as a folder or a name below ./sessions. Pairs of several are pooled.
     Works while a session is running.
     """
-    from harness.session.figures.memory import blocks, findings
+    from harness.session.figures.memory import blocks, find_memories
 
     read = [_read(session_folder(session)) for session in sessions]
-    memory_findings = findings((point for _, _, points in read for point in points), axis)
+    memory_findings = find_memories((point for _, _, points in read for point in points), axis)
     stream = standard_output()
     if printed.as_csv:
         _write_csv(read, stream)

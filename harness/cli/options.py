@@ -159,13 +159,13 @@ def verb(
     def made(function: Callable[..., object]) -> click.Command:
         groups: dict[str, tuple[type[Any], list[str]]] = {}
         parameters: list[click.Parameter] = []
-        hints = _annotated(function)
+        hints = _read_annotations(function)
         for given_as, parameter in signature(function).parameters.items():
             kind, declared = hints[given_as], parameter.default
             if is_dataclass(kind) and declared is Parameter.empty:
-                declared = {field.name: field for field in fields(kind) if _DECLARED in field.metadata}
+                declared = {its_field.name: its_field for its_field in fields(kind) if _DECLARED in its_field.metadata}
             if isinstance(declared, dict):
-                inner = _annotated(kind) if isinstance(kind, type) else {}
+                inner = _read_annotations(kind) if isinstance(kind, type) else {}
                 groups[given_as] = kind, list(declared)
                 parameters += [
                     _parameter(field_name, inner.get(field_name, Any), its) for field_name, its in declared.items()
@@ -192,7 +192,7 @@ def verb(
     return made
 
 
-def _annotated(of: Callable[..., object] | type[Any]) -> dict[str, Any]:
+def _read_annotations(of: Callable[..., object] | type[Any]) -> dict[str, Any]:
     """The annotations of a function or class. One that is imported for type checkers only is `Any`."""
     hints: dict[str, Any] = {}
     for name, written in get_annotations(of).items():
@@ -242,12 +242,12 @@ def _type_of(kind: Any) -> Any:
 
 def json_option(help: str) -> Any:
     """`--json` prints to standard output, `--json FILE` writes; the command gets whether it was given, and prints."""
-    return _printed("--json", help, (".json", ".jsonl"))
+    return _print_option("--json", help, (".json", ".jsonl"))
 
 
 def csv_option(help: str) -> Any:
     """`--csv`, as `json_option`."""
-    return _printed("--csv", help, (".csv",))
+    return _print_option("--csv", help, (".csv",))
 
 
 def target_option(name: str, help: str) -> Any:
@@ -258,11 +258,11 @@ def target_option(name: str, help: str) -> Any:
 _WRITES = " FILE: write to this file."
 
 
-def _printed(name: str, help: str, suffixes: Sequence[str]) -> Any:
-    return option(help + _WRITES, name, suffixes=suffixes, metavar="[FILE]", callback=_redirected)
+def _print_option(name: str, help: str, suffixes: Sequence[str]) -> Any:
+    return option(help + _WRITES, name, suffixes=suffixes, metavar="[FILE]", callback=_redirect)
 
 
-def _redirected(ctx: click.Context, param: click.Parameter, value: str | None) -> bool:
+def _redirect(ctx: click.Context, param: click.Parameter, value: str | None) -> bool:
     if value is not None and value != STREAM and not ctx.resilient_parsing:
         ctx.with_resource(_standard_output_into(value))
     return value is not None
@@ -346,9 +346,9 @@ class EngineOptions:
     def checked(self) -> list[Task]:
         """A task for each, in order; PluginError, and InputError for a setting that none knows. Loads no model."""
         from harness.engines.offline_loading import engine_class, task_of
-        from harness.engines.settings import assigned
+        from harness.engines.settings import parse_assignment
 
-        settings = [assigned(assignment) for assignment in self.settings]
+        settings = [parse_assignment(assignment) for assignment in self.settings]
         if len(self.tasks) == 1:
             return [task_of(self.tasks[0], settings, self.files)]
         known = [{setting.name for setting in engine_class(task_of(text).engine).settings} for text in self.tasks]

@@ -42,10 +42,10 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
         )
     if refusal := bench_stand.refusal(value):
         raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, or `low` and `high`")
-    with _opened(loaded_bench, bench_stand.connection) as drivers:
+    with _open_drivers(loaded_bench, bench_stand.connection) as drivers:
         setting = stands_of(replace(loaded_bench, stands=(bench_stand,)), drivers, HostClock())[stand]
         _refuse_by_hand(setting.request(value))
-        lasted_s = _timed(lambda: setting.set_setting(bench_stand.moves, value))
+        lasted_s = _time(lambda: setting.set_setting(bench_stand.moves, value))
     click.echo(plain_text(f"{stand}: {bench_stand.moves} is {value}, after {seconds(lasted_s)}", 400))
 
 
@@ -70,15 +70,15 @@ def power(
             f"{bench} has no power switch for {device!r}",
             remedy=nearest(device, [candidate.device for candidate in loaded_bench.power], listed="It has them for"),
         )
-    with _opened(loaded_bench, switch.connection) as drivers:
+    with _open_drivers(loaded_bench, switch.connection) as drivers:
         switched = power_of(replace(loaded_bench, power=(switch,)), drivers)[device]
         _refuse_by_hand(switched.request(on=on))
-        lasted_s = _timed(lambda: switched.turn(on=on, given_up=threading.Event()))
+        lasted_s = _time(lambda: switched.turn(on=on, given_up=threading.Event()))
     click.echo(plain_text(f"{device}: its power is {state}, after {seconds(lasted_s)}", 400))
 
 
 @contextmanager
-def _opened(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
+def _open_drivers(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
     """The driver that takes the orders, by its id."""
     from harness.base.clocks import HostClock
     from harness.session.engine.assemble import assemble
@@ -100,7 +100,7 @@ def _refuse_by_hand(request: str) -> None:
         raise InputError("the operator does that by hand, so there is nothing to try", remedy="Run the scenario")
 
 
-def _timed(work: Callable[[], None]) -> float:
+def _time(work: Callable[[], None]) -> float:
     begun_s = time.monotonic()
     work()
     return time.monotonic() - begun_s

@@ -237,7 +237,7 @@ class OperatorPrompt:
                 self._open = None
 
     def _read(self) -> None:
-        for line in self._typed():
+        for line in self._read_lines():
             with self._lock:
                 question = self._open
             if question is None:
@@ -252,7 +252,7 @@ class OperatorPrompt:
             except EngineError:
                 return  # the watching thread says that the engine is gone
 
-    def _typed(self) -> Iterator[str]:
+    def _read_lines(self) -> Iterator[str]:
         with suppress(InputError, OSError):  # closed, or a terminal that is gone: nobody can answer
             yield from self._source
 

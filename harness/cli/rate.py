@@ -161,11 +161,11 @@ def command(
         for line in _notes(room):
             click.echo(line, err=True)
         if listing and everyone:
-            print_lines(_listed(room, room.progress([rater])))
+            print_lines(_list_raters(room, room.progress([rater])))
             return
         desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         if listing:
-            print_lines(_listed(room, [desk.view], adjudicating=adjudicate))
+            print_lines(_list_raters(room, [desk.view], adjudicating=adjudicate))
             return
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
 
@@ -233,7 +233,7 @@ def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound
         for line in _notes(room):
             click.echo(line, err=True)
         if listing:
-            print_lines(_listed(room, [desk.view]))
+            print_lines(_list_raters(room, [desk.view]))
             return 0
         judged, left_open, status = 0, 0, 0
         click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
@@ -271,7 +271,7 @@ def _notes(room: RatingRoom) -> Iterator[str]:
         yield f"harness: {len(missed)} of {len(room.round.gold)} known answers match no response, for example {first}"
 
 
-def _listed(
+def _list_raters(
     room: RatingRoom, raters: Iterable[RaterQueue | SittingView], *, adjudicating: bool = False
 ) -> Iterator[str]:
     """How many responses there are, in total and for each rater."""

@@ -91,7 +91,7 @@ def command(
     from harness.scenario.bench import load_bench
     from harness.scenario.compatibility import check_compatibility
     from harness.scenario.scenario import load_scenario
-    from harness.session.engine.prepare import planned
+    from harness.session.engine.prepare import plan_session
     from harness.session.plan import evidence_notes, percentile_notes
 
     device = SimulatedDevice(options.missed, options.misheard, options.false_accepts)
@@ -99,7 +99,7 @@ def command(
         step("Planning")
         read, bench = load_scenario(scenario), load_bench(bench_file)
         check_compatibility(read, bench)
-        trials = planned(read, bench).trials
+        trials = plan_session(read, bench).trials
         attended = bench.operator is not OperatorPresence.ABSENT
         plan = Rehearsal(trials, read.limits, read.stopping, attended=attended)
         done = RehearsalResult(
@@ -150,7 +150,7 @@ def nights_of(scenario: Scenario, bench: Bench, request: RehearsalOptions) -> li
     from harness.report.session import worst_of
     from harness.session.figures.limits import check_limits
     from harness.session.simulated.bench import DeviceTraits
-    from harness.session.simulated.night import Lengths, SimulatedNight, simulated
+    from harness.session.simulated.night import Lengths, SimulatedNight, simulate_bench
     from harness.sound.stimuli.renderer import renderer
 
     like = DeviceTraits(
@@ -164,7 +164,7 @@ def nights_of(scenario: Scenario, bench: Bench, request: RehearsalOptions) -> li
         lasts_s=(request.answer / 2, request.answer),
         very_late=0.0,
     )
-    devices, lengths = simulated(bench), Lengths(renderer())
+    devices, lengths = simulate_bench(bench), Lengths(renderer())
     per_hour = FAULTS_PER_HOUR if request.faults else 0.0
 
     def played(seed: int) -> tuple[PlayedNight, LimitVerdict]:
@@ -215,7 +215,7 @@ def _lines(done: RehearsalResult) -> Iterator[str]:
                 limit.wanted,
                 *(percent(limit.verdicts.get(verdict, 0.0), 0) for verdict in order),
                 percent(1 - limit.bad_holds, 0),
-                _decided(limit, done),
+                _decision_text(limit, done),
             )
             for limit in limits
         ]
@@ -288,7 +288,7 @@ def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterato
     yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in known)
 
 
-def _decided(limit: RehearsedLimit, done: RehearsalResult) -> str:
+def _decision_text(limit: RehearsedLimit, done: RehearsalResult) -> str:
     if limit.needed != 1:
         return "no"
     return "if answered" if done.unanswered and limit.name in ON_ANSWERS else "yes"

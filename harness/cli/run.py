@@ -215,9 +215,9 @@ class _Watch:
 
 def only_running() -> EnginePlace:
     """The one session that is running; EngineError when there is none, or more than one."""
-    from harness.session.engine.launch import running
+    from harness.session.engine.launch import list_running
 
-    places = running()
+    places = list_running()
     if len(places) == 1:
         return places[0]
     if not places:
@@ -507,14 +507,14 @@ def attach(
     """
     _demand_alone(site, options)
     if site.web:
-        only = None if session is None else Path(_running(session).folder)
+        only = None if session is None else Path(_find_engine(session).folder)
         sys.exit(_serve(lambda: only, site))
     with until_watched(options.report, "attach" if session is None else Path(session).name):
-        place = only_running() if session is None else _running(session)
+        place = only_running() if session is None else _find_engine(session)
     sys.exit(watch_to_report(place, options))
 
 
-def _running(session: str) -> EnginePlace:
+def _find_engine(session: str) -> EnginePlace:
     from harness.session.engine.launch import find
 
     folder = session_folder(session)
@@ -541,7 +541,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
     """
     from harness.session.summary import next_steps
 
-    place = only_running() if session is None else _running(session)
+    place = only_running() if session is None else _find_engine(session)
     folder = Path(place.folder)
     with suppress(ProcessLookupError):  # it ended just now
         os.kill(place.pid, signal.SIGTERM)

@@ -230,7 +230,7 @@ def command(
         of = stack.enter_context(readable(reference))
         listed = stack.enter_context(readable(groups)) if groups else None
         heard = [stack.enter_context(readable(hypothesis)) for hypothesis in hypotheses]
-        systems = [_scored(of, file, rules, listed, crossed, hashed=json_target is not None) for file in heard]
+        systems = [_score(of, file, rules, listed, crossed, hashed=json_target is not None) for file in heard]
     scorings = [system.scoring for system in systems]
     comparisons = compare(scorings) if len(systems) > 1 else ()
     by_groups = compared_by_groups([(system.scoring, system.groups) for system in systems]) if len(systems) > 1 else ()
@@ -256,7 +256,7 @@ def command(
         )
 
 
-def _scored(
+def _score(
     reference: InputFile,
     hypothesis: InputFile,
     rules: ScoreRules,

@@ -79,7 +79,7 @@ def list_recordings(
         row: dict[str, object] = {"file": str(error.place), "what": error.what, "remedy": error.remedy}
         line = str(error)
         if rescue is not None:
-            row["rescued"] = rescued = _rescued(path, rescue / name)
+            row["rescued"] = rescued = _rescue(path, rescue / name)
             line = f"{error.place}: {error.what}. {_rescue_words(rescued)}"
         rows.append(row)
         if not as_json:
@@ -97,7 +97,7 @@ def list_recordings(
         sys.exit(2)
 
 
-def _rescued(path: Path, target: Path) -> dict[str, object] | None:
+def _rescue(path: Path, target: Path) -> dict[str, object] | None:
     """What was written of a damaged recording: the file, the seconds in it, and those of the original; or None."""
     from harness.sound import recordings
 
@@ -208,7 +208,7 @@ def record(
     from harness.session.talker import LIST, Talker, TalkerFolder, read_prompts
 
     texts = read_prompts(prompts)
-    folder = TalkerFolder(output, talker, _named(columns))
+    folder = TalkerFolder(output, talker, _name_devices(columns))
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
     due = [text for number in range(takes) for text in texts if folder.count(text) <= number]
@@ -247,7 +247,7 @@ def _record_prompt(heard: Talker, folder: TalkerFolder, text: str, progress: str
     return False
 
 
-def _named(columns: Iterable[str]) -> dict[str, str]:
+def _name_devices(columns: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE pairs."""
     from harness.model.errors import InputError
 

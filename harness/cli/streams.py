@@ -44,7 +44,7 @@ def readable(written: str) -> Iterator[InputFile]:
     path = Path(written)
     # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
     if written != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
-        with _naming(InputFile(path, written)) as file:
+        with _add_file_name(InputFile(path, written)) as file:
             yield file
         return
     import tempfile  # here, since it takes long to import and few need it
@@ -66,16 +66,16 @@ def readable(written: str) -> Iterator[InputFile]:
                 ) from error
             with stream:
                 _keep(stream, copy_path, written)
-        with _naming(InputFile(copy_path, STDIN_NAME if written == STDIN else written)) as file:
+        with _add_file_name(InputFile(copy_path, STDIN_NAME if written == STDIN else written)) as file:
             yield file
 
 
 @contextmanager
-def _naming(file: InputFile) -> Iterator[InputFile]:
+def _add_file_name(file: InputFile) -> Iterator[InputFile]:
     try:
         yield file
     except InputError as error:
-        named_error = _named(error, file)
+        named_error = _name_file(error, file)
         if named_error is error:
             raise
         raise named_error from error
@@ -112,10 +112,10 @@ def _keep(stream: BinaryIO, path: Path, name: str) -> None:
         ) from error
 
 
-def _named(error: InputError, file: InputFile) -> InputError:
+def _name_file(error: InputError, file: InputFile) -> InputError:
     """The error with the name that people know in place of that of a temporary file."""
     if isinstance(error, InputProblems):
-        problems = [_named(problem, file) for problem in error.problems]
+        problems = [_name_file(problem, file) for problem in error.problems]
         same = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
         return error if same else InputProblems(problems)
     place = error.place

@@ -68,7 +68,7 @@ def _settings(name: str, ctx: click.Context | None) -> list[str]:
 
 def _missing(error: click.MissingParameter) -> str:
     if isinstance(error.param, click.Option) and error.ctx is not None:
-        return f"{_name(error.param)} is missing. Add {_written(error.param, error.ctx)}"
+        return f"{_name(error.param)} is missing. Add {_spell_option(error.param, error.ctx)}"
     subject = _name(error.param) if error.param is not None else "an argument"
     return f"{subject} is missing. {_usage(error.ctx)}"
 
@@ -84,7 +84,7 @@ def _without_value(error: click.BadOptionUsage) -> str:
     if option.is_flag or option.count:
         return f"{name} takes no value. Write {name} alone"
     values = "a value" if option.nargs == 1 else f"{option.nargs} values"
-    return f"{name} needs {values}. Write {_written(option, error.ctx)}"
+    return f"{name} needs {values}. Write {_spell_option(option, error.ctx)}"
 
 
 def _nearest(names: Sequence[str] | None, ctx: click.Context | None) -> str:
@@ -107,7 +107,7 @@ def _name(parameter: click.Parameter) -> str:
     return (parameter.metavar or parameter.human_readable_name.upper()).strip("[]")
 
 
-def _written(option: click.Option, ctx: click.Context) -> str:
+def _spell_option(option: click.Option, ctx: click.Context) -> str:
     return f"{_name(option)} {option.make_metavar(ctx)}"
 
 

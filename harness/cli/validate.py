@@ -200,7 +200,7 @@ def _in_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
 def _summary(kind: FileKind, read: Any) -> str:
     match kind:
         case FileKind.SCENARIO:
-            return f"scenario {read.id}: {_planned(read)}"
+            return f"scenario {read.id}: {_plan_text(read)}"
         case FileKind.BENCH:
             speakers = counted(len(read.loudspeakers), "loudspeaker")
             return f"bench {read.id}: {counted(len(read.devices), 'device')}, {speakers}"
@@ -245,7 +245,7 @@ def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
     yield from findings.of_pair
 
 
-def _planned(scenario: Scenario) -> str:
+def _plan_text(scenario: Scenario) -> str:
     """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind."""
     from harness.scenario.scenario import planned_trials
 

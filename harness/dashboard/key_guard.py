@@ -62,17 +62,17 @@ class KeyGuard:
 
     def is_repeat(self, event: events.Key) -> bool:
         """True for all but the first of a key that is held down."""
-        return self._pressed(event)[0] < event.time
+        return self._press_times(event)[0] < event.time
 
     def verdict(self, event: events.Key) -> KeyVerdict:
-        pressed_s, may_be_held_since_s = self._pressed(event)
+        pressed_s, may_be_held_since_s = self._press_times(event)
         if self.drawn_s is None or pressed_s <= self.drawn_s:
             return KeyVerdict.TOO_EARLY
         if may_be_held_since_s <= self.drawn_s and Message().time < event.time + REPEAT_S:
             return KeyVerdict.UNSURE
         return KeyVerdict.COUNTS
 
-    def _pressed(self, event: events.Key) -> tuple[float, float]:
+    def _press_times(self, event: events.Key) -> tuple[float, float]:
         """When the key went down, and when it did if it proves to be held."""
         keys, mine = self._keys, (event.key, event.time)
         at = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == mine), None)
@@ -149,7 +149,7 @@ class GuardedApp(App[int]):
         return False
 
 
-def guarded(screen: Screen[None]) -> GuardedApp:
+def guarded_app(screen: Screen[None]) -> GuardedApp:
     """The app of a screen that labels."""
     app = screen.app
     assert isinstance(app, GuardedApp), f"{type(app).__name__} has no guard"

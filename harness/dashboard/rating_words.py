@@ -68,7 +68,7 @@ def key_name(event: events.Key) -> str:
     return character if character is not None and character.isprintable() and character != " " else event.key
 
 
-def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
+def list_offers(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
     """(key, what it does) for the keys that work now."""
 
     def key(action: RaterAction) -> tuple[str, str]:

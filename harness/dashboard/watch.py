@@ -156,7 +156,7 @@ class Watch:
             case Goodbye():
                 self._view = replace(self._view, goodbye=message)
             case Answered():
-                self._answered(message)
+                self._on_answer(message)
             case _Disconnect(why=why):
                 self.lost(why)
 
@@ -175,7 +175,7 @@ class Watch:
                 case _:
                     pass
 
-    def _answered(self, answer: Answered) -> None:
+    def _on_answer(self, answer: Answered) -> None:
         pending = self._pending.pop(answer.command_id, None)
         if pending is None:
             return

@@ -316,28 +316,24 @@ def _message_words(kind: FrameKind, message: messages.Message) -> str:
     return format_fields(message_fields)[1:-1]
 
 
-def _words(observations: tuple[Observation, ...]) -> str:
-    return plain_text(
-        "; ".join(format_fields(sample_fields(observation))[1:-1] for observation in observations), LONGEST
-    )
+def _words(seen: tuple[Observation, ...]) -> str:
+    return plain_text("; ".join(format_fields(sample_fields(observation))[1:-1] for observation in seen), LONGEST)
 
 
-def _line_snippet(lines: list[str], observations: tuple[Observation, ...]) -> str:
+def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
     if not lines:
         return ""
-    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_gives(observations)}]\n"
+    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_gives(seen)}]\n"
 
 
-def _message_snippet(topic: str, text: str, observations: tuple[Observation, ...]) -> str:
+def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> str:
     # The payload is kept as it arrived, as text.
-    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_gives(observations)}]\n"
+    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_gives(seen)}]\n"
 
 
-def _gives(observations: tuple[Observation, ...]) -> str:
+def _gives(seen: tuple[Observation, ...]) -> str:
     return ", ".join(
-        format_fields(sample_fields(observation))
-        for observation in observations
-        if not isinstance(observation, LogLine)
+        format_fields(sample_fields(observation)) for observation in seen if not isinstance(observation, LogLine)
     )
 
 

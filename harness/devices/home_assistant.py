@@ -124,7 +124,7 @@ class AssistLink:
         self._clock, self._schedule = DeviceClock(), PingSchedule(2.0, burst=8, gap_s=0.05)
         self._due_s = float("-inf")
         self._tell_line: Callable[[str, Stamp], None] = lambda line, at: None
-        token = websocket.token(options.token_env)
+        token = websocket.read_token(options.token_env)
         _, self._errors = websocket.demand_library()
         self._socket = websocket.open_socket(options.socket_url)
         try:
@@ -418,7 +418,7 @@ class HomeAssistant(ReadingsStream):
     @staticmethod
     def demand_host(options: HomeAssistantOptions) -> None:
         """InputError when the token's variable is not set, PluginError when the library is not installed."""
-        websocket.token(options.token_env)
+        websocket.read_token(options.token_env)
         websocket.demand_library()
 
     @staticmethod

@@ -86,7 +86,7 @@ def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> S
     return parts
 
 
-def token(variable: str) -> str:
+def read_token(variable: str) -> str:
     """The token in an environment variable; InputError when it is not set."""
     token = os.environ.get(variable, "")
     if not (token.isascii() and token.isprintable() and token.strip()):
@@ -98,7 +98,7 @@ def token(variable: str) -> str:
 
 
 def _headers(options: WebSocketOptions) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token(options.token_env)}"} if options.token_env else {}
+    return {"Authorization": f"Bearer {read_token(options.token_env)}"} if options.token_env else {}
 
 
 def demand_library() -> tuple[Any, Any]:

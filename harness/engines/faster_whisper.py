@@ -34,10 +34,10 @@ def packaged_model() -> Path:
             remedy=f"Install it: {pip_install('recogniser')}",
         )
     folder = Path(spec.origin).parent / "model"
-    return verified(folder, _MODEL_SHA256)
+    return verify(folder, _MODEL_SHA256)
 
 
-def verified(folder: Path, sha256: str) -> Path:
+def verify(folder: Path, sha256: str) -> Path:
     """The folder, if its model.bin has that SHA-256 (hex). PluginError otherwise."""
     path = folder / "model.bin"
     try:
@@ -99,7 +99,7 @@ class FasterWhisper:
         if not len(samples) or _loudest_dbfs(samples) < _QUIET_DBFS:
             return ""
         segments, _ = self._model.transcribe(
-            _surrounded(samples),
+            _surround(samples),
             language=self._language,
             beam_size=self._beam_size,
             temperature=0.0,
@@ -118,12 +118,12 @@ class FasterWhisper:
         Sound is encoded in its own length, with the silence around it that `transcribe` adds, too. Whisper's own 30 s
         take 14 times as long for 3 s of sound.
         """
-        features = self._model.feature_extractor(_surrounded(samples), padding=0)
+        features = self._model.feature_extractor(_surround(samples), padding=0)
         frames: Samples = np.asarray(self._model.encode(features), np.float32)[0]
         return frames
 
 
-def _surrounded(samples: Samples) -> Samples:
+def _surround(samples: Samples) -> Samples:
     lead, tail = (np.zeros(round(seconds * _RATE_HZ), np.float32) for seconds in (_LEAD_IN_S, _TAIL_S))
     return np.concatenate([lead, samples, tail])
 

@@ -56,7 +56,7 @@ def library_path() -> Path:
     return libraries[0]
 
 
-def packaged() -> dict[str, ModelFile]:
+def find_packaged() -> dict[str, ModelFile]:
     """The packaged models, by name."""
     folder = Path(package().__file__).parent / "models"
     return {path.stem: _with_manifest(path) for path in sorted(folder.glob("*.tflite"))}
@@ -78,7 +78,7 @@ def find_model(text: str) -> ModelFile:
                     remedy="Copy the model next to its manifest",
                 )
             return model_file
-    known = packaged()
+    known = find_packaged()
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
     if key not in known:
         raise InputError(
@@ -279,7 +279,7 @@ class MicroWakeWordOffline:
         """The package's four models; PluginError without it."""
         return tuple(
             OfflineModel(name, (file.phrase,), "Apache-2.0", f"cutoff {file.cutoff}")
-            for name, file in packaged().items()
+            for name, file in find_packaged().items()
         )
 
     def begin(self) -> MicroScores:

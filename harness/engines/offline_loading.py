@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 
 from harness.base.plugins import Group, load, names, replacement
 from harness.base.ports import OfflineEngine
-from harness.engines.settings import checked, read_from_file
+from harness.engines.settings import check_settings, read_from_file
 from harness.model.errors import HarnessError, InputError
 from harness.model.frozen import frozen
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OperatingPoint, Setting, Task
@@ -65,7 +65,7 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
     installed = (*names(Group.OFFLINE_ENGINES), *names(Group.AUDIO_UNDERSTANDERS))
     listed = engine in installed or replacement(Group.OFFLINE_ENGINES, engine)
     if named and (listed or (named[2] and not ending)):
-        model = _unquoted(named[2] or "")
+        model = _unquote(named[2] or "")
     elif ending in BY_ENDING:
         engine, model = BY_ENDING[ending], text
     else:
@@ -79,7 +79,7 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
     if both := values.keys() & loaded.keys():
         raise InputError(f"{min(both)} is set by both -s and -f", remedy="Use only one of them")
     read = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
-    settings = checked(known, [*values.items(), *read.items()], engine)
+    settings = check_settings(known, [*values.items(), *read.items()], engine)
     return Task(engine, model, tuple(sorted(settings.items())))
 
 
@@ -98,7 +98,7 @@ def fingerprint(
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         try:
             parts = shlex.split(text)
@@ -160,10 +160,10 @@ class LoadedEngine:
 
 def catalogue() -> Iterable[CataloguedEngine]:
     """Every engine, by name, imported as the iteration reaches it."""
-    return (catalogued(name) for name in names(Group.OFFLINE_ENGINES))
+    return (find_in_catalogue(name) for name in names(Group.OFFLINE_ENGINES))
 
 
-def catalogued(name: str) -> CataloguedEngine:
+def find_in_catalogue(name: str) -> CataloguedEngine:
     """One engine, usable here or not. PluginError for an unknown name."""
     if name not in names(Group.OFFLINE_ENGINES):
         engine_class(name)

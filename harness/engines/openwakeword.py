@@ -325,7 +325,7 @@ class FastScores:
             scores = self._classifier.scores(np.ascontiguousarray(windows))
         except ValueError as error:
             raise EngineError(f"openWakeWord's classifier failed: {error}") from error
-        for index in undecided(scores, self._decisive):
+        for index in find_undecided(scores, self._decisive):
             start = int(index) * STEP_SAMPLES
             context = self._sound[start : start + self._history + CALL_SAMPLES]
             scores[index] = self._exact.score(context)
@@ -335,7 +335,7 @@ class FastScores:
         self._filled = left
 
 
-def undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
+def find_undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
     """Indices of scores within the two paths' tolerance of a threshold."""
     near = np.abs(scores[:, np.newaxis] - decisive) < margin(decisive)
     return np.flatnonzero(near.any(axis=1))
@@ -450,19 +450,19 @@ def _models_folder(package: Any) -> Path:
     return Path(str(package.__file__)).parent / "models"
 
 
-def _model_file(package: Any, model: str) -> tuple[Path, bool]:
+def _model_file(package: Any, name: str) -> tuple[Path, bool]:
     """The file of a model, and whether it is packaged."""
-    if Path(model).suffix.lower() in ENDINGS:
-        if not Path(model).is_file():
+    if Path(name).suffix.lower() in ENDINGS:
+        if not Path(name).is_file():
             raise InputError(
-                f"the model file {model} does not exist", remedy="Check the path; it must name a .tflite or .onnx file"
+                f"the model file {name} does not exist", remedy="Check the path; it must name a .tflite or .onnx file"
             )
-        return Path(model), False
-    key = model.strip().lower().replace(" ", "_")
+        return Path(name), False
+    key = name.strip().lower().replace(" ", "_")
     known = sorted(packaged_model.value for packaged_model in package.Model)
     if key not in known:
         raise PluginError(
-            f"openWakeWord has no model {model!r}" if model else "no model of openWakeWord is given",
+            f"openWakeWord has no model {name!r}" if name else "no model of openWakeWord is given",
             remedy=f"{did_you_mean(key, known)}It has: {', '.join(known)}; "
             f"or name a file that ends in {' or '.join(ENDINGS)}",
         )

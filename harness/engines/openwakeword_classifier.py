@@ -44,7 +44,7 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
     try:
         if path.suffix.lower() == ".onnx":
             single = OnnxClassifier(OnnxModel(content))
-            return _batched(free_batch(content), single) or single
+            return _batch(free_batch(content), single) or single
         windows = _tflite_windows(content)
         _check_prepared(path, interpreter)
         package = PackageClassifier(path, windows)
@@ -52,9 +52,9 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
             translated = classifier_model(read_model(content))
         except ValueError:  # an operator without a translation; the package's interpreter runs all of them
             return package
-        return _batched(translated, package) or package
+        return _batch(translated, package) or package
     except ValueError as error:
-        raise _refused(path, error) from error
+        raise _refusal(path, error) from error
 
 
 def listening_classifier(path: Path, content: bytes, interpreter: Any) -> StreamingClassifier:
@@ -66,7 +66,7 @@ def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Stream
         _tflite_windows(content)
         _check_prepared(path, interpreter)
     except ValueError as error:
-        raise _refused(path, error) from error
+        raise _refusal(path, error) from error
     import pyopen_wakeword
 
     classifier: StreamingClassifier = pyopen_wakeword.OpenWakeWord.from_model(path)
@@ -133,7 +133,7 @@ class _OnnxStreamingClassifier:
         self._kept = self._kept[:0]
 
 
-def _batched(content: bytes, single: Classifier) -> Classifier | None:
+def _batch(content: bytes, single: Classifier) -> Classifier | None:
     """The model with an open batch dimension, or None if that changes its result for a window."""
     try:
         free = OnnxClassifier(OnnxModel(content))
@@ -182,7 +182,7 @@ def _shape(shape: Iterable[object]) -> str:
     return "[" + ", ".join(str(size) for size in shape) + "]"
 
 
-def _refused(path: Path, error: ValueError) -> InputError:
+def _refusal(path: Path, error: ValueError) -> InputError:
     return InputError(
         f"{path} is not an openWakeWord classifier: {error}",
         remedy="Use an openWakeWord classifier (not a microWakeWord model, and not a feature model)",

@@ -48,14 +48,14 @@ def model(
 def free_batch(content: bytes) -> bytes:
     """The same model with the first dimension of its inputs and outputs open. ValueError for bytes that are not an
     ONNX model."""
-    return _changed(content, (7,), lambda graph: _changed(graph, (11, 12), _free_value))
+    return _change(content, (7,), lambda graph: _change(graph, (11, 12), _free_value))
 
 
 def _free_value(value: bytes) -> bytes:
     def tensor_type(kind: bytes) -> bytes:
-        return _changed(kind, (1,), lambda tensor: _changed(tensor, (2,), _free_first))
+        return _change(kind, (1,), lambda tensor: _change(tensor, (2,), _free_first))
 
-    return _changed(value, (2,), tensor_type)
+    return _change(value, (2,), tensor_type)
 
 
 def _free_first(shape: bytes) -> bytes:
@@ -67,7 +67,7 @@ def _free_first(shape: bytes) -> bytes:
     return b"".join(made)
 
 
-def _changed(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes], bytes]) -> bytes:
+def _change(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes], bytes]) -> bytes:
     made = []
     for number, wire, body in _fields(message):
         if number in numbers and wire == 2:
@@ -337,9 +337,9 @@ class _Layers:
         inputs = [names[index] for index in operator.inputs if index >= 0 and index in names]
         match operator.code:
             case Op.ADD | Op.SUB | Op.MUL | Op.DIV:
-                self._activated(_ARITHMETIC[Op(operator.code)], inputs, name, operator.byte(0))
+                self._activate(_ARITHMETIC[Op(operator.code)], inputs, name, operator.byte(0))
             case Op.FULLY_CONNECTED:
-                self._activated("Gemm", inputs, name, operator.byte(0), transB=1)
+                self._activate("Gemm", inputs, name, operator.byte(0), transB=1)
             case Op.LOGISTIC:
                 # onnxruntime's Sigmoid is exact to 1e-7 only, too little for scores of 1e-5.
                 self.constants["one"] = np.array(1, np.float32)
@@ -392,7 +392,7 @@ class _Layers:
         self._add("Where", [names[operator.inputs[0]], *branches], name)
         names[operator.outputs[0]] = name
 
-    def _activated(self, operator: str, inputs: Sequence[str], name: str, activation: int, **more: int) -> None:
+    def _activate(self, operator: str, inputs: Sequence[str], name: str, activation: int, **more: int) -> None:
         if activation not in (0, _RELU):
             raise ValueError(f"its activation {activation} is not supported")
         inner = f"{name}r" if activation else name

@@ -53,7 +53,7 @@ class Porcupine:
         self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in named]
         self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)
         self._package, self._paths = package, paths
-        self._instance: Any = self._created()
+        self._instance: Any = self._create()
         self._spot_samples = round(number(settings, SPOT_DURATION) / 1000 * self._instance.sample_rate)
         installed_version = version("pvporcupine")
         self.facts = EngineFacts(
@@ -75,7 +75,7 @@ class Porcupine:
 
     def listen(self) -> FrameSpotStream:
         self.close()
-        self._instance = self._created()
+        self._instance = self._create()
         return FrameSpotStream(self._instance.frame_length, self._spot_samples, self._hear)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Porcupine:
         if place >= 0:
             yield self._phrases[place]
 
-    def _created(self) -> Any:
+    def _create(self) -> Any:
         options: dict[str, Any] = {"keyword_paths": self._paths, "sensitivities": self._sensitivities}
         if _needs_key(self._package):
             options["access_key"] = os.environ[KEY]

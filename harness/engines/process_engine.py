@@ -14,7 +14,7 @@ import numpy.typing as npt
 from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
 from harness.base.program_lines import ProtocolFault
-from harness.base.program_pipe import ProgramPipe, program_command, shown
+from harness.base.program_pipe import ProgramPipe, program_command, show_command
 from harness.base.refractory import RefractoryFilter
 from harness.engines import process_protocol as protocol
 from harness.engines.framed import FrameCutter
@@ -217,7 +217,7 @@ class FileExchange:
                     raise self._fault(f"reported that another file is done ({file - self._number:+d})")
                 return True
             case FileRefusal(why):
-                raise self._refused(why)
+                raise self._refusal(why)
             case EngineScores():
                 self._keep_scores(line)
             case EngineEvent():
@@ -251,11 +251,11 @@ class FileExchange:
                 f"Use -s kind={hello.kind.value} -s rate-hz={hello.rate_hz}",
             )
 
-    def _refused(self, why: str) -> EngineError:
+    def _refusal(self, why: str) -> EngineError:
         """The engine's own error. The next file gets a fresh process."""
         self._ended = True
         self._pipe.end()
-        return EngineError(f"the engine {shown(self._pipe.command)} reported an error: {plain_text(why)}")
+        return EngineError(f"the engine {show_command(self._pipe.command)} reported an error: {plain_text(why)}")
 
     def _fault(self, problem: str, remedy: str = _REMEDY) -> EngineError:
         self._ended = True

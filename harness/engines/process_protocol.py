@@ -147,7 +147,7 @@ def hello_of(text: str) -> EngineHello:
         phrases=tuple(phrases),
         licence=name_of(message, "licence", "not stated"),
         lead_in_ms=lead_in_ms,
-        scores=_declared(message, kind, phrases),
+        scores=_read_declaration(message, kind, phrases),
         carries_state=carries_state,
     )
 
@@ -254,7 +254,7 @@ def _scores(message: dict[str, Any], sent: int) -> EngineScores:
     return EngineScores(phrase, round(number_of(message, "end", 0, sent)), scores)
 
 
-def _declared(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
+def _read_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
     if message.get("scores") is None:
         return None
     declared = message["scores"]

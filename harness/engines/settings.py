@@ -39,7 +39,7 @@ POINTS = 20
 OWN_POINT = 10
 
 
-def assigned(text: str) -> tuple[str, str]:
+def parse_assignment(text: str) -> tuple[str, str]:
     """Parses `name=value`; InputError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -66,7 +66,7 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         raise InputError(problem, remedy="Name a text file that contains the value") from error
 
 
-def checked(declared: Sequence[Setting], assignments: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
+def check_settings(declared: Sequence[Setting], assignments: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
     """The given settings, the last of each name. InputError for an unknown name or an invalid value."""
     settings = checked_settings(declared, assignments, engine)
     if THRESHOLD.name in settings and OPERATING_POINT.name in settings:

@@ -38,7 +38,7 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
     frames, endpoints = Frames(WebrtcDetector()), Endpoints()
     spans: list[Span] = []
     start: int | None = None
-    for frame in _framed(frames, np.concatenate([prime, sound, close])):
+    for frame in _split_frames(frames, np.concatenate([prime, sound, close])):
         for event in endpoints.feed(frame):
             match event:
                 case SpeechOnset(start=at):
@@ -90,7 +90,7 @@ def pieces(samples: Pcm, longest_s: float) -> Iterator[Span]:
         yield start, len(samples)
 
 
-def _framed(frames: Frames, sound: npt.NDArray[np.float32]) -> Iterator[SoundFrame]:
+def _split_frames(frames: Frames, sound: npt.NDArray[np.float32]) -> Iterator[SoundFrame]:
     for start in range(0, len(sound), _FEED_SAMPLES):
         block = sound[start : start + _FEED_SAMPLES]
         yield from frames.feed(block, np.zeros(len(block), np.bool_))

@@ -73,7 +73,7 @@ class Lab:
         """
         chosen = named_room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
-        with self._locked():
+        with self._lock():
             self.started = ()
             state = self._state()
             self._await_killed_parts()
@@ -103,7 +103,7 @@ class Lab:
         """Ends the parts of this lab; returns the parts that were running."""
         if not self.folder.exists():
             return ()
-        with self._locked():
+        with self._lock():
             return self._end_all()
 
     def status(self) -> tuple[PartStatus, ...]:
@@ -122,7 +122,7 @@ class Lab:
         return self.folder / "lab.json"
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.folder.stat().st_uid != os.getuid():
             raise LabError(f"{self.folder} belongs to another user", remedy="Set HARNESS_LAB to a folder that you own")
@@ -167,7 +167,7 @@ class Lab:
             "environment": environment,
             "mqtt_host": HOST,
             "mqtt_port": port,
-            "pids": {part: started.pid for part in PARTS if (started := self._started(part)) is not None},
+            "pids": {part: started.pid for part in PARTS if (started := self._started_process(part)) is not None},
             "room": room.name,
             "device": state.get("device", settings.device) if ASSISTANT not in parts else settings.device,
             "settings": None if settings_path is None else str(settings_path.resolve()),
@@ -251,7 +251,7 @@ class Lab:
                 ended.append(SOUND)
             server.stop()
         for part in reversed(PARTS):
-            started = self._started(part)
+            started = self._started_process(part)
             if started is not None and started.alive():
                 if not started.end():
                     raise LabError(f"the {part} (process {started.pid}) does not stop")
@@ -261,7 +261,7 @@ class Lab:
         return tuple(part for part in PARTS if part in ended)
 
     def _status(self, part: str) -> PartStatus:
-        started = self._started(part)
+        started = self._started_process(part)
         if started is None or not started.alive():
             return PartStatus(part, None, None, "not running" if started is None else "exited unexpectedly", False)
         health, healthy = self._health(part)
@@ -307,17 +307,17 @@ class Lab:
     def _pid_path(self, part: str) -> Path:
         return self.folder / f"{_stem(part)}.pid"
 
-    def _started(self, part: str) -> KnownProcess | None:
+    def _started_process(self, part: str) -> KnownProcess | None:
         return read_process(self._pid_path(part))
 
     def _alive(self, part: str) -> bool:
-        started = self._started(part)
+        started = self._started_process(part)
         return started is not None and started.alive()
 
     def _await_killed_parts(self) -> None:
         """Waits for parts that were just killed: their process or port may still exist, but they are not running."""
         for part in PARTS:
-            started = self._started(part)
+            started = self._started_process(part)
             if started is not None:
                 started.await_exit()
 

@@ -166,7 +166,7 @@ class LabSoundServer:
             self._readers.append(
                 ChildProcess(reader, stdin=null, stdout=null, stderr=null, environment=self._own_environment())
             )
-        self._await(lambda: len(self._listed("source-outputs")) >= len(self._readers), "its readers did not start")
+        self._await(lambda: len(self._list("source-outputs")) >= len(self._readers), "its readers did not start")
         for (mouth, ear), gain_db in self._gains_db.items():
             self._set_leg(mouth, ear, gain_db)
         # Only now may others connect: a client that connects before the readers would get other latencies.
@@ -223,9 +223,9 @@ class LabSoundServer:
 
     def _leg(self, mouth: Mouth, ear: Ear) -> int:
         """Index of the sink input through which a mouth's combine sink plays into an ear."""
-        sinks = {sink["index"]: sink for sink in self._listed("sinks")}
+        sinks = {sink["index"]: sink for sink in self._list("sinks")}
         owner = next((str(sink["owner_module"]) for sink in sinks.values() if sink["name"] == mouth.value), None)
-        for leg in self._listed("sink-inputs"):
+        for leg in self._list("sink-inputs"):
             if str(leg["owner_module"]) == owner and sinks.get(leg["sink"], {}).get("name") == ear.value:
                 return int(leg["index"])
         raise LabError(
@@ -233,7 +233,7 @@ class LabSoundServer:
             remedy="Restart the lab: harness admin lab down, then harness admin lab up",
         )
 
-    def _listed(self, kind: str) -> list[dict[str, Any]]:
+    def _list(self, kind: str) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", kind))
         return entries
 
@@ -283,7 +283,7 @@ class LabSoundServer:
     def _answers(self) -> bool:
         # The last line of lab.pa creates the monitor: everything before it is then ready.
         exists = (self.folder / "own").exists()
-        return exists and MONITOR_SINK in {sink["name"] for sink in self._listed("sinks")}
+        return exists and MONITOR_SINK in {sink["name"] for sink in self._list("sinks")}
 
     def _end_children(self) -> None:
         # Readers end when the daemon does, also in a lab that another process started.

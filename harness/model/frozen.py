@@ -55,12 +55,12 @@ class _Initialiser:
                 raise TypeError(f"{cls.__qualname__}.{each.name}: a field without init has no default here")
 
     def __get__(self, instance: object, owner: type) -> Callable[..., None]:
-        self._cls.__init__ = made = _compiled(self._cls, self._of)
+        self._cls.__init__ = made = _compile_init(self._cls, self._of)
         method: Callable[..., None] = made.__get__(instance, owner)
         return method
 
 
-def _compiled(cls: type, fields: tuple[Field[Any], ...]) -> Any:
+def _compile_init(cls: type, fields: tuple[Field[Any], ...]) -> Any:
     names: dict[str, Any] = {"__absent__": MISSING}
     parameters, lines = ["self"], list[str]()
     for each in sorted(fields, key=lambda each: each.kw_only is True):

@@ -60,10 +60,10 @@ def read_list(path: Path) -> tuple[Listed, ...]:
         raise InputError(f"the list has more than {MOST_ROWS} rows", place=Place(name), remedy="Split it")
     if not table.rows:
         raise InputError("the list contains no recordings", place=Place(name), remedy="Add a row for each recording")
-    return tuple(_listed(row, known, Place(name, row.line)) for row in table.rows)
+    return tuple(_read_row(row, known, Place(name, row.line)) for row in table.rows)
 
 
-def _listed(row: ManifestRow, known: Mapping[str, str], place: Place) -> Listed:
+def _read_row(row: ManifestRow, known: Mapping[str, str], place: Place) -> Listed:
     cells = {name: unmarked(row.cells[column]) for column, name in known.items()}
     end = cells.pop(PHRASE_END, "")
     return cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place

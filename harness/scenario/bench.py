@@ -52,7 +52,7 @@ from harness.model.positioners import Positioner, PowerSwitch
 from harness.model.scenario import AxisName
 from harness.scenario.policies import ChecksKeys, OnFaultKeys
 from harness.sound.calibration import check_comparable, read_calibration
-from harness.sound.earcon_file import learned, read_earcons, refuse_alike
+from harness.sound.earcon_file import learn, read_earcons, refuse_alike
 
 if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
@@ -89,7 +89,7 @@ def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type |
     return driver if isinstance(driver, type) else None
 
 
-def checked(driver: type, written: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
+def check_options(driver: type, written: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
     """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
     kind: type = driver.Options  # type: ignore[attr-defined]
     before = len(findings.problems)
@@ -327,16 +327,16 @@ class _BenchReader:
         self._written = written if isinstance(written, dict) else {}
         self._folder = path.parent
         self._found = findings
-        self._names = tuple(self._mapping("loudspeakers"))
+        self._names = tuple(self._read_mapping("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
         self.actuators: dict[str, Equipment] = {}
         self._chimes: list[LearnedEarcon] = []
-        for name, entry in self._mapping("loudspeakers").items():
+        for name, entry in self._read_mapping("loudspeakers").items():
             equipment = self._equipment(name, entry, ("loudspeakers", name), ("play",), default_position=name)
             if equipment:
                 self.loudspeakers[name] = equipment
 
-    def _mapping(self, key: str) -> dict[str, Plain]:
+    def _read_mapping(self, key: str) -> dict[str, Plain]:
         return _section(self._written, key)
 
     def part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
@@ -369,11 +369,11 @@ class _BenchReader:
         return notify
 
     def devices(self) -> tuple[Device, ...]:
-        devices = (self._device(name, entry) for name, entry in self._mapping("devices").items())
+        devices = (self._device(name, entry) for name, entry in self._read_mapping("devices").items())
         return tuple(device for device in devices if device)
 
     def stands(self) -> tuple[Positioner, ...]:
-        stands = (self._stand(name, entry) for name, entry in self._mapping("stands").items())
+        stands = (self._stand(name, entry) for name, entry in self._read_mapping("stands").items())
         return tuple(stand for stand in stands if stand)
 
     def _stand(self, name: str, written: Plain) -> Positioner | None:
@@ -383,7 +383,9 @@ class _BenchReader:
         if keys is None or connection is None:
             return None
         moved = [
-            entry["moves"] for entry in self._mapping("stands").values() if isinstance(entry, dict) and "moves" in entry
+            entry["moves"]
+            for entry in self._read_mapping("stands").values()
+            if isinstance(entry, dict) and "moves" in entry
         ]
         if moved.count(keys.moves) > 1:
             message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
@@ -391,7 +393,7 @@ class _BenchReader:
         if keys.moves in _NOT_MOVED:
             message = f"{keys.moves} is an axis that nothing on a bench can move"
             self._found.add((*at, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
-        if name in self._mapping("devices") or name in self._names:
+        if name in self._read_mapping("devices") or name in self._names:
             self._found.add(at, f"{name!r} names a stand, and another part of the bench", "Rename the stand", key=True)
         own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
@@ -402,14 +404,14 @@ class _BenchReader:
 
     def power(self) -> tuple[PowerSwitch, ...]:
         policy = _section(self._written, "on_fault")
-        if policy.get("power_cycles") and not self._mapping("power"):
+        if policy.get("power_cycles") and not self._read_mapping("power"):
             problem = "the bench has no power switch"
             self._found.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
-        switches = (self._switch(name, entry) for name, entry in self._mapping("power").items())
+        switches = (self._switch(name, entry) for name, entry in self._read_mapping("power").items())
         return tuple(switch for switch in switches if switch)
 
     def _switch(self, device: str, written: Plain) -> PowerSwitch | None:
-        at, devices = ("power", device), tuple(self._mapping("devices"))
+        at, devices = ("power", device), tuple(self._read_mapping("devices"))
         if device not in devices:
             remedy = nearest(device, devices, listed="Devices")
             self._found.add(at, f"the bench has no device {device!r}", remedy, key=True)
@@ -479,7 +481,7 @@ class _BenchReader:
     def _earcons(self, device: str, path: str) -> Earcons | None:
         """A device's chimes, or None when its file, one of its sounds or the microphone is wrong."""
         at = ("devices", device, "earcons")
-        microphone = self._mapping("microphone").get("driver")
+        microphone = self._read_mapping("microphone").get("driver")
         known = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
         kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if known else None
         if not hasattr(kind, "expect_earcons"):
@@ -488,7 +490,7 @@ class _BenchReader:
             return None
         try:
             earcons = read_earcons(self._folder / path)
-            self._chimes += learned(device, earcons)
+            self._chimes += learn(device, earcons)
             refuse_alike(tuple(self._chimes))
         except InputProblems as problems:
             for problem in problems.problems:
@@ -543,7 +545,7 @@ class _BenchReader:
         if driver is None:
             return None
         self._refuse_unable(driver, keys.driver, ability, (*key_path, "driver"))
-        options = checked(driver, {**(keys.model_extra or {})}, self._found, key_path)
+        options = check_options(driver, {**(keys.model_extra or {})}, self._found, key_path)
         if options is None:
             return None
         place = self._found.place(key_path, key=True)

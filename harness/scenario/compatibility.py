@@ -36,7 +36,7 @@ from harness.scenario.trial_playback import (
     addressed_devices,
     asked_device,
     cells_of,
-    injected,
+    is_injected,
     listening_devices,
     played_cells,
     reports,
@@ -363,7 +363,7 @@ def _not_for_talkers(
         return "the waits of a memory probe are too exact for a person", "Use a voice of a computer"
     if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
         return "it has a recording", "Write `text: …`, or use a voice of a computer"
-    if any(injected(device, trial) for device in addressed_devices(trial, bench)):
+    if any(is_injected(device, trial) for device in addressed_devices(trial, bench)):
         return "it goes to the device over its connection", "Write `route: loudspeaker`"
     if axis.get("noise", scenario.defaults.noise) is not None:
         return "there is noise under it, which is played with a stimulus", "Exclude the noise for the talker"

@@ -13,7 +13,7 @@ from harness.model.numbers import exact, fixed
 from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, TrialTemplate, axes_of, requested_level
 from harness.model.stimulus import NoiseSpec, Opening
 from harness.scenario.matrix import cells
-from harness.scenario.trial_playback import addressed_devices, cells_of, injected, listening_devices, talker
+from harness.scenario.trial_playback import addressed_devices, cells_of, is_injected, listening_devices, talker
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
@@ -44,7 +44,7 @@ def _problems_of_noise(
     if trial.kind not in (TrialKind.WAKE, TrialKind.COMMAND):
         yield f"{premise}, which apply to wake trials and commands", "Exclude it for this trial, or remove positions"
         return
-    if any(injected(device, trial) for device in listening_devices(trial, bench)):
+    if any(is_injected(device, trial) for device in listening_devices(trial, bench)):
         yield f"{premise}, but a device gets the sound over its connection", "Write `route: loudspeaker`"
     # Of several at one position, the first counts, as for the speech.
     speakers = {speaker.position: speaker for speaker in reversed(bench.loudspeakers)}
@@ -82,7 +82,7 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     for number, trial in enumerate(scenario.trials):
         if all(talker(scenario, trial, axis) for axis in cells_of(scenario, trial)):
             continue
-        through_air = any(not injected(device, trial) for device in addressed_devices(trial, bench))
+        through_air = any(not is_injected(device, trial) for device in addressed_devices(trial, bench))
         for at, level, in_spl, axis in _levels(
             scenario, number, any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
         ):

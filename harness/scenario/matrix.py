@@ -67,9 +67,11 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, find
             ("matrix", "axes"), f"the matrix has {size} cells", f"Shorten the axes; the maximum is {MAX_CELLS}"
         )
         return Matrix()
-    exclude = tuple(_excluded(entry, number, axes, resolve, findings) for number, entry in enumerate(keys.exclude))
+    exclude = tuple(
+        _read_exclusion(entry, number, axes, resolve, findings) for number, entry in enumerate(keys.exclude)
+    )
     _refuse_idle(exclude, findings)
-    group_by = _grouping(keys.group_by, axes, findings)
+    group_by = _read_grouping(keys.group_by, axes, findings)
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed, group_by)
     if len(findings.problems) == before and not cells(matrix):
         findings.add(("matrix", "exclude"), "the exclusions leave no combination", "Remove some", key=True)
@@ -82,7 +84,7 @@ def cells(matrix: Matrix) -> tuple[Cell, ...]:
     return tuple(cell for cell in every if not any(set(out) <= set(cell) for out in matrix.exclude))
 
 
-def _grouping(written: list[str], axes: tuple[Axis, ...], findings: Findings) -> tuple[AxisName, ...]:
+def _read_grouping(written: list[str], axes: tuple[Axis, ...], findings: Findings) -> tuple[AxisName, ...]:
     by_name = {axis.name: axis for axis in axes}
     for number, name in enumerate(written):
         at = ("matrix", "group_by", number)
@@ -108,7 +110,9 @@ def _axis(name: AxisName, written: list[object], resolve: Resolve, findings: Fin
     return Axis(name, tuple(values.values()), tuple(values))
 
 
-def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: Resolve, findings: Findings) -> Cell:
+def _read_exclusion(
+    entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: Resolve, findings: Findings
+) -> Cell:
     """One entry as (axis, label) pairs; () when there was a problem."""
     above = ("matrix", "exclude", number)
     by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}

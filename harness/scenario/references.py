@@ -26,11 +26,11 @@ def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) ->
     """When a transcript counts as right; notes mistakes in a normalisation file with their own place."""
     if isinstance(keys.normalisation, Normalisation):
         return RecognitionRule(keys.normalisation, keys.wer)
-    rewriting = _rewriting(keys.normalisation, assets, findings)
+    rewriting = _read_rewriting(keys.normalisation, assets, findings)
     return RecognitionRule(wer=keys.wer) if rewriting is None else RecognitionRule(rewriting.base, keys.wer, rewriting)
 
 
-def _rewriting(written: str, assets: Assets, findings: Findings) -> Rewriting | None:
+def _read_rewriting(written: str, assets: Assets, findings: Findings) -> Rewriting | None:
     path = assets.file(written, AT)
     if path is None:
         return None

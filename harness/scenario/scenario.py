@@ -70,20 +70,20 @@ from harness.scenario.trials import (
     check_rule,
     check_wanted,
     effect_check,
-    expected,
     lead_in,
     memory_spec,
     name_of,
     procedure,
+    read_expected,
+    read_stopping,
     recordings,
     spoken_by_default,
-    stopping,
 )
 
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
 
-def substituted(text: str, variables: Mapping[str, str], findings: Findings, at: KeyPath) -> str:
+def substitute(text: str, variables: Mapping[str, str], findings: Findings, at: KeyPath) -> str:
     """The text with its variables replaced and $$ turned into $. Notes unknown variables and a lone $."""
 
     def replacement(match: re.Match[str]) -> str:
@@ -101,7 +101,7 @@ def substituted(text: str, variables: Mapping[str, str], findings: Findings, at:
     return _DOLLAR.sub(replacement, text)
 
 
-def expanded(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
+def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
     """The variables, with the variables in them replaced in any order. Notes cycles, unknown names and long texts.
 
     A lone $ in a variable's text stays, as in `price: $5`.
@@ -163,7 +163,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     followed = try_validate(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
     published = procedure(followed, findings)
     planned = sum(trial_count(trial, matrix) for trial in trials)
-    sequential = stopping(_section_or(StoppingKeys, written, "stopping"), findings)
+    sequential = read_stopping(_section_or(StoppingKeys, written, "stopping"), findings)
     if planned > MAX_TRIALS:
         findings.add(
             ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
@@ -232,29 +232,29 @@ class ScenarioReader:
     def __init__(self, path: Path, written: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
         self._written = written if isinstance(written, dict) else {}
         self._found = findings
-        texts = {name: text for name, text in self._mapping("variables").items() if isinstance(text, str)}
-        self._variables = expanded(texts, findings)
+        texts = {name: text for name, text in self._read_mapping("variables").items() if isinstance(text, str)}
+        self._variables = expand(texts, findings)
         self._assets = Assets(path.absolute().parent, findings)
-        roots = {name: text for name, text in self._mapping("assets").items() if isinstance(text, str)}
+        roots = {name: text for name, text in self._read_mapping("assets").items() if isinstance(text, str)}
         self._assets.add_roots(roots, extra_assets)
         ids = (entry.get("id") for entry in self._entries("stimuli") if isinstance(entry, dict))
         self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
-        self._voice_names = tuple(self._mapping("voices"))
+        self._voice_names = tuple(self._read_mapping("voices"))
         self._voices: dict[str, VoiceSpec] = {}
         self._rule = RecognitionRule()
-        for name, entry in self._mapping("voices").items():
+        for name, entry in self._read_mapping("voices").items():
             if keys := try_validate(VoiceKeys, entry):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
         self._rooms = {
             name: self._room(name, try_validate(RoomKeys, entry), ("rooms", name))
-            for name, entry in self._mapping("rooms").items()
+            for name, entry in self._read_mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
         self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
         self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
-    def _mapping(self, key: str) -> dict[str, Plain]:
+    def _read_mapping(self, key: str) -> dict[str, Plain]:
         section = self._written.get(key)
         return section if isinstance(section, dict) else {}
 
@@ -380,12 +380,12 @@ class ScenarioReader:
             note=keys.note,
             effect=effect_check(keys, at, self._found, self._text),
             memory=memory_spec(keys, at, self._found, self._text),
-            expects=expected(keys, at, self._found, self._text),
+            expects=read_expected(keys, at, self._found, self._text),
             power_cycle=keys.power_cycle,
-            opening=self._opening(keys.opening, (*at, "opening")) if keys.opening else None,
+            opening=self._read_opening(keys.opening, (*at, "opening")) if keys.opening else None,
         )
         template = replace(template, ambient=spoken_by_default(template, self._default_voice))
-        axes = self._mapping("matrix").get("axes")
+        axes = self._read_mapping("matrix").get("axes")
         for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
             if axis in keys.model_fields_set:
                 remedy = f"Remove one of the two; the matrix sets {axis} for every trial"
@@ -406,7 +406,7 @@ class ScenarioReader:
 
     def matrix(self) -> Matrix:
         keys = self._section("matrix", MatrixKeys) if "matrix" in self._written else None
-        axes = self._mapping("matrix").get("axes")
+        axes = self._read_mapping("matrix").get("axes")
         if keys is None or not isinstance(axes, dict):
             return Matrix()
         return read_matrix(keys, tuple(axes), self._axis_value, self._found)
@@ -430,7 +430,7 @@ class ScenarioReader:
             case NoiseKeys():
                 value = self._noise(written, at)
             case OpeningKeys():
-                value = self._opening(written, at)
+                value = self._read_opening(written, at)
             case dict():
                 value = tuple(sorted(written.items()))
             case str() | int() | float() | None:
@@ -488,7 +488,7 @@ class ScenarioReader:
             positions=places,
         )
 
-    def _opening(self, keys: OpeningKeys, at: KeyPath) -> Opening:
+    def _read_opening(self, keys: OpeningKeys, at: KeyPath) -> Opening:
         say, then = (
             self._text(text, (*at, key)) if text is not None else ""
             for key, text in (("say", keys.say), ("then", keys.then))
@@ -576,7 +576,7 @@ class ScenarioReader:
         return CloseDialogue(wait_s=keys.wait_s if keys.wait_s is not None else CloseDialogue().wait_s)
 
     def _text(self, text: str, at: KeyPath) -> str:
-        return substituted(text, self._variables, self._found, at)
+        return substitute(text, self._variables, self._found, at)
 
 
 def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:

@@ -35,7 +35,7 @@ def addressed_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
     return [asked_device(trial, bench)] if trial.kind.asks else listening_devices(trial, bench)
 
 
-def injected(device: Device, trial: TrialTemplate) -> bool:
+def is_injected(device: Device, trial: TrialTemplate) -> bool:
     """Whether it gets the sound of the trial over its connection. Queries without `expects` go through the air."""
     can = device.connection is not None and device.connection.injects
     return can and trial.route is not Route.LOUDSPEAKER and (not trial.kind.asks or trial.expects is not None)

@@ -249,7 +249,7 @@ def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
     return keys.lead_in_s if keys.lead_in_s is not None else settings.refractory_s
 
 
-def stopping(keys: StoppingKeys, findings: Findings) -> Stopping:
+def read_stopping(keys: StoppingKeys, findings: Findings) -> Stopping:
     """The sequential tests; notes those that cannot decide anything."""
     return Stopping(
         _sequential(keys.false_accepts, "false_accepts", None, findings),
@@ -329,7 +329,7 @@ def _check_effect(written: EffectKeys, key_path: KeyPath, findings: Findings) ->
         )
 
 
-def expected(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> ExpectedFrame | None:
+def read_expected(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> ExpectedFrame | None:
     """What the device should understand; None if nothing is written, or for another kind of trial."""
     written = keys.expects
     if written is None or keys.kind is not TrialKind.UNDERSTAND:

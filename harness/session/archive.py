@@ -107,7 +107,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
                 remedy="See all damage with: harness report show SESSION --check",
             )
         names = list(_names(folder))
-        files = tuple(_measured(folder, name) for name in tracked(names, "Reading files"))
+        files = tuple(_measure(folder, name) for name in tracked(names, "Reading files"))
         manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
             raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
@@ -137,18 +137,18 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
         raise InputError(f"{target} exists", remedy="Name another folder with -o")
     with disk_errors(f"{archive} cannot be read"):
         stream = archive.open("rb")
-    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", MORE_ROOM), _named(archive):
+    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", MORE_ROOM), _name_archive(archive):
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
         manifest = _manifest_of(members, stream, limits)
         with atomic_folder(target) as part:
             for file in tracked(manifest.files, "Unpacking files"):
                 member = next(members, None)
                 if member is None:
-                    raise _refused(f"it is cut short: {_shown(file.name)} is missing")
+                    raise _refusal(f"it is cut short: {_show(file.name)} is missing")
                 name, size, source = member
                 if name != ROOT + file.name or size != file.bytes:
-                    raise _refused(
-                        f"{_shown(name)} ({size} bytes) stands where {_shown(file.name)} ({file.bytes}) should"
+                    raise _refusal(
+                        f"{_show(name)} ({size} bytes) stands where {_show(file.name)} ({file.bytes}) should"
                     )
                 place = part / file.name
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -156,17 +156,17 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                     hashed = _HashingReader(source)
                     shutil.copyfileobj(hashed, sink, _CHUNK)
                     if hashed.sha256.hexdigest() != file.sha256:
-                        raise _refused(f"{_shown(file.name)} was altered: its SHA-256 is not the one of the manifest")
+                        raise _refusal(f"{_show(file.name)} was altered: its SHA-256 is not the one of the manifest")
                     sink.flush()
                     os.fsync(sink.fileno())
             if (extra := next(members, None)) is not None:
-                raise _refused(f"{_shown(extra[0])} is not in the manifest")
+                raise _refusal(f"{_show(extra[0])} is not in the manifest")
             try:
                 checked = check(part)
             except LogError as error:
-                raise _refused(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
+                raise _refusal(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
             if checked.damage:
-                raise _refused(f"its session is damaged: {checked.damage[0]}")
+                raise _refusal(f"its session is damaged: {checked.damage[0]}")
             # It shows that the session came from elsewhere: `resume` asks before it runs the programs of others.
             (part / MANIFEST).write_bytes(_MANIFESTS.dump_json(manifest, indent=1))
             for index in part.glob("*-shm"):  # SQLite leaves it beside a write-ahead log that is only read
@@ -182,16 +182,16 @@ def _names(folder: Path) -> Iterator[str]:
         if stat.S_ISDIR(mode):
             continue
         if not stat.S_ISREG(mode):
-            raise LogError(f"{_shown(str(path))} is not a regular file", remedy="Move it out of the session, then pack")
+            raise LogError(f"{_show(str(path))} is not a regular file", remedy="Move it out of the session, then pack")
         left_over = name.endswith(("-shm", ".part")) or (name.endswith("-wal") and not path.stat().st_size)
         if name in _NOT_KEPT or left_over:
             continue
         if wrong := names.wrong(ROOT + name):
-            raise LogError(f"{_shown(str(path))} cannot be packed: {wrong}", remedy="Rename it, or move it out")
+            raise LogError(f"{_show(str(path))} cannot be packed: {wrong}", remedy="Rename it, or move it out")
         yield name
 
 
-def _measured(folder: Path, name: str) -> PackedFile:
+def _measure(folder: Path, name: str) -> PackedFile:
     with (folder / name).open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return PackedFile(name, stream.tell(), digest)
@@ -228,7 +228,7 @@ def _packer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, Any],
                 try:
                     tar.addfile(head, source)
                 except ValueError as error:
-                    raise LogError(f"{_shown(name)} does not fit into {TAR}: {error}", remedy=f"Use {ZIP}") from error
+                    raise LogError(f"{_show(name)} does not fit into {TAR}: {error}", remedy=f"Use {ZIP}") from error
 
             yield add
     else:
@@ -247,23 +247,23 @@ Member = tuple[str, int, _ByteSource]
 """Name, bytes, content, which must be read before the next member."""
 
 
-def _refused(problem: str) -> InputError:
+def _refusal(problem: str) -> InputError:
     return InputError(problem, remedy="Nothing was unpacked. Get the archive again")
 
 
-def _shown(name: str) -> str:
+def _show(name: str) -> str:
     return plain_text(name, 120)
 
 
 @contextmanager
-def _named(archive: Path) -> Iterator[None]:
+def _name_archive(archive: Path) -> Iterator[None]:
     """Turns what is wrong inside the archive into an error that names it."""
     try:
         yield
     except InputError as error:
         raise InputError(error.what, place=Place(str(archive)), remedy=error.remedy) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
-        refused = _refused(f"it is cut short or altered: {error}")
+        refused = _refusal(f"it is cut short or altered: {error}")
         raise InputError(refused.what, place=Place(str(archive)), remedy=refused.remedy) from error
 
 
@@ -292,9 +292,9 @@ class _MemberNames:
             key = unicodedata.normalize("NFC", path).casefold()
             known = self._spelt.get(key, path)
             if known != path:
-                return f"it differs from {_shown(known)} only by case or accents"
+                return f"it differs from {_show(known)} only by case or accents"
             if path in self._files or (key in self._spelt and path == name):
-                return "it is there twice" if path == name else f"{_shown(path)} is a file"
+                return "it is there twice" if path == name else f"{_show(path)} is a file"
             self._spelt[key] = path
         self._files.add(name)
         return ""
@@ -302,28 +302,28 @@ class _MemberNames:
 
 def _demand_name(names: _MemberNames, name: str) -> None:
     if wrong := names.wrong(name):
-        raise _refused(f"the name {_shown(name)} is refused: {wrong}")
+        raise _refusal(f"the name {_show(name)} is refused: {wrong}")
 
 
 def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimits) -> PackManifest:
     """The manifest, whose names and sizes are acceptable; InputError."""
     name, size, source = next(members, ("nothing", 0, stream))
     if name != ROOT + MANIFEST:
-        raise _refused(f"it is not an archive of a session: it begins with {_shown(name)}, not with the manifest")
+        raise _refusal(f"it is not an archive of a session: it begins with {_show(name)}, not with the manifest")
     if size > _MANIFEST_BYTES:
-        raise _refused(f"its manifest has {size} bytes; at most {_MANIFEST_BYTES} are accepted")
+        raise _refusal(f"its manifest has {size} bytes; at most {_MANIFEST_BYTES} are accepted")
     try:
         manifest = decode(_MANIFESTS, _whole(source, size))
     except CodecError as error:
-        raise _refused(f"its manifest cannot be read: {error.what}") from error
+        raise _refusal(f"its manifest cannot be read: {error.what}") from error
     names = _MemberNames()
     _demand_name(names, ROOT + MANIFEST)
     if len(manifest.files) > _MOST_MEMBERS:
-        raise _refused(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
+        raise _refusal(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
     for file in manifest.files:
         _demand_name(names, ROOT + file.name)
         if file.bytes < 0:
-            raise _refused(f"{_shown(file.name)} has {file.bytes} bytes")
+            raise _refusal(f"{_show(file.name)} has {file.bytes} bytes")
     total, packed = sum(file.bytes for file in manifest.files), os.fstat(stream.fileno()).st_size
     if total > limits.bytes:
         raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
@@ -365,17 +365,17 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
         try:
             head = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
-            raise _refused(f"it was altered: a header cannot be read: {error}") from error
+            raise _refusal(f"it was altered: a header cannot be read: {error}") from error
         if head.type != tarfile.REGTYPE:
-            raise _refused(f"{_shown(head.name)} is a link, a folder, a device or an extension, not a regular file")
+            raise _refusal(f"{_show(head.name)} is a link, a folder, a device or an extension, not a regular file")
         if head.size < 0:
-            raise _refused(f"{_shown(head.name)} has {head.size} bytes")
+            raise _refusal(f"{_show(head.name)} has {head.size} bytes")
         _demand_name(names, head.name)
         content = _BoundedReader(source, head.size)
         yield head.name, head.size, content
         _whole(source, content.left + -head.size % _BLOCK)
     if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
-        raise _refused("it was altered: something follows its end")
+        raise _refusal("it was altered: something follows its end")
 
 
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:
@@ -383,17 +383,17 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
         if len(members) > _MOST_MEMBERS + 1:
-            raise _refused(f"it has {len(members)} members; at most {_MOST_MEMBERS} files are accepted")
+            raise _refusal(f"it has {len(members)} members; at most {_MOST_MEMBERS} files are accepted")
         for member in members:
             if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():
-                raise _refused(f"{_shown(member.filename)} is a link, a folder or a device, not a regular file")
+                raise _refusal(f"{_show(member.filename)} is a link, a folder or a device, not a regular file")
             if member.orig_filename != member.filename:
-                raise _refused(f"the name {_shown(member.orig_filename)} is refused: it holds a zero byte")
+                raise _refusal(f"the name {_show(member.orig_filename)} is refused: it holds a zero byte")
             if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise _refused(f"{_shown(member.filename)} is encrypted or compressed by an unknown method")
+                raise _refusal(f"{_show(member.filename)} is encrypted or compressed by an unknown method")
             _demand_name(names, member.filename)
             with archive.open(member) as content:
                 bounded = _BoundedReader(content, member.file_size)
                 yield member.filename, member.file_size, bounded
                 if content.read(1):
-                    raise _refused(f"{_shown(member.filename)} is longer than it says")
+                    raise _refusal(f"{_show(member.filename)} is longer than it says")

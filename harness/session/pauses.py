@@ -276,10 +276,10 @@ class FaultPause:
         return run.ending is None
 
     def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
-        run, lost = self._run, self._lost(trial)
+        run, lost = self._run, self._list_lost(trial)
         next_s = run.now_s() + policy.retry_after_s
         for _ in run.while_paused(reason):
-            still = self._lost(trial)
+            still = self._list_lost(trial)
             if lost and not still:
                 self._retries += 1  # a trial may be what makes it fail
                 run.go_on(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
@@ -314,7 +314,7 @@ class FaultPause:
         self._run.append(FaultMet(ON_FAULT_BY, f"{reason}; no retry is left. Repair it, then resume the run"))
         self._run.ending = EndReason.STOPPED
 
-    def _lost(self, trial: Trial) -> list[str]:
+    def _list_lost(self, trial: Trial) -> list[str]:
         """What the trial needs and is lost now."""
         sources = (source for target in trial.targets for source in target.sources)
         needed = {*sources, *trial.players, trial.microphone}

@@ -146,12 +146,12 @@ class _Planner:
             yield from self._memory_pairs(template)
         elif template.kind.asks:
             injected = self._is_asked_by_wire(template)
-            for cell, repetition in self._played(template, through_air=not injected):
-                yield (self._asked(template, cell, self._id(template, cell, repetition)),)
+            for cell, repetition in self._list_cells(template, through_air=not injected):
+                yield (self._plan_query(template, cell, self._id(template, cell, repetition)),)
         else:
             yield from ((trial,) for trial in self._listening_trials(template))
 
-    def _played(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
+    def _list_cells(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
         """The cells that differ for a template, each once, with every repetition."""
         axes = axes_of(template, through_air=through_air)
         own = dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells)
@@ -248,7 +248,7 @@ class _Planner:
 
     # Queries
 
-    def _asked(self, template: TrialTemplate, cell: Cell, trial_id: str) -> Trial:
+    def _plan_query(self, template: TrialTemplate, cell: Cell, trial_id: str) -> Trial:
         defaults, bench = self._scenario.defaults, self._bench
         rule = template.reprompt or defaults.reprompt
         query, device = self._query(template), asked_device(template, bench)
@@ -316,7 +316,7 @@ class _Planner:
             block: list[Pair] = []
             for cell, wait_s in itertools.product(self._cells, spec.waits_s):
                 trial_id = self._id(template, cell, repetition, f"w{exact(wait_s)}")
-                first, again = self._asked(template, cell, trial_id), self._asked(asked_again, cell, trial_id)
+                first, again = self._plan_query(template, cell, trial_id), self._plan_query(asked_again, cell, trial_id)
                 alone = {"close_dialogue": None, "effect": None}
                 prime = replace(first, id=f"{trial_id}.prime", memory=MemoryPart(), **alone)  # type: ignore[arg-type]
                 once = replace(again.reprompt, max_attempts=1, max_interruptions=0)
@@ -334,19 +334,19 @@ class _Planner:
         devices = listening_devices(template, self._bench)
         injected = {device.id for device in devices if self._is_injected(device, template)}
         phrase = "" if template.kind is TrialKind.AMBIENT else _phrase(devices, template)
-        for cell, repetition in self._played(template, through_air=len(injected) < len(devices)):
+        for cell, repetition in self._list_cells(template, through_air=len(injected) < len(devices)):
             trial_id = self._id(template, cell, repetition)
             targets = self._targets(template, devices, cell)
             wake = self._scenario.wake
             heard = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
             if template.ambient is None:
-                yield self._listening(template, cell, repetition, trial_id, heard)
+                yield self._plan_listening(template, cell, repetition, trial_id, heard)
                 continue
             every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
             soak = segments(template.ambient, f"{self._seed}:{trial_id}")
             for number, (source, ambience) in enumerate(soak, start=1):
                 listening = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
-                made = self._listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
+                made = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
                 yield replace(made, recipe=replace(made.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
@@ -373,7 +373,7 @@ class _Planner:
             _phrase(devices, probe_template),
             probe_every_s=spec.every_s,
         )
-        made = self._listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
+        made = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
         return replace(made, recipe=replace(made.recipe, noise=None))
 
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
@@ -401,7 +401,7 @@ class _Planner:
             )
         return tuple(targets)
 
-    def _listening(
+    def _plan_listening(
         self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: ListeningSpec
     ) -> Trial:
         """A trial of the phrase, or of phrase and command. The caller adds the sound of an ambient one."""
@@ -462,17 +462,17 @@ class _Planner:
 def _settings(cell: Cell, bench: Bench) -> SettingValues:
     """The settings of devices; those of stands are left to `_stands`."""
     moved = {stand.moves for stand in bench.stands}
-    return tuple((name, value) for name, value in _written(cell) if name not in moved)
+    return tuple((name, value) for name, value in _setting_values(cell) if name not in moved)
 
 
 def _stands(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
     """Where the stands of the bench are for the trials of a cell, by their ids. in_room: a simulated one."""
     moved = {stand.moves: stand.id for stand in bench.stands}
     places = ((name, exact(value)) for name, _, value in cell if not in_room and isinstance(value, int | float))
-    return tuple((moved[name], value) for name, value in (*places, *_written(cell)) if name in moved)
+    return tuple((moved[name], value) for name, value in (*places, *_setting_values(cell)) if name in moved)
 
 
-def _written(cell: Cell) -> SettingValues:
+def _setting_values(cell: Cell) -> SettingValues:
     return next((value for _, _, value in cell if isinstance(value, tuple)), ())
 
 

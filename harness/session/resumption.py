@@ -224,13 +224,13 @@ def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -
     match request:
         case WriteNote(text=text, by=by, trial_id=trial_id):
             if trial_id is not None and trial_id not in trial_ids:
-                return _unknown(trial_id)
+                return _unknown_text(trial_id)
             return NoteWritten(text, by, trial_id) if text.strip() else "a note needs a text"
         case SetMark(label=label, by=by):
             return MarkSet(label, by)
         case Rerun(trial_id=trial_id, by=by):
             if trial_id not in trial_ids:
-                return _unknown(trial_id)
+                return _unknown_text(trial_id)
             if standing.in_play(trial_id):
                 return f"{trial_id} is still to be played"
             return RerunAsked(trial_id, standing.next_take(trial_id), by)
@@ -247,7 +247,7 @@ def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -
 def _effect(request: AnswerEffect, standing: Resumption, trial_ids: Container[str]) -> Row | str:
     trial_id, attempt = request.trial_id, request.attempt
     if trial_id not in trial_ids:
-        return _unknown(trial_id)
+        return _unknown_text(trial_id)
     takes = [take for known, take, number in standing.frozen if (known, number) == (trial_id, attempt)]
     take = max(takes, default=0) if request.take is None else request.take
     if take not in takes:
@@ -260,7 +260,7 @@ def _judgment(request: Judge, standing: Resumption, trial_ids: Container[str]) -
     if judgment.id in standing.judgments:
         return None
     if judgment.trial_id not in trial_ids:
-        return _unknown(judgment.trial_id)
+        return _unknown_text(judgment.trial_id)
     clips = {
         clip
         for (trial_id, _, attempt), clip in standing.frozen.items()
@@ -275,5 +275,5 @@ def _judgment(request: Judge, standing: Resumption, trial_ids: Container[str]) -
     return JudgmentGiven(judgment)
 
 
-def _unknown(trial_id: str) -> str:
+def _unknown_text(trial_id: str) -> str:
     return f"this session has no trial {trial_id!r}"

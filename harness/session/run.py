@@ -131,7 +131,7 @@ class EventClips:
         """Takes a committed row."""
         match entry.record:
             case Observed(observation=StimulusStarted() as started) if started.play_id in self._plays:
-                self._started(started)
+                self._on_start(started)
             case Observed(observation=StimulusEnded(complete=False) as ended) if ended.play_id in self._plays:
                 self._cut_short(ended)
             case Observed(observation=Wake() as wake):
@@ -161,7 +161,7 @@ class EventClips:
 
     # What was played
 
-    def _started(self, started: StimulusStarted) -> None:
+    def _on_start(self, started: StimulusStarted) -> None:
         listening, waveform = self._plays[started.play_id]
         starts_s = started.at.at_s if started.audio_s is None else started.audio_s
         sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)

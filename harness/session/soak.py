@@ -29,7 +29,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
     recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
     """
     total_s = spec.hours * 3600
-    order = _apportioned(spec.sources, spec.segments)
+    order = _apportion(spec.sources, spec.segments)
     random.Random(f"{seed}:order").shuffle(order)
     streams = {source.id: _Stream(source, f"{seed}:{source.id}") for source in spec.sources}
     left_s = total_s
@@ -39,7 +39,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
         yield source.id, streams[source.id].next(duration_s)
 
 
-def _apportioned(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
+def _apportion(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
     """Each source by its share of `count`. The rest goes to the largest remainders."""
     whole = sum(source.share for source in sources)
     exact = [count * source.share / whole for source in sources]
@@ -57,8 +57,8 @@ class _Stream:
         self._source = source
         self._seed = seed
         self._chance = random.Random(f"{seed}:draws")
-        self._recordings = self._shuffled(tuple(zip(source.recordings, source.durations_s, strict=True)))
-        self._sayings = self._shuffled(source.texts)
+        self._recordings = self._shuffle(tuple(zip(source.recordings, source.durations_s, strict=True)))
+        self._sayings = self._shuffle(source.texts)
         self._playing: tuple[str, float, float] | None = None
 
     def next(self, duration_s: float) -> Ambience:
@@ -91,7 +91,7 @@ class _Stream:
             left_s -= len(text) / LETTERS_A_SECOND + PAUSE_S
             yield Saying(text, self._chance.choice(voices))
 
-    def _shuffled(self, items: tuple[T, ...]) -> Iterator[T]:
+    def _shuffle(self, items: tuple[T, ...]) -> Iterator[T]:
         for loop in itertools.count():
             order = list(items)
             random.Random(f"{self._seed}:{loop}").shuffle(order)

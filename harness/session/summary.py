@@ -448,7 +448,7 @@ def totals_lines(figures: Totals) -> list[str]:
     words = [
         f"recognised           {share_with_interval(figures.recognised)}",
         f"at the first attempt {share_with_interval(figures.first_attempt)}",
-        f"attempts             {_needed(figures.attempts_needed, 'not recognised')}",
+        f"attempts             {_attempts_needed_text(figures.attempts_needed, 'not recognised')}",
     ]
     return [
         finished_line(figures),
@@ -469,12 +469,12 @@ def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
     yield f"understood           {share_with_interval(figures.right)}"
     yield f"intents alone        {share_with_interval(figures.intents)}"
     yield f"understood at first  {share_with_interval(figures.first_right)}; intents alone {alone}"
-    yield f"attempts             {_needed(figures.attempts_needed, 'not understood')}"
+    yield f"attempts             {_attempts_needed_text(figures.attempts_needed, 'not understood')}"
     if figures.unknown:
         yield f"not known            {figures.unknown} without evidence of what was understood"
 
 
-def _needed(attempts: Iterable[tuple[int | None, Share]], failed: str) -> str:
+def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: str) -> str:
     """`1: 12 = 80.0 %, 2: 2 = 13.3 %, not recognised: 1 = 6.67 %`; failed: what the last are called."""
     shares = (
         f"{failed if needed is None else needed}: {share.count} = {percent(share.value)}"
@@ -508,11 +508,11 @@ def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation:
         f"WER, first attempt   {wer_in_words(first)}",
         f"WER, final attempt   {wer_in_words(final)}",
         f"transcripts          {' and '.join(counts)} attempts; words compared as {plain_text(normalisation, 80)}",
-        *(f"typed                {text}" for text in _typed(first, final)),
+        *(f"typed                {text}" for text in _typed_lines(first, final)),
     ]
 
 
-def _typed(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
+def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
     if first.typed or final.typed:
         yield f"by the operator, mostly of what was misheard: {first.typed} first, {final.typed} final"
 
@@ -536,7 +536,7 @@ def heard_tables(
     out = [
         f"WER of what was heard, words compared as {normalisation}",
         f"intervals: by query from {LEAST_QUERIES} different ones on, else by try (attempt)",
-        *(f"transcripts typed {text}" for text in _typed(whole.first, whole.final)),
+        *(f"transcripts typed {text}" for text in _typed_lines(whole.first, whole.final)),
         "",
         *_heard_table("", [("all", whole)], columns),
     ]

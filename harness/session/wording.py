@@ -172,10 +172,10 @@ class RowWriter:
     def _words(self, record: Record) -> str | None:
         words = self._of_record(record)
         if words is not None and isinstance(record, AttemptStarted | AttemptFinished):
-            words = self._named(record.trial_id, words)
+            words = self._name_trial(record.trial_id, words)
         return None if words is None else plain_text(words, LONGEST_LINE)
 
-    def _named(self, trial_id: str, line: str) -> str:
+    def _name_trial(self, trial_id: str, line: str) -> str:
         """Names the trial where no earlier line does."""
         trial = self._trials.get(trial_id)
         if trial is None or trial.listening is None:
@@ -200,7 +200,7 @@ class RowWriter:
                 outcome, attempts = OUTCOME_WORDS[record.outcome].upper(), counted(record.attempts, "attempt")
                 return f"  = {record.trial_id}: {outcome} after {attempts}{_because(in_words(record.cause))}"
             case Observed(observation=observation):
-                return _observed(observation)
+                return _observation_text(observation)
             case RerunAsked(trial_id=trial_id, by=by):
                 if by == LIFE_CHECK_BY and trial_id not in self._not_proven:
                     return None  # opens the take that is not proven; the row after that one asks for it again
@@ -280,7 +280,9 @@ class RowWriter:
             return f"TRIAL {plain_text(trial_id, 80)}{again}"
         query = trial.recipe.query
         if trial.listening is not None:
-            return f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening(trial, trial.listening)}"
+            return (
+                f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening_text(trial, trial.listening)}"
+            )
         words = quoted(query.text if isinstance(query, SpokenText) else trial.reference)
         where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
         place = f"{trial.number}/{len(self._trials)}"
@@ -289,7 +291,7 @@ class RowWriter:
         return f"TRIAL {place} {trial.id}{again}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
 
 
-def _listening(trial: Trial, listening: ListeningSpec) -> str:
+def _listening_text(trial: Trial, listening: ListeningSpec) -> str:
     """The sound of a listening trial, and how it reaches the devices."""
     sound = trial.recipe.query
     match sound:
@@ -310,8 +312,8 @@ def _of_attempt(record: Record) -> str | None:
             waited = "" if waited_s is None else f", {seconds(waited_s)} after the last sound"
             return f"  attempt {attempt}{waited}"
         case ResponseFrozen(clip=clip, truncated=truncated):
-            cut = ", truncated: it was still speaking" if truncated else ""
-            return f"    response of {seconds(clip.duration_s)} kept as {plain_text(clip.name, 80)}{cut}"
+            ending = ", truncated: it was still speaking" if truncated else ""
+            return f"    response of {seconds(clip.duration_s)} kept as {plain_text(clip.name, 80)}{ending}"
         case ResponseTranscribed(text=text):
             return (
                 f"    it says {quoted(text)} (our transcription)" if text else "    no words in it (our transcription)"
@@ -349,7 +351,7 @@ _DETAILS = (
 """Steps of the sound path: plain output leaves them out."""
 
 
-def _observed(observation: Observation) -> str | None:
+def _observation_text(observation: Observation) -> str | None:
     match observation:
         case ListeningProved():
             return None
@@ -483,8 +485,8 @@ def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     distinct_names = list(shown)
     for group in alike.values():
         if len(group) > 1:
-            front = _shared([names[index] for index in group])
-            back = _shared([names[index][front:][::-1] for index in group])
+            front = _count_shared([names[index] for index in group])
+            back = _count_shared([names[index][front:][::-1] for index in group])
             for index in group:
                 name = names[index]
                 core = name[front : len(name) - back]
@@ -495,6 +497,6 @@ def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     return distinct_names
 
 
-def _shared(texts: Sequence[str]) -> int:
+def _count_shared(texts: Sequence[str]) -> int:
     """How many characters all begin with."""
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False)))

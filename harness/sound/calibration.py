@@ -96,11 +96,11 @@ def write_calibration(path: Path, keys: CalibrationKeys) -> None:
     """Writes it as YAML; every text is quoted, so it is read as it was."""
     lines = [f"# 0 dBFS = {fixed(keys.reading_db - keys.level_dbfs, 1)} dB({keys.weighting}) SPL"]
     for name, value in keys.model_dump(exclude_none=True).items():
-        lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escaped(value)}"')
+        lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escape(value)}"')
     write_atomically(path, ("\n".join(lines) + "\n").encode())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 

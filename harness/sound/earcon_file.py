@@ -69,7 +69,7 @@ def read_earcons(path: Path) -> Earcons:
     return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)
 
 
-def learned(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
+def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
     """The chimes with their sound. source: id for their reports. InputError for a missing, changed or unusable file."""
     from harness.sound import recordings
     from harness.sound.earcons import LONGEST_S, SHORTEST_S, LearnedEarcon

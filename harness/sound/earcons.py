@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
 from harness.model.frozen import frozen
-from harness.sound.filters import analytic, convolved, correlated
+from harness.sound.filters import analytic, convolve, correlate
 from harness.sound.frames import ANALYSIS_HZ, Mono
 
 SHORTEST_S, LONGEST_S = 0.06, 2.0
@@ -71,19 +71,19 @@ class _MatchedFilter:
         self._taps = band_taps(earcon.samples)
         # The ends of the filtered earcon belong to it only as far as the earcon itself reaches.
         padded = np.pad(earcon.samples.astype(np.float64), _HALF_TAPS)
-        self._wanted = analytic(self._filtered(padded))
+        self._wanted = analytic(self._filter(padded))
         self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2  # an analytic signal has twice the energy
 
-    def _filtered(self, samples: _Values) -> _Values:
-        return convolved(samples, self._taps)
+    def _filter(self, samples: _Values) -> _Values:
+        return convolve(samples, self._taps)
 
     def scores(self, samples: Mono) -> tuple[_Values, _Values]:
         """Score of each start from sample _HALF_TAPS on, and the energy in the band from there.
 
         samples: _HALF_TAPS more than needed at both ends.
         """
-        heard = self._filtered(samples.astype(np.float64))
-        correlation = np.abs(correlated(heard, self._wanted))
+        heard = self._filter(samples.astype(np.float64))
+        correlation = np.abs(correlate(heard, self._wanted))
         running = np.concatenate(([0.0], np.cumsum(heard**2)))
         around = running[self.length :] - running[: -self.length]
         return np.asarray(correlation / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around

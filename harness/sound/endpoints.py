@@ -125,7 +125,7 @@ class Endpoints:
         quiet = frame.index - self._last_loud >= self._bridge
         mute = frame.index - self._last_speech >= 3 * self._bridge  # it may be loud, but it is not speech any more
         if self._began is None:
-            yield from self._undecided(frame, quiet, mute)
+            yield from self._hear_undecided(frame, quiet, mute)
         elif quiet or mute:
             yield self._finish()
             self.reset()
@@ -138,7 +138,7 @@ class Endpoints:
             floor = max(floor, self._peak_dbfs - self.rules.depth_db)
         return not frame.masked and frame.level_dbfs > floor
 
-    def _undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[EndpointEvent]:
+    def _hear_undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[EndpointEvent]:
         """Decides whether the sound is speech, tones or nothing, as soon as that is certain."""
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold:

@@ -81,11 +81,11 @@ class Equaliser:
         """The filtered sound, as long as it was."""
         if not self._points:
             return waveform
-        taps = self._filters.setdefault(waveform.rate_hz, self._designed(waveform.rate_hz))
+        taps = self._filters.setdefault(waveform.rate_hz, self._design(waveform.rate_hz))
         samples = self._convolved(waveform.samples, taps)[: len(waveform.samples)]
         return Waveform(samples.astype(np.float32), waveform.rate_hz)
 
-    def _designed(self, rate_hz: int) -> _FLOAT64:
+    def _design(self, rate_hz: int) -> _FLOAT64:
         size = 4 * TAPS
         hertz = np.fft.rfftfreq(size, 1 / rate_hz)
         known_hz, known_db = np.array(self._points).T

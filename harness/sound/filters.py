@@ -11,7 +11,7 @@ import numpy.typing as npt
 _Samples = npt.NDArray[Any]
 
 
-def convolved(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
+def convolve(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
     """The convolution where the taps lie wholly within the samples, (n − taps + 1,), by FFT. Real if both are."""
     size = 1 << (len(samples) - 1).bit_length()
     valid = slice(len(taps) - 1, len(samples))
@@ -20,9 +20,9 @@ def convolved(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
     return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[valid])
 
 
-def correlated(samples: _Samples, template: _Samples) -> npt.NDArray[Any]:
+def correlate(samples: _Samples, template: _Samples) -> npt.NDArray[Any]:
     """The cross-correlation at each lag that keeps `template` within the samples, (n − template + 1,), by FFT."""
-    return convolved(samples, np.conj(template[::-1]))
+    return convolve(samples, np.conj(template[::-1]))
 
 
 def analytic(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.complex128]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from harness.base.ports import SpeechDetector
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
-from harness.sound.filters import HighPass, convolved, low_pass_taps
+from harness.sound.filters import HighPass, convolve, low_pass_taps
 
 WINDOW_SAMPLES = 512
 _RATE_HZ = 16000
@@ -184,7 +184,7 @@ class Decimator:
             return samples
         joined = np.concatenate((self._past, samples))
         by_fft = len(samples) > 4096
-        filtered = convolved(joined, self._taps) if by_fft else np.convolve(joined, self._taps, "valid")
+        filtered = convolve(joined, self._taps) if by_fft else np.convolve(joined, self._taps, "valid")
         self._past = joined[-(len(self._taps) - 1) :]
         output = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor

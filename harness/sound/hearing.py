@@ -24,7 +24,7 @@ from harness.model.time import Stamp
 from harness.sound.capture import Block
 from harness.sound.earcons import EarconDetection, EarconFinder, LearnedEarcon
 from harness.sound.endpoints import EndpointEvent, EndpointRules, Endpoints, SpeechOffset, SpeechOnset, ToneDetection
-from harness.sound.filters import correlated
+from harness.sound.filters import correlate
 from harness.sound.frames import ANALYSIS_HZ, FRAME_SAMPLES, Decimator, Frames, Mono, Timeline
 from harness.sound.level import rms_dbfs
 from harness.sound.stream_clock import RATE_HZ
@@ -71,7 +71,7 @@ def locate(recording: Mono, stimulus: Mono) -> StimulusLocation | None:
         return None
     # Almost no sound was recorded: dividing by almost zero would look like a match.
     around = np.maximum(around, 1e-4 * float(around.max()))
-    correlation = np.abs(correlated(y, x)) / np.sqrt(energy * around)
+    correlation = np.abs(correlate(y, x)) / np.sqrt(energy * around)
     peak = int(np.argmax(correlation))
     return StimulusLocation(top_of(correlation, peak), min(1.0, float(correlation[peak])))
 
@@ -112,7 +112,7 @@ def _levels_db(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(10 * np.log10(np.maximum(np.mean(frames**2, axis=1), 1e-12)))
 
 
-def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: float) -> npt.NDArray[np.bool_] | None:
+def find_unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: float) -> npt.NDArray[np.bool_] | None:
     """Per frame of 10 ms: does the residual exceed what a longer path or distortion would explain?
 
     None if the stimulus could not be removed: what is left is not well below it.
@@ -365,7 +365,7 @@ class OwnVoiceGate:
         if stimulus.located:
             echo_ = echo(recording, ours)
             left = quieter(recording, recording - echo_)
-            frames = unexplained(left, echo_, floor_dbfs)
+            frames = find_unexplained(left, echo_, floor_dbfs)
             if frames is not None:
                 cleaned = left
                 if frames.any():
@@ -544,7 +544,7 @@ class Hearing:
                 seen.extend(self._chime_observations(chime))
         for piece in passed:
             for frame in self._frames.feed(piece.samples, piece.masks):
-                seen.extend(map(self._observed, self._endpoints.feed(frame)))
+                seen.extend(map(self._observe, self._endpoints.feed(frame)))
         self._floor_dbfs = self._frames.floor.dbfs
         return tuple(seen)
 
@@ -583,7 +583,7 @@ class Hearing:
         error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
         return StimulusHeard(self._source, self._stamp(heard.start, error_s), heard.play_id, heard.correlation)
 
-    def _observed(self, event: EndpointEvent) -> Observation:
+    def _observe(self, event: EndpointEvent) -> Observation:
         onset_s = float(np.interp(event.snr_db, _SNR_DB, _ONSET_ERROR_S))
         end_s = float(np.interp(event.snr_db, _SNR_DB, _END_ERROR_S))
         match event:

@@ -236,10 +236,10 @@ def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
 def _envelope(x: npt.NDArray[np.float64], rate_hz: int) -> npt.NDArray[np.float64]:
     """|x|, smoothed twice over the time constant."""
     time_constant = rate_hz * TIME_CONSTANT_S
-    return _smoothed(_smoothed(np.abs(x), time_constant), time_constant)
+    return _smooth(_smooth(np.abs(x), time_constant), time_constant)
 
 
-def _smoothed(x: npt.NDArray[np.float64], time_constant: float) -> npt.NDArray[np.float64]:
+def _smooth(x: npt.NDArray[np.float64], time_constant: float) -> npt.NDArray[np.float64]:
     """y[n] = g·y[n−1] + (1 − g)·x[n] with g = exp(−1/time_constant), in samples. x: not negative.
 
     By sums over blocks, because importing scipy.signal takes longer than all levels of a run.

@@ -18,7 +18,7 @@ from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, RingBuffer
-from harness.sound.filters import correlated
+from harness.sound.filters import correlate
 from harness.sound.hearing import top_of
 from harness.sound.level import rms_dbfs
 from harness.sound.playback import Playback
@@ -53,7 +53,7 @@ def find(recording: Samples, probe: Samples) -> FoundChirp:
         raise ValueError("the recording is shorter than the chirp")
     wanted = probe.astype(np.float64)
     heard = recording.astype(np.float64)
-    match: _FLOAT64 = correlated(heard, wanted)
+    match: _FLOAT64 = correlate(heard, wanted)
     running = np.concatenate(([0.0], np.cumsum(heard**2)))
     energy = running[len(wanted) :] - running[: -len(wanted)]
     own = float(np.sum(wanted**2))

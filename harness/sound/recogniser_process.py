@@ -96,7 +96,7 @@ class RecogniserProcess:
         done(answer)
 
     def _ask(self, waveform: Waveform) -> str:
-        child = self._running()
+        child = self._running_process()
         content = np.ascontiguousarray(waveform.samples, dtype=np.float32).tobytes()
         deadline = time.monotonic() + self._limit_s
         try:
@@ -109,7 +109,7 @@ class RecogniserProcess:
             raise EngineError(f"the recogniser {self._entry} failed: {text}")
         return text
 
-    def _running(self) -> ChildProcess:
+    def _running_process(self) -> ChildProcess:
         if self._child is not None and self._child.alive:
             return self._child
         if self._closing.is_set():

@@ -25,7 +25,7 @@ from harness.model.errors import InputError, Place
 from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.sound.level import SILENCE_PEAK
-from harness.sound.sound_files import NO_TOTAL, RATES_HZ, ForwardFile, decoded
+from harness.sound.sound_files import NO_TOTAL, RATES_HZ, ForwardFile, decode
 from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
@@ -59,7 +59,7 @@ def check(path: str) -> float:
         standing = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError("the recording does not exist", place=Place(path), remedy="Check the path") from error
-    outcome = _checked(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
+    outcome = _measure(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
     if isinstance(outcome, InputError):
         raise outcome
     return outcome
@@ -79,7 +79,7 @@ def assumed(path: str) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def _checked(path: str, *_: int) -> float | InputError:
+def _measure(path: str, *_: int) -> float | InputError:
     """What `check` returns or raises. Time of change, size and inode are arguments, so that they are in the key."""
     try:
         with opened(path, ForwardFile) as file:
@@ -102,7 +102,7 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
             # libsndfile believes a header: a file whose length is assumed gets one that is right.
             sound = stack.enter_context(kind(path if layout is None or not layout.assumed else PlainWave(file, layout)))
         except UnusableSound as error:
-            raise _refused(path, error.detail) from error
+            raise _refusal(path, error.detail) from error
         except soundfile.LibsndfileError as error:
             words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
             raise InputError(
@@ -131,13 +131,13 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
             yield sound
         except soundfile.LibsndfileError as error:
             words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
-            raise _refused(path, f"damaged: {words}") from error
+            raise _refusal(path, f"damaged: {words}") from error
 
 
 def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
     """All blocks of an open file; InputError at the end if it was shorter than its header declares, or has no sound."""
     count, lowest, highest = 0, np.inf, -np.inf
-    for block in decoded(file, file.frames, _BLOCK, "float32"):
+    for block in decode(file, file.frames, _BLOCK, "float32"):
         # Unlike min and max, these keep a NaN.
         lowest, highest = float(np.minimum(lowest, block.min())), float(np.maximum(highest, block.max()))
         if not (np.isfinite(lowest) and np.isfinite(highest)):
@@ -147,7 +147,7 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         count += len(block)
         yield block
     if file.frames < NO_TOTAL and count != file.frames:
-        raise _refused(path, f"truncated: the header declares {file.frames} samples, the file has {count}")
+        raise _refusal(path, f"truncated: the header declares {file.frames} samples, the file has {count}")
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK
@@ -159,7 +159,7 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         )
 
 
-def _refused(path: str, detail: str) -> InputError:
+def _refusal(path: str, detail: str) -> InputError:
     place, remedy = Place(path), f"Copy or export {Path(path).name} again"
     if not detail.startswith(("truncated", "damaged")):
         return InputError(detail, place=place, remedy=remedy)
@@ -185,7 +185,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
             subtype = "PCM_16" if damaged.subtype in ("PCM_16", "PCM_S8", "PCM_U8") else "PCM_24"
             with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as flac:
                 try:
-                    for block in decoded(damaged, declared, _FRAME, "float32"):
+                    for block in decode(damaged, declared, _FRAME, "float32"):
                         flac.write(block)
                         count += len(block)
                 except soundfile.LibsndfileError:

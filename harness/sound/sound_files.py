@@ -136,7 +136,7 @@ class DecodedFile:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file if state_of(file) is not None else _CallbackFile(file)
-        sound = self._opened()
+        sound = self._open()
         if sound.subtype != "PCM_16":
             raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; it must be 16-bit PCM")
         if sound.channels != 1:
@@ -144,15 +144,15 @@ class DecodedFile:
         self.rate_hz = int(sound.samplerate)
         self.samples = int(sound.frames)
         if self.samples >= NO_TOTAL:  # FLAC from a pipe: the length is known after decoding
-            self.samples = sum(len(block) for block in _decoded(sound))
+            self.samples = sum(len(block) for block in _decode(sound))
             self._check_store()
-            sound = self._opened()
+            sound = self._open()
         self._sound = sound
 
     def blocks(self) -> Iterator[Samples]:
         read = 0
         with self._sound as sound:
-            for block in _decoded(sound, self.samples):
+            for block in _decode(sound, self.samples):
                 read += len(block)
                 yield block
         self._check_store()
@@ -163,7 +163,7 @@ class DecodedFile:
         if isinstance(self._file, _CallbackFile) and self._file.failed is not None:
             raise read_error(self._file.failed) from self._file.failed
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         try:
             if isinstance(self._file, _CallbackFile):
                 self._file.seek(0)
@@ -177,14 +177,14 @@ class DecodedFile:
             raise UnusableSound(RejectReason.UNREADABLE, f"not a supported sound file: {words}") from error
 
 
-def _decoded(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
+def _decode(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
     try:
-        yield from decoded(sound, samples, _DECODED_BLOCK, "int16")
+        yield from decode(sound, samples, _DECODED_BLOCK, "int16")
     except soundfile.LibsndfileError as error:
         raise UnusableSound(RejectReason.UNREADABLE, f"damaged: {error.error_string.strip()}") from error
 
 
-def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
+def decode(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
     """All blocks of an open file; LibsndfileError if it is damaged within the samples that its header declares.
 
     Bytes after those are not sound: many FLAC files have a tag there, at which the decoder loses sync.
@@ -285,9 +285,7 @@ class OpenSound(AbstractContextManager["OpenSound"]):
         blocks = self._source.blocks()
         if self.constant is not None:
             blocks = self.constant.observe_blocks(blocks)
-        return (
-            blocks if self.rate_hz == self._engine_rate_hz else _resampled(blocks, self.rate_hz, self._engine_rate_hz)
-        )
+        return blocks if self.rate_hz == self._engine_rate_hz else _resample(blocks, self.rate_hz, self._engine_rate_hz)
 
     def close(self) -> None:
         self._file.close()
@@ -331,10 +329,10 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
 def open_file(path: str) -> BinaryIO:
     """The bytes of a regular file or behind an address; UnusableSound at once for anything else."""
     local = local_file(path)
-    return open_address(path) if local is None else os.fdopen(_opened(local)[0], "rb")
+    return open_address(path) if local is None else os.fdopen(_open_unchanged(local)[0], "rb")
 
 
-def _opened(path: str) -> tuple[int, os.stat_result]:
+def _open_unchanged(path: str) -> tuple[int, os.stat_result]:
     """The descriptor of a regular file, and its status when it was opened."""
     try:
         # Checked first, since opening some devices has an effect. Opened without blocking, in case it has changed.
@@ -364,7 +362,7 @@ def _held_or_open(path: str) -> BinaryIO:
     local = local_file(path)
     if local is None:
         return _held_of_store(open_address(path))
-    number, before = _opened(local)
+    number, before = _open_unchanged(local)
     if before.st_size > HELD_BYTES:
         return os.fdopen(number, "rb")
     try:
@@ -417,7 +415,7 @@ def _sha256(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _resampled(blocks: Iterator[Samples], from_hz: int, to_hz: int) -> Iterator[Samples]:
+def _resample(blocks: Iterator[Samples], from_hz: int, to_hz: int) -> Iterator[Samples]:
     """Resampled by soxr, high quality, rounded to the nearest (half to even) and clipped at full scale.
 
     The samples do not depend on how the sound is cut into blocks."""

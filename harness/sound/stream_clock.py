@@ -99,7 +99,7 @@ class SampleClock:
             self._recent.append((nominal, offset))
             return 0.0
         self._recent.append((nominal, offset))
-        late_s = offset - self._expected(nominal)
+        late_s = offset - self._expected_s(nominal)
         if late_s < -STEP_S and self._begun is not None and nominal - self._begun >= FILLED_S:
             self._ahead_s = min(self._ahead_s - late_s, AHEAD_LIMIT_S)
         if late_s < -EARLY_S and self.settled:
@@ -127,7 +127,7 @@ class SampleClock:
         if self._first is None:
             raise ValueError("nothing has been observed yet")
         nominal = sample / self.rate_hz
-        return nominal + self._expected(nominal), BASE_ERROR_S + self._spread_s
+        return nominal + self._expected_s(nominal), BASE_ERROR_S + self._spread_s
 
     def doubt_s(self, sample: int) -> float:
         """By how much that sample may have been later than `time_of` gives, ≥ 0, from the observations so far.
@@ -142,7 +142,7 @@ class SampleClock:
         for at, offset in reversed(self._recent):
             if at < nominal and least_s < float("inf"):
                 break
-            least_s = min(least_s, offset - self._expected(at))
+            least_s = min(least_s, offset - self._expected_s(at))
         return max(0.0, least_s)
 
     def sample_at(self, moment_s: float) -> int:
@@ -151,11 +151,11 @@ class SampleClock:
             raise ValueError("nothing has been observed yet")
         return round((moment_s - self._base) / (1 + self._slope) * self.rate_hz)
 
-    def _expected(self, nominal: float) -> float:
+    def _expected_s(self, nominal: float) -> float:
         return self._base + self._slope * nominal
 
     def _take(self, nominal: float, offset: float) -> None:
-        if offset < self._expected(nominal):
+        if offset < self._expected_s(nominal):
             # Earlier than the anchor: the anchor was late.
             self._base = offset - self._slope * nominal
         if self._window is None or offset < self._window[1]:

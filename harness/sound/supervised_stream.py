@@ -222,7 +222,7 @@ class SupervisedStream:
                         why = f"the sound process {ended_words(child.status or 0)}"
                     for packet in packets.feed(chunk):
                         if packet.word is PacketKind.FAILED:
-                            why = self._failed(packet)
+                            why = self._failure_text(packet)
                             break
                         if packet.word is PacketKind.OPENED:
                             ran, limit_s = True, SILENT_S
@@ -257,7 +257,7 @@ class SupervisedStream:
         self._owner.opened(packet, lost)
         self._first_answer.set()
 
-    def _failed(self, packet: Packet) -> str:
+    def _failure_text(self, packet: Packet) -> str:
         failure = json.loads(packet.payload)
         self._failure = SoundError(failure["what"], remedy=failure["remedy"])
         return str(self._failure)

@@ -71,7 +71,7 @@ def ac1_chance(sums: Sums) -> Sums:
     return np.asarray(1 - (shares * (1 - shares)).sum(axis=-1) / (_categories(sums) - 1))
 
 
-def resampled(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
+def resample(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
     """The sums (columns) of this many tables (rows), each of as many items as there are, drawn with replacement.
 
     many: how many items there are of each row of `columns`.
@@ -295,7 +295,7 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
         if not np.isnan(alpha):
             of_alpha = Figure(alpha, without_disagreement(items, float(alpha_chance(sums))))
         return of_raw, of_alpha, Figure(ac1, without_disagreement(items, float(ac1_chance(sums))))
-    drawn = resampled(columns, many, resamples, seed)
+    drawn = resample(columns, many, resamples, seed)
     left_out = figures_of(sums - columns)
     figures = []
     for at, value in enumerate((raw, alpha, ac1)):
@@ -368,7 +368,7 @@ def leading(labels: Iterable[Label], least: int = LEAST_ALIKE) -> tuple[Label, i
 
 def majority(labels: Labels) -> NDArray[np.int64]:
     """The category that more raters gave than any other, for each item; MISSING for a tie, or without a label."""
-    return np.array([_leading(column, 1) for column in labels.T.tolist()], np.int64)
+    return np.array([_leading_row(column, 1) for column in labels.T.tolist()], np.int64)
 
 
 def leave_one_out(labels: Labels) -> NDArray[np.int64]:
@@ -380,11 +380,11 @@ def leave_one_out(labels: Labels) -> NDArray[np.int64]:
     for item, column in enumerate(labels.T.tolist()):
         for rater, own in enumerate(column):
             if own != MISSING:
-                consensus[rater, item] = _leading([*column[:rater], *column[rater + 1 :]])
+                consensus[rater, item] = _leading_row([*column[:rater], *column[rater + 1 :]])
     return consensus
 
 
-def _leading(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
+def _leading_row(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
     lead = leading((label for label in column if label != MISSING), least)
     return MISSING if lead is None else lead[0]
 

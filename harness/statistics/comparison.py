@@ -223,7 +223,9 @@ class ComparedColumns:
     def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
         """The shares of groups of trials. clustered: the trials of each vary together."""
         clusters = np.arange(len(shares)) if clustered else None
-        return cls([share.count for share in shares], [share.total for share in shares], clusters)
+        return cls(
+            [group_share.count for group_share in shares], [group_share.total for group_share in shares], clusters
+        )
 
     @property
     def shares(self) -> list[Share]:

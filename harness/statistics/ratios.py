@@ -98,7 +98,7 @@ class RatioColumns(Generic[K]):
         def drawn(size: int) -> list[Numbers]:
             return [rng.multinomial(self.units, shares, size).astype(np.float64)] * len(self.tops)
 
-        return self._drawn(draws, drawn)
+        return self._evaluate_draws(draws, drawn)
 
     def swapped(self, draws: int, seed: int) -> dict[K, Numbers]:
         """The metrics of two systems that are swapped at random within units. Shape (2, draws)."""
@@ -111,13 +111,13 @@ class RatioColumns(Generic[K]):
         # Each row occurs twice: unchanged and swapped.
         tops, bottoms = (np.concatenate([side, side[::-1]], 1) for side in (self.tops, self.bottoms))
         both = RatioColumns(np.tile(self.number, 2), tops, bottoms, self.of, self.empty)
-        return both._drawn(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
+        return both._evaluate_draws(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
 
     def without_each(self) -> dict[K, Numbers]:
         """The metrics of all rows but one, shape (systems, rows), for `jackknife_interval`. Each row is one unit."""
         return self._metrics([1.0 - np.eye(len(self.number))] * len(self.tops))
 
-    def _drawn(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
+    def _evaluate_draws(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
         at_once = max(1, _AT_ONCE // max(1, len(self.number)))
         sizes = [min(at_once, draws - begin) for begin in range(0, draws, at_once)]
         blocks = [self._metrics(drawn(size)) for size in sizes]

@@ -138,12 +138,14 @@ def _quantile(edges: Floats, weights: Floats, probability: float) -> float:
 def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integers) -> Floats:
     """The log likelihood of each p, as the mean over correlations."""
     means = np.sin(math.pi / 2 * u)[:, np.newaxis] ** 2
-    logs = _rising(means * _SPREAD, errors, alike) + _rising((1 - means) * _SPREAD, totals - errors, alike)
-    logs -= _rising(_SPREAD, totals, alike)
+    logs = _log_rising_factorial(means * _SPREAD, errors, alike) + _log_rising_factorial(
+        (1 - means) * _SPREAD, totals - errors, alike
+    )
+    logs -= _log_rising_factorial(_SPREAD, totals, alike)
     return _log_mean(logs)
 
 
-def _rising(of: Floats, counts: Integers, alike: Integers) -> Floats:
+def _log_rising_factorial(of: Floats, counts: Integers, alike: Integers) -> Floats:
     """log Γ(of + n) − log Γ(of), added over all counts n."""
     from scipy import special  # here, since it loads slowly
 
@@ -160,7 +162,11 @@ def _of_voice(mean: float, errors: int, total: int) -> Floats:
     """Log likelihood of one voice's trials, of each correlation."""
     unit = np.ones(1, np.int64)
     yes, no, of = unit * errors, unit * (total - errors), unit * total
-    return _rising(mean * _SPREAD, yes, unit) + _rising((1 - mean) * _SPREAD, no, unit) - _rising(_SPREAD, of, unit)
+    return (
+        _log_rising_factorial(mean * _SPREAD, yes, unit)
+        + _log_rising_factorial((1 - mean) * _SPREAD, no, unit)
+        - _log_rising_factorial(_SPREAD, of, unit)
+    )
 
 
 def _log_mean(logs: Floats) -> Floats:

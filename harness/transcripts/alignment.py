@@ -176,9 +176,9 @@ class CodedWords:
 
 def code_texts(texts: Sequence[str]) -> CodedWords:
     """Codes of texts with single spaces between words. "" has no words, and two spaces enclose an empty one."""
-    joined = _joined(texts)
+    joined = _join(texts)
     if joined is None:
-        return _numbered([text.split(" ") if text else [] for text in texts])
+        return _number_words([text.split(" ") if text else [] for text in texts])
     ends, starts, last = _places(joined)
     sizes = ends - starts
     # Views that overlap, eight bytes from each place: so most words compare as one integer.
@@ -197,19 +197,19 @@ def code_words(texts: Sequence[Sequence[str]]) -> CodedWords:
     coded = code_texts([" ".join(words) for words in texts])
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     # A space within a word, or an empty word alone, makes more words or fewer.
-    return coded if np.array_equal(coded.lengths, lengths) else _numbered(texts)
+    return coded if np.array_equal(coded.lengths, lengths) else _number_words(texts)
 
 
 def count_words(texts: Sequence[str]) -> Places:
     """How many words each text has, as `code_texts` has them."""
-    joined = _joined(texts)
+    joined = _join(texts)
     if joined is None:
         return np.array([text.count(" ") + 1 if text else 0 for text in texts], np.int64)
     ends, starts, last = _places(joined)
     return _lengths(ends - starts, np.concatenate(([0], last[:-1] + 1)), last)
 
 
-def _joined(texts: Sequence[str]) -> bytes | None:
+def _join(texts: Sequence[str]) -> bytes | None:
     """UTF-8, a line for each text; None for texts with a line break or a NUL within, or no texts at all."""
     joined = "\n".join(texts)
     if not texts or joined.count("\n") != len(texts) - 1 or "\0" in joined:
@@ -231,7 +231,7 @@ def _lengths(sizes: Places, firsts: Places, last: Places) -> Places:
     return lengths
 
 
-def _numbered(texts: Iterable[Sequence[str]]) -> CodedWords:
+def _number_words(texts: Iterable[Sequence[str]]) -> CodedWords:
     number: defaultdict[str, int] = defaultdict(numbers().__next__)
     held = list(texts)
     lengths = np.fromiter(map(len, held), np.int64, len(held))
@@ -307,7 +307,7 @@ class Alignments:
         differs = np.fromiter(map(ne, references, hypotheses), np.bool_, len(references))
         like = np.flatnonzero(~differs)
         words[like] = count_words([references[index] for index in like.tolist()])
-        for indices, coded in self._coded(np.flatnonzero(differs)):
+        for indices, coded in self._list_coded(np.flatnonzero(differs)):
             words[indices] = coded.reference_lengths + coded.cut
             gaps = coded.reference_lengths + coded.hypothesis_lengths
             wrong = np.zeros_like(gaps)
@@ -338,7 +338,7 @@ class Alignments:
                 if row in self._long:
                     all_paths[place], wrong[place] = self._long[row], 0
         unlike = np.flatnonzero(wrong)
-        for places, coded in self._coded(wanted[unlike]):
+        for places, coded in self._list_coded(wanted[unlike]):
             ends = coded.cut.tolist()
             at = unlike[: len(places)].tolist()
             unlike = unlike[len(places) :]
@@ -350,7 +350,7 @@ class Alignments:
                     all_paths[at[member]] = path + "C" * ends[member]
         return all_paths
 
-    def _coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
+    def _list_coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
         """The pairs of `indices` in their order, as many at a time as fit in a chunk, and at least one."""
         listed = indices.tolist()
         references = [self._references[index] for index in listed]

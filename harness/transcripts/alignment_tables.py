@@ -175,7 +175,7 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
-    of, hypothesis_part = _narrowed(reference, hypothesis)
+    of, hypothesis_part = _narrow(reference, hypothesis)
     if min(len(of), len(hypothesis_part)) <= FEW:
         return _few_by_many(of, hypothesis_part)
     table = _Table(of, hypothesis_part, _Band(len(of), len(hypothesis_part), _margin(of, hypothesis_part)))
@@ -201,7 +201,7 @@ def _margin(reference: Codes, hypothesis: Codes) -> int:
     return -(-SUBSTITUTION * (errors - surplus) // (2 * DELETION))
 
 
-def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
+def _narrow(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
     """The same words as the smallest possible integers, which compare fastest."""
     known, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
     numbers = numbers.astype(np.min_scalar_type(len(known)))
@@ -301,9 +301,9 @@ class _Table:
         edge = _Edge(1, nothing, nothing)
         for begin in range(2, self._end, self._apart):
             self._edges.append(edge)
-            self._ways, edge = self._filled(begin, edge)
+            self._ways, edge = self._fill(begin, edge)
 
-    def _filled(self, begin: int, edge: _Edge) -> tuple[_Backtraces, _Edge]:
+    def _fill(self, begin: int, edge: _Edge) -> tuple[_Backtraces, _Edge]:
         """The diagonals from `begin` to the next kept edge, and that edge."""
         of, backwards, band = self._of, self._backwards, self._band
         columns, low, high = len(backwards), band.low, band.high
@@ -346,7 +346,7 @@ class _Table:
         while i and j:
             number = (i + j - 2) // self._apart
             if number < len(self._edges) - 1:
-                self._ways, _ = self._filled(2 + number * self._apart, self._edges[number])
+                self._ways, _ = self._fill(2 + number * self._apart, self._edges[number])
             ways = self._ways
             while i and j and (at := i + j - ways.begin) >= 0:
                 cell = i - ways.firsts[at]

@@ -34,20 +34,20 @@ def by_time(
         if any(token in _BRACES or token == NOTHING for token in (*of, *hypothesis_words)):
             sides = [_side(text, each, place) for text, each in zip(texts, (times, heard), strict=True)]
             if None in sides:
-                raise _lost(references.ids[row], place)
+                raise _lost_error(references.ids[row], place)
             demand_few_cells(len(times), len(heard), place)
             first, second = (side for side in sides if side is not None)
             aligned_by_row[row] = _TimedAlignment(first, second, None).path()
             continue
         if len(of) != len(times) or len(hypothesis_words) != len(heard):
-            raise _lost(references.ids[row], place)
+            raise _lost_error(references.ids[row], place)
         aligned_by_row[row] = side_by_side(
             of, hypothesis_words, align_by_time(of, hypothesis_words, times, heard, place)
         )
     return aligned_by_row
 
 
-def _lost(id_: str, place: Place) -> InputError:
+def _lost_error(id_: str, place: Place) -> InputError:
     problem = f"{id_}: after the normalisation, words have lost their times"
     return InputError(problem, place=place, remedy="With --by-time, use --normalise verbatim")
 

@@ -76,7 +76,7 @@ _ISE = re.compile(
 _ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].split())})is")
 
 
-def spelled(word: str) -> str:
+def spell(word: str) -> str:
     """A word in the one spelling that stands for all of its own."""
     if (spelling := _SPELLINGS.get(word)) is not None:
         return spelling

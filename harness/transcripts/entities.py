@@ -43,7 +43,7 @@ def entity_errors(scoring: Scoring, references: Transcripts) -> EntityErrors | N
         if "{" in texts[utterance.id] or len(tags) != sum(bool(word.reference) for word in utterance.words):
             left_out += sum(1 for _ in _spans(tags))
             continue
-        for tag, wrong in _judged(tags, utterance):
+        for tag, wrong in _judge(tags, utterance):
             by_tag[tag] = by_tag.get(tag, Share()) + Share(int(wrong), 1)
     if not by_tag and not left_out:
         return None
@@ -65,7 +65,7 @@ def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
             first = at
 
 
-def _judged(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, bool]]:
+def _judge(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, bool]]:
     """The tag of each entity, and whether it has an error."""
     wrong: set[int] = set()
     inserted: set[int] = set()

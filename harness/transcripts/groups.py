@@ -81,7 +81,7 @@ def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
     from harness.statistics.word_intervals import wer_interval
 
     columns = scoring.columns if rows is None else scoring.columns.at_rows(rows)
-    (errors, words), clusters = _clustered(scoring, rows, unit_of(scoring, rows), columns.errors, columns.words)
+    (errors, words), clusters = _cluster(scoring, rows, unit_of(scoring, rows), columns.errors, columns.words)
     return wer_interval(errors, words, clusters)
 
 
@@ -92,7 +92,7 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
         first_rows, other = shared_rows(first, second)
         unit = unit_of(first)
         comparison = compare_on(first, second, first_rows, other, unit)
-        of = _summed(*_clustered(first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)))
+        of = _sum(*_cluster(first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)))
         by_unit = of[0] - of[1], of[2], unit.value
         pairs.append(
             replace(
@@ -128,7 +128,7 @@ def compare_on(
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
     from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of  # here, as in `interval_of`
 
-    (left, right, of), clusters = _clustered(
+    (left, right, of), clusters = _cluster(
         first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)
     )
     sides = (ComparedColumns(errors, of, clusters) for errors in (left, right))
@@ -158,7 +158,7 @@ def _among(codes: Rows, rows: Rows | None) -> Rows:
     return codes if rows is None else codes[rows]
 
 
-def _clustered(
+def _cluster(
     scoring: Scoring, rows: Rows | None, unit: IntervalUnit, *columns: NDArray[Any]
 ) -> tuple[tuple[NDArray[Any], ...], Rows | None]:
     """Columns of some utterances, and the cluster of each; those of a query are summed, so that it counts as one."""
@@ -166,10 +166,10 @@ def _clustered(
         return columns, _among(scoring.groups, rows)
     if unit is IntervalUnit.UTTERANCES or scoring.queries is None:
         return columns, None
-    return tuple(_summed(columns, _among(scoring.queries, rows))), None
+    return tuple(_sum(columns, _among(scoring.queries, rows))), None
 
 
-def _summed(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDArray[Any]]:
+def _sum(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDArray[Any]]:
     """Columns as sums of each cluster; as they are without clusters."""
     if clusters is None:
         return columns

@@ -187,13 +187,13 @@ class _NetworkBuilder:
         if text == NOTHING:
             self._add(NOTHING, NOTHING, nothing=True)
         elif not optional:
-            self.add_pieces(self._normalised(text, start))
+            self.add_pieces(self._normalise_text(text, start))
         else:
-            pieces = self._normalised(text, start)
+            pieces = self._normalise_text(text, start)
             if not is_single(pieces):
                 self.add_pieces(pieces)
                 return
-            written, bare = first(pieces), first(self._normalised(text[1:-1], start + 1))
+            written, bare = first(pieces), first(self._normalise_text(text[1:-1], start + 1))
             if len(written) != len(bare):
                 written = bare
             for word, inner in zip(written, bare, strict=True):
@@ -203,7 +203,7 @@ class _NetworkBuilder:
         if self._run:
             start, end = self._run
             self._run = None
-            self.add_pieces(self._normalised(self._text[start:end].replace("\\;", ";"), start))
+            self.add_pieces(self._normalise_text(self._text[start:end].replace("\\;", ";"), start))
 
     def add_pieces(self, pieces: Sequence[Piece]) -> None:
         """Words, and choices between readings as alternatives."""
@@ -219,7 +219,7 @@ class _NetworkBuilder:
                 ends += self._ends
             self._node, self._ends = None, ends
 
-    def _normalised(self, text: str, start: int) -> Readings:
+    def _normalise_text(self, text: str, start: int) -> Readings:
         try:
             return self._normalise(text)
         except InputError as error:

@@ -18,7 +18,7 @@ from harness.model.transcript import Rewriting
 _BINDING = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
 
 
-def lowered(text: str) -> str:
+def lower(text: str) -> str:
     """In lower case, with one sign for each letter and one apostrophe."""
     return split_numbers(text).lower().replace("’", "'")
 
@@ -41,7 +41,7 @@ def split_numbers(text: str) -> str:
 
 def plain(text: str) -> str:
     """The words of a text in lower case with spaces or line ends between, any number of them."""
-    text = lowered(text)
+    text = lower(text)
     if "'" in text or "." in text:
         text = _BINDING.sub("", text)
     return text.translate(_MARKS)
@@ -102,11 +102,11 @@ def without(pieces: Readings, start: Readings) -> Readings | None:
     """The pieces after those that can be read as some reading of `start`; None where they do not begin so."""
     if is_single(start) and is_single(pieces[: len(start)]):
         return pieces[len(start) :] if pieces[: len(start)] == start else None
-    ends = {after for after, rest in _reached(pieces, start) if not rest}
+    ends = {after for after, rest in _reach(pieces, start) if not rest}
     return pieces[max(ends) :] if ends else None
 
 
-def _reached(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
+def _reach(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
     """Where in `pieces` one may be after all of `start`: the number of whole pieces, and words left of a reading."""
     at: set[tuple[int, Words]] = {(0, ())}
     for piece in start:
@@ -145,7 +145,7 @@ def same(pieces: Readings, others: Readings) -> bool:
     """Whether the two have a reading in common."""
     if is_single(pieces) and is_single(others):
         return pieces == others
-    return any(not rest and _may_end(pieces[number:]) for number, rest in _reached(pieces, others))
+    return any(not rest and _may_end(pieces[number:]) for number, rest in _reach(pieces, others))
 
 
 def _may_end(pieces: Readings) -> bool:
@@ -157,10 +157,10 @@ def spaced_alike(pieces: Readings, others: Readings, separate_words: Set[str]) -
 
     separate_words: words that are never part of another, such as those of numerals.
     """
-    return _joined(pieces, others, separate_words), _joined(others, pieces, separate_words)
+    return _join(pieces, others, separate_words), _join(others, pieces, separate_words)
 
 
-def narrowed(pieces: Readings, others: Readings) -> Readings:
+def narrow(pieces: Readings, others: Readings) -> Readings:
     """The pieces without the readings, but for the first of each, that have no word in common with the other text."""
     if is_single(pieces):
         return pieces
@@ -198,7 +198,7 @@ def _solid(piece: Piece) -> str:
     return shown[0] if len(piece) == 2 and len(shown) == 1 and "".join(other) == shown[0] else ""
 
 
-def _joined(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readings:
+def _join(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readings:
     whole = {word for word in set(map(_solid, others)).difference(pieces) if len(word) > 3 and word.isalpha()}
     if not whole:
         return pieces

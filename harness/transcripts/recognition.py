@@ -47,11 +47,11 @@ def recognised(trial: Trial, heard: str) -> JudgedTranscript:
     alternatives. The pair with the fewest errors per word counts, and the first of equals.
     """
     phrases = trial.wake_phrases if trial.listening is None else (*trial.wake_phrases, trial.listening.phrase)
-    return _judged(heard, trial.recognised, phrases, (trial.reference, *trial.alternatives))
+    return _judge(heard, trial.recognised, phrases, (trial.reference, *trial.alternatives))
 
 
 @lru_cache(maxsize=1 << 10)
-def _judged(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words) -> JudgedTranscript:
+def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words) -> JudgedTranscript:
     """As `recognised`; cached, since a session and its replays ask about each transcript several times."""
     heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]

@@ -35,7 +35,7 @@ from harness.transcripts.words import WordRules, with_homophones
 Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
 
 
-def paired(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> Paired:
+def pair_up(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> Paired:
     """By id, in the order of the references, one for one; the text of a missing one is empty. drop: leave it out.
 
     Then the ids of references without hypothesis, and those of hypotheses without reference.
@@ -103,10 +103,10 @@ def confusions(scoring: Scoring) -> Confusions:
             substituted[reference] += times
             recognised[hypothesis] += times
     ordered = tuple(sorted(pairs.items(), key=lambda item: (-item[1], item[0])))
-    return Confusions(ordered, *map(_ordered, (inserted, deleted, substituted, recognised)))
+    return Confusions(ordered, *map(_order, (inserted, deleted, substituted, recognised)))
 
 
-def _ordered(counted: Counter[str]) -> Frequencies:
+def _order(counted: Counter[str]) -> Frequencies:
     return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -265,7 +265,7 @@ def score(
     deleted. optional_words, fragments: see align_networks. title: without it the file of the hypotheses.
     aligned: what aligns the words of all rows instead of sclite's alignment.
     """
-    of, outputs, absent, surplus = paired(references, hypotheses, drop=drop_missing)
+    of, outputs, absent, surplus = pair_up(references, hypotheses, drop=drop_missing)
     pieces = wording.all_readings(of), wording.all_readings(outputs)
     shown = wording.texts(of, pieces[0]), wording.texts(outputs, pieces[1])
     if aligned is not None:

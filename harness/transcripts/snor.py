@@ -311,7 +311,9 @@ def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
             return " ".join(filter(None, filled))
     token_list = tokens(text, place)
     return " ".join(
-        _placed(token_list, form) if place_edits else filter(None, (_token_text(token, form) for token in token_list))
+        _place_tokens(token_list, form)
+        if place_edits
+        else filter(None, (_token_text(token, form) for token in token_list))
     )
 
 
@@ -374,13 +376,13 @@ _CUE_HEADS = frozenset(f"({number}" for number in range(1, 10))
 _KNOWN = {form.value: _KnownChunks(form) for form in SnorForm}
 
 
-def _placed(tokens: Iterable[Token], form: SnorForm) -> list[str]:
+def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
     """The words with those of every edit cue at the last free marker of its number, or in place without one."""
     root: _Slot = []
     current = root
     around: list[_Slot] = []
     free: dict[int, list[_Slot]] = {}
-    for token in tokens:
+    for token in pieces:
         match token:
             case Marker(number):
                 slot: _Slot = []

@@ -32,7 +32,7 @@ from harness.transcripts.english_words import (
     SIGNS,
     UNITS,
     WEEKDAYS,
-    spelled,
+    spell,
 )
 from harness.transcripts.readings import Piece, Readings, choice
 
@@ -317,7 +317,7 @@ class _English:
         if token.text in _WORD_LETTERS and self._stands_alone():
             self._say([token.text])
             return
-        if self._phrase(token) or self._letters(token) or self._hyphenated(token) or self._month(token):
+        if self._phrase(token) or self._letters(token) or self._is_hyphenated(token) or self._month(token):
             return
         text = token.text
         if text in FILLERS and not (self.numeric and text in UNITS):
@@ -385,7 +385,7 @@ class _English:
         self._say(["".join(letters), " ".join(letters)])
         return True
 
-    def _hyphenated(self, token: Token) -> bool:
+    def _is_hyphenated(self, token: Token) -> bool:
         """Check-in is check in or checkin."""
         words, ahead = [token.text], 0
         while self._peek(ahead).text == "-" and not self._peek(ahead).spaced:
@@ -576,7 +576,7 @@ class _English:
 
 @lru_cache(maxsize=1 << 15)
 def _choice(readings: tuple[str, ...]) -> Readings:
-    return choice(" ".join(map(spelled, reading.split())) for reading in readings)
+    return choice(" ".join(map(spell, reading.split())) for reading in readings)
 
 
 def _plain_word(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH
 from harness.transcripts.english_words import NUMBER_WORDS
-from harness.transcripts.readings import Piece, Readings, choice, narrowed, plain, spaced_alike, split_numbers
+from harness.transcripts.readings import Piece, Readings, choice, narrow, plain, spaced_alike, split_numbers
 from harness.transcripts.spoken_text import Token, english_readings, english_tokens, token_readings
 
 Clock = Callable[[int, int], list[str]]
@@ -405,7 +405,7 @@ def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
 def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
     """Both, with words that only one of them writes as two in either way, and without readings that cannot match."""
     pieces, others = spaced_alike(pieces, others, _NEVER_HALF)
-    return narrowed(pieces, others), narrowed(others, pieces)
+    return narrow(pieces, others), narrow(others, pieces)
 
 
 def _english(text: str) -> Readings:

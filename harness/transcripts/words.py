@@ -194,7 +194,7 @@ class WordRules:
     def _texts(self, transcripts: Transcripts) -> Sequence[str]:
         """As words with single spaces between."""
         if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
-            return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
+            return _fold(transcripts.texts) if self.fold_case else squeeze(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:
             return normalise_texts(transcripts.texts, self.normalisation, self.language)  # leaves no A-Z to fold
         texts: list[str] = []
@@ -206,7 +206,7 @@ class WordRules:
                 remedy = f"{error.remedy}; or read no .sro here: another --normalise than {self.normalisation.value}"
                 problems.take(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
-        return _folded(texts) if self.fold_case else texts
+        return _fold(texts) if self.fold_case else texts
 
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
         """In the case that the normalisation gives them."""
@@ -225,7 +225,7 @@ def fold(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
-def squeezed(texts: Sequence[str]) -> Sequence[str]:
+def squeeze(texts: Sequence[str]) -> Sequence[str]:
     """The texts with single spaces between their words and none around them."""
     return texts if _is_squeezed("\n".join(texts), len(texts)) else [" ".join(text.split()) for text in texts]
 
@@ -235,7 +235,7 @@ def with_homophones(texts: Sequence[str]) -> Sequence[str]:
     return _HOMOPHONE.sub(lambda match: snor.homophone(match[0]), "\n".join(texts)).split("\n") if texts else texts
 
 
-def _folded(texts: Sequence[str]) -> Sequence[str]:
+def _fold(texts: Sequence[str]) -> Sequence[str]:
     together = "\n".join(texts)
     if _is_squeezed(together, len(texts)):
         folded = fold(together)

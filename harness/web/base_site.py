@@ -391,7 +391,7 @@ class BaseSite(ABC):
             Route("/static/{name}", self._file),
         ]
         starlette = Starlette(
-            routes=[*shared, *routes], exception_handlers={HTTPException: self._refused, Exception: self._failed}
+            routes=[*shared, *routes], exception_handlers={HTTPException: self._refuse, Exception: self._fail}
         )
         self.app: ASGIApp = RequestFilter(starlette, reached.names, secure=reached.secure)
 
@@ -509,13 +509,13 @@ class BaseSite(ABC):
 
     # What went wrong
 
-    async def _refused(self, request: Request, error: Exception) -> Response:
+    async def _refuse(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 303:
             return RedirectResponse((error.headers or {}).get("location", "/login"), 303)
         text = error.detail if error.status_code != 404 or "." in error.detail else "There is no such page."
         return self._notice(self._visit(request), error.status_code, "That did not work", text)
 
-    async def _failed(self, request: Request, error: Exception) -> Response:
+    async def _fail(self, request: Request, error: Exception) -> Response:
         """The traceback goes to the log. The page says what to do."""
         return HTMLResponse(FAULT, 500)

@@ -91,12 +91,12 @@ class Invitations:
     @property
     def everyone(self) -> tuple[Invitation, ...]:
         """All invitations in the order of inviting, including invalid ones."""
-        return self._invited().invitations
+        return self._read_invitations().invitations
 
     @property
     def site_key(self) -> bytes:
         """Signs cookies; made with the first invitation. InputError when nobody is invited yet."""
-        key = self._invited().site_key
+        key = self._read_invitations().site_key
         if not key:
             raise InputError(
                 "nobody is invited yet", place=Place(str(self.path)), remedy="Invite raters: harness rate invite RATER"
@@ -143,7 +143,7 @@ class Invitations:
             )
             for rater, token in tokens.items()
         ]
-        with self._changing() as invited:
+        with self._change() as invited:
             again = {name_key(rater) for rater in tokens}
             rest = tuple(invitation for invitation in invited.invitations if name_key(invitation.rater) not in again)
             key = invited.site_key or secrets.token_hex(32)
@@ -152,7 +152,7 @@ class Invitations:
 
     def revoke(self, raters: Sequence[str]) -> None:
         """Ends invitations at once, also for logged-in raters; InputError when one is not invited."""
-        with self._changing() as invited:
+        with self._change() as invited:
             known = {name_key(invitation.rater) for invitation in invited.invitations}
             unknown = sorted(rater for rater in raters if name_key(rater) not in known)
             if unknown:
@@ -170,15 +170,15 @@ class Invitations:
     @property
     def address(self) -> str:
         """Where the site was served last, or where the last links lead; "" if neither is known."""
-        return self._invited().address
+        return self._read_invitations().address
 
     def set_address(self, address: str) -> None:
         """Keeps where the site is, for links that follow."""
-        with self._changing() as invited:
+        with self._change() as invited:
             if invited.address != address:
                 self._write(replace(invited, address=address))
 
-    def _invited(self) -> InvitationData:
+    def _read_invitations(self) -> InvitationData:
         with self._lock:
             with disk_errors(f"{self.path} cannot be read"):
                 try:
@@ -195,12 +195,12 @@ class Invitations:
                         remedy=f"chmod 600 {self.path}",
                     )
                 content = self.path.read_bytes() if stat.st_size <= MOST_BYTES else b""
-            invited = _parsed(content, self.path)
+            invited = _parse(content, self.path)
             self._read = (mark, invited)
             return invited
 
     @contextmanager
-    def _changing(self) -> Iterator[InvitationData]:
+    def _change(self) -> Iterator[InvitationData]:
         """One change at a time, also by another process."""
         import fcntl  # here, since few change the file
 
@@ -209,7 +209,7 @@ class Invitations:
             lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                yield self._invited()
+                yield self._read_invitations()
             finally:
                 os.close(lock)
 
@@ -242,7 +242,7 @@ def _valid_name(rater: str) -> str:
     return name
 
 
-def _parsed(content: bytes, path: Path) -> InvitationData:
+def _parse(content: bytes, path: Path) -> InvitationData:
     try:
         invited = from_plain(InvitationData, json.loads(content))
         if len(bytes.fromhex(invited.site_key)) < 16:

@@ -25,7 +25,7 @@ from harness.model.scenario import Scenario
 from harness.report.charts import charts_html
 from harness.report.session_page import wake_charts
 from harness.session.engine.feed import EngineClient
-from harness.session.engine.launch import EnginePlace, running
+from harness.session.engine.launch import EnginePlace, list_running
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import read_clip, read_scenario
@@ -35,7 +35,7 @@ from harness.statistics.text import share_with_interval
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
 from harness.web.base_site import BaseSite, SiteWords, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach
-from harness.web.sounds import SoundCache, ranged
+from harness.web.sounds import SoundCache, serve_range
 
 WORDS = SiteWords(
     name="Live sessions",
@@ -75,7 +75,7 @@ class LiveSession:
         self.gone: str | None = None
         """Why the connection has ended; "" after an orderly end."""
         hello = Hello(client="web", since_seq=0, attended=False)
-        self._client = EngineClient(Path(place.socket), hello, self._take, self._closed)
+        self._client = EngineClient(Path(place.socket), hello, self._take, self._on_close)
 
     def close(self) -> None:
         self._client.close()
@@ -132,7 +132,7 @@ class LiveSession:
         lines = [*([] if line is None else [line]), *self._wake.add(entry)]
         self._events.extend((clock, text.strip(), False) for text in lines)
 
-    def _closed(self, why: str) -> None:
+    def _on_close(self, why: str) -> None:
         with self._lock:
             self.gone, self._page = why, {}
 
@@ -247,7 +247,7 @@ class LiveSessions:
 
     def _look(self) -> None:
         unreached = []
-        for place in running():
+        for place in list_running():
             known = self._found.get(place.folder)
             if self._only is not None and Path(place.folder) != self._only:
                 continue
@@ -316,7 +316,7 @@ class LiveSite(BaseSite):
             raise HTTPException(404, "Newer clips have replaced this one. Load the page again.")
         clips, fault = SessionFolder(session.folder).clips, "The clip cannot be read on the site's host."
         content = self._shelf.get((session.key, clip.sha256), lambda: read_clip(clips, clip), fault)
-        return ranged(content, "audio/wav", request.headers.get("range"))
+        return serve_range(content, "audio/wav", request.headers.get("range"))
 
     def _styles(self, _: Request) -> Response:
         styles = resources.files("harness.report") / "templates" / "charts.css"

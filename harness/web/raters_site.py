@@ -49,7 +49,7 @@ from harness.web.seats import (
     content_mark,
     search_words,
 )
-from harness.web.sounds import SoundCache, picture, ranged
+from harness.web.sounds import SoundCache, picture, serve_range
 
 NEW_PLAYS = 50
 """At most this many plays are accepted from one report."""
@@ -430,7 +430,7 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _progress(self, request: Request) -> Response:
         visit = self._coordinator(request)
         self.readings.read_if_due(WAITING_S)
-        return self._coordinated(visit, giving=request.query_params.get("give", ""))
+        return self._coordination_page(visit, giving=request.query_params.get("give", ""))
 
     async def _reassign(self, request: Request) -> Response:
         visit = self._coordinator(request)
@@ -443,12 +443,14 @@ class RatersSite(SeatedSite[Seat, Post]):
         try:
             taken, left = self._room.reassign(rater, to, visit.invitation.rater)
         except InputError as error:
-            return self._coordinated(visit, 400, alert=f"Nothing was moved: {error.what}.")
+            return self._coordination_page(visit, 400, alert=f"Nothing was moved: {error.what}.")
         except HarnessError:
-            return self._coordinated(visit, 503, alert=UNSAVED)
+            return self._coordination_page(visit, 503, alert=UNSAVED)
         self.readings.number += 1  # all desks take in the new shares
         rest = f"; {left} stay unassigned: all of these raters have them already" if left else ""
-        return self._coordinated(visit, notice=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}.")
+        return self._coordination_page(
+            visit, notice=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}."
+        )
 
     def _coordinator(self, request: Request) -> Visit:
         visit = self._rater(request)
@@ -456,7 +458,7 @@ class RatersSite(SeatedSite[Seat, Post]):
             raise HTTPException(403, NOT_YOURS)
         return visit
 
-    def _coordinated(
+    def _coordination_page(
         self, visit: Visit, status: int = 200, *, giving: str = "", notice: str = "", alert: str = ""
     ) -> Response:
         now_s = time.time()
@@ -480,4 +482,4 @@ class RatersSite(SeatedSite[Seat, Post]):
         content = self._shelf.get((item.id, which), lambda: make(item), fault)
         if request.url.path.endswith("/picture"):
             return Response(picture(content), media_type="image/svg+xml")
-        return ranged(content, "audio/wav", request.headers.get("range"))
+        return serve_range(content, "audio/wav", request.headers.get("range"))

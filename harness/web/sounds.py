@@ -53,7 +53,7 @@ def picture(content: bytes) -> bytes:
     ).encode()
 
 
-def ranged(content: bytes, media_type: str, range_header: str | None) -> Response:
+def serve_range(content: bytes, media_type: str, range_header: str | None) -> Response:
     """The content, or the range that a Range header requests (RFC 9110, 14)."""
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(range_header.strip()) if range_header else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.session.engine.launch import find
-from harness.session.figures.memory import MemoryFigures, MemoryFinding, MemoryPoint, findings
+from harness.session.figures.memory import MemoryFigures, MemoryFinding, MemoryPoint, find_memories
 from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.lab_runs import BENCH, LabRuns, lab_of_its_own
 
@@ -59,7 +59,7 @@ def probe(folder: Path, memory_s: float, waits_s: Sequence[float], repeat: int) 
                     break
         finally:
             runs.close()
-    (finding,) = findings(points)
+    (finding,) = find_memories(points)
     return finding
 
 

@@ -44,7 +44,7 @@ from harness.model.record import (
 )
 from harness.model.trial import Outcome
 from harness.session.engine.engine import CLIENT_WITHIN_S
-from harness.session.engine.launch import find, running, start_engine
+from harness.session.engine.launch import find, list_running, start_engine
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check
 from tests.conformance.engine_runs import (
@@ -71,7 +71,7 @@ def test_run_is_watched_from_first_row_to_goodbye(runs: Runs) -> None:
     folder = runs.prepare("three.yaml")
     place = start_engine(folder)
     assert find(folder) == place
-    assert running() == (place,)
+    assert list_running() == (place,)
     client = Watcher(place, meters=True)
     assert client.goodbye() == Goodbye(0, "")
     assert isinstance(client.messages[0], Welcome)
@@ -82,7 +82,7 @@ def test_run_is_watched_from_first_row_to_goodbye(runs: Runs) -> None:
     assert {StateWord.PLAYING, StateWord.LISTENING, StateWord.FINISHED} <= states
     assert any(isinstance(message, Meters) for message in client.messages)
     wait_for(lambda: not place.alive)
-    assert running() == ()
+    assert list_running() == ()
     assert not (folder / "engine.json").exists()
 
 

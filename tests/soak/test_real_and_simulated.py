@@ -24,7 +24,7 @@ from harness.base.simulated_threads import SimulatedThreads
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.session.simulated.bench import Board, DeviceTraits, Phrases, SimulatedLoudspeaker, SimulatedRoom
-from harness.session.simulated.night import Lengths, SimulatedNight, simulated
+from harness.session.simulated.night import Lengths, SimulatedNight, simulate_bench
 from harness.sound.capture import Block, Capture
 from harness.sound.stimuli.renderer import renderer
 from harness.statistics.intervals import Share
@@ -150,8 +150,8 @@ class ScriptedNight(SimulatedNight):
 
     script: list[Reaction]
 
-    def _furnished(self, world: SimulatedThreads) -> SimulatedRoom:
-        room = super()._furnished(world)
+    def _furnish(self, world: SimulatedThreads) -> SimulatedRoom:
+        room = super()._furnish(world)
         (board,) = room.devices
         room.devices.clear()
         ScriptedTwin(board.name, room, board.like, link=board.id).follow(self.script)
@@ -181,7 +181,7 @@ def test_a_scripted_device_is_counted_alike(tmp_path: Path) -> None:
     assert goodbye.exit_code == 0, goodbye.reason
     real = wake_of(rows(folder))
 
-    bench, like = simulated(load_bench(tmp_path / "bench.yaml")), DeviceTraits(wakes=1.0, false_per_hour=0.0)
+    bench, like = simulate_bench(load_bench(tmp_path / "bench.yaml")), DeviceTraits(wakes=1.0, false_per_hour=0.0)
     night = ScriptedNight(load_scenario(tmp_path / "scenario.yaml"), bench, like, Lengths(renderer()), 1)
     night.script = script
     played = night.play()

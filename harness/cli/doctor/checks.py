@@ -27,7 +27,7 @@ from harness.scenario.scenario import load_scenario
 from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
-from harness.session.engine.prepare import planned
+from harness.session.engine.prepare import plan_session
 from harness.sound.sound_devices import NO_DEVICE, find_part, sound_devices, sound_parts
 
 
@@ -79,7 +79,7 @@ def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[C
     if scenario is not None:
         loaded = load_scenario(scenario)
         check_compatibility(loaded, bench)
-        trials = planned(loaded, bench).trials
+        trials = plan_session(loaded, bench).trials
     bench_clock, actuators = clock_of(bench), {actuator.id for actuator in bench.actuators}
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch, ExitStack() as stack:
         drivers = assemble(bench, bench_clock, 0, Path(scratch))

@@ -119,7 +119,7 @@ class CascadeSources:
     @property
     def files(self) -> list[str]:
         """Every file that is read."""
-        named = (path for _, path in map(_named, (*self.heard, *self.pred_sound)))
+        named = (path for _, path in map(_split_name, (*self.heard, *self.pred_sound)))
         return [file for file in (self.gold, *named, self.pred_reference, self.pred_heard, self.groups) if file]
 
 
@@ -227,14 +227,14 @@ def _compare(sources: CascadeSources, options: FrameOptions, wording: WordRules,
 
 def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[ComparedSystem], list[tuple[str, str]]]:
     """Gold, the systems in the order of their kinds, and notes."""
-    from harness.cli.understanding.score import grouped
+    from harness.cli.understanding.score import add_groups
     from harness.understanding.cascade import joined, understood
     from harness.understanding.scoring import is_annotated
     from harness.understanding.systems import ComparedSystem, ModelCost, SystemKind
 
     gold = None if sources.gold is None else _gold(sources, stack, texts=sources.model is not None)
     if gold is not None:
-        gold = grouped(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
+        gold = add_groups(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
     live: _LiveTrials | None = None
     notes: list[tuple[str, str]] = []
     if sources.live:
@@ -257,7 +257,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
             return frames, ModelCost(cpu_s / number, elapsed_s / number)
 
         systems.append(ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, read(gold)[0]))
-        for name, path in map(_named, sources.heard):
+        for name, path in map(_split_name, sources.heard):
             heard = _of_trials(_read(path, stack), gold)
             given, how = _transcripts_for(
                 joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads
@@ -265,7 +265,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
             frames, cost = read(given)
             systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cost))
             notes.append(("model reads", f"of {plain_text(name, 60)}: {how}"))
-    for name, path in map(_named, sources.pred_sound):
+    for name, path in map(_split_name, sources.pred_sound):
         frames = _of_trials(_read(path, stack), gold)
         says_words = any(utterance.words for utterance in frames.utterances)
         if not any(is_annotated(utterance) for utterance in frames.utterances):
@@ -273,9 +273,9 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
             raise InputError("this has neither intents nor slots", place=Place(path), remedy=remedy)
         systems.append(ComparedSystem(name, SystemKind.SOUND, frames, frames if says_words else None))
     if live is not None:
-        systems = [replace(system, frames=_normalised(system.frames, live.rules)) for system in systems]
+        systems = [replace(system, frames=_normalise(system.frames, live.rules)) for system in systems]
         systems.append(ComparedSystem("live", SystemKind.LIVE, live.devices))
-        gold = _normalised(gold, live.rules)
+        gold = _normalise(gold, live.rules)
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
         remedy = "Name them: --heard one=FILE --heard other=FILE"
@@ -283,7 +283,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     return gold, systems, notes
 
 
-def _named(written: str) -> tuple[str, str]:
+def _split_name(written: str) -> tuple[str, str]:
     """A system's name, by default that of its file, and the file."""
     name, path = named_file(written)
     return name or Path(path).stem, path
@@ -337,7 +337,7 @@ def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) ->
     )
 
 
-def _normalised(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
+def _normalise(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
     """With values as those of devices are compared: under the rule of their trial, and without order."""
     from harness.understanding.files.corpus_writing import slots_of
     from harness.understanding.reported_frames import normalised
@@ -385,18 +385,18 @@ class _Inputs:
 
 def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     """Reads everything and runs the model; InputError for files that do not belong together."""
-    from harness.cli.understanding.score import grouped
+    from harness.cli.understanding.score import add_groups
     from harness.understanding.cascade import Understand, joined, understood
 
     gold = _gold(sources, stack) if sources.gold else None
     if sources.groups:
         if gold is None:
             raise InputError("--groups needs --gold", remedy="Give --gold FILE|FOLDER, or omit --groups")
-        gold = grouped(gold, stack.enter_context(readable(sources.groups)))
+        gold = add_groups(gold, stack.enter_context(readable(sources.groups)))
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
     else:
-        heard, notes = _read(_named(sources.heard[0])[1], stack), []
+        heard, notes = _read(_split_name(sources.heard[0])[1], stack), []
     if gold is None:
         raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
     pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
@@ -466,14 +466,14 @@ def _transcripts_for(pairs: HeardCorpus, reads: TranscriptStyle) -> tuple[Corpus
     if not (lower or bare):
         return pairs.heard, "transcripts as heard: gold has capitals and punctuation too"
     utterances = tuple(
-        replace(utterance, words=_written(utterance.words, lower=lower, bare=bare))
+        replace(utterance, words=_spell(utterance.words, lower=lower, bare=bare))
         for utterance in pairs.heard.utterances
     )
     how = " and ".join(["without capitals"] * lower + ["without punctuation"] * bare)
     return Corpus(pairs.heard.path, utterances), f"transcripts {how}, as gold is written"
 
 
-def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
+def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
     bare_words = (word.strip(MARKS) if bare else word for word in words)
     return tuple(word.lower() if lower else word for word in bare_words if word)
 
@@ -496,7 +496,7 @@ def _session_texts(
         prefix = f"{folder.name}/" if len(folders) > 1 else ""
         for trial in heard_in(progress.trials, wake):
             id_ = f"{prefix}{trial.trial.id}/{trial.device}"
-            meant = by_query.get(trial.trial.query_id) if gold else _expected(trial)
+            meant = by_query.get(trial.trial.query_id) if gold else _expected_utterance(trial)
             if meant is None:
                 foreign += 1
                 continue
@@ -516,7 +516,7 @@ def _session_texts(
     return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
 
 
-def _expected(trial: TranscribedTrial) -> Utterance | None:
+def _expected_utterance(trial: TranscribedTrial) -> Utterance | None:
     """The intents and slots that an understanding trial expects; None for other trials."""
     expected = trial.trial.expects
     if expected is None:

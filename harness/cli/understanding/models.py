@@ -298,7 +298,7 @@ def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed
     from harness.understanding.models.training import cross_validated
 
     for folder in data:
-        corpus = _tagged(read_corpus(folder))
+        corpus = _keep_tagged(read_corpus(folder))
         rows = []
         for contender in contenders:
             _tell(f"{folder}: {contender.name}")
@@ -355,10 +355,10 @@ def _splits_of(folder: Path, form: str | None = None) -> _Splits:
         problem = f"there is no split train (splits: {', '.join(splits)})"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
     held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
-    return _Splits(_tagged(training), held_out and _tagged(held_out), splits.get("test"))
+    return _Splits(_keep_tagged(training), held_out and _keep_tagged(held_out), splits.get("test"))
 
 
-def _tagged(corpus: Corpus) -> Corpus:
+def _keep_tagged(corpus: Corpus) -> Corpus:
     from harness.understanding.files.corpus_writing import tags_of
 
     return replace(

@@ -198,11 +198,11 @@ class FrameLimits:
         for key, limit in wanted.items():
             if limit is None:
                 continue
-            option = f"--{'max' if key == 'cer' else 'min'}-{key.replace('_', '-')}"
+            option_name = f"--{'max' if key == 'cer' else 'min'}-{key.replace('_', '-')}"
             rows = [row for row in system.rows if row.key == key]
             for row in rows:
                 yield DeclaredLimit(
-                    option,
+                    option_name,
                     f"{row.name}{f' ({row.detail})' if row.detail else ''} of {name}",
                     limit,
                     row.value,
@@ -213,4 +213,4 @@ class FrameLimits:
                     on_bound=self.limits_on is LimitBasis.BOUND,
                 )
             if not rows:
-                yield DeclaredLimit(option, f"{key} of {name}", limit, None, unit=SHARE, least=key != "cer")
+                yield DeclaredLimit(option_name, f"{key} of {name}", limit, None, unit=SHARE, least=key != "cer")

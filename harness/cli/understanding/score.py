@@ -147,12 +147,12 @@ def merge(
         with readable(name) as file:
             parts.append(read_score_json(file.path, file.name))
     first = parts[0]
-    systems = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merged(parts)]
+    systems = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merge(parts)]
     _write(targets, systems)
     limits.demand(systems)
 
 
-def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
+def _merge(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
     from harness.understanding.scoring import added
 
     first = parts[0]
@@ -217,11 +217,11 @@ def _corpora(sources: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus
     listed = stack.enter_context(readable(sources.groups)) if sources.groups else None
     if sources.sessions:
         of, predicted, notes = _session_pair(sources.sessions, sources.attempt)
-        return [(grouped(of, listed), predicted)], notes
+        return [(add_groups(of, listed), predicted)], notes
     gold_file = stack.enter_context(readable(sources.gold or ""))
     files = [stack.enter_context(readable(path)) for path in sources.predicted]
     gold, split = read_gold(gold_file, sources.gold_format, sources.split)
-    gold = grouped(gold, listed)
+    gold = add_groups(gold, listed)
     return [(gold, _read_predicted(file, sources.pred_format, split, gold)) for file in files], []
 
 
@@ -294,7 +294,7 @@ def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> N
         raise InputError(problem, place=Place(name), remedy=remedy)
 
 
-def grouped(gold: Corpus, file: InputFile | None) -> Corpus:
+def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
     """Gold with the groups of a list added; InputError for a list of other utterances."""
     if file is None:
         return gold

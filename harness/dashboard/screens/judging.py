@@ -16,10 +16,10 @@ from textual.widgets import Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.key_guard import guarded
+from harness.dashboard.key_guard import guarded_app
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rater_threads import ItemSound, ItemSounds, RefreshThread
-from harness.dashboard.rating_words import AUTO_PLAY, DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, offered
+from harness.dashboard.rating_words import AUTO_PLAY, DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name, list_offers
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
@@ -32,7 +32,7 @@ from harness.dashboard.widgets.sitting_lines import (
     Trouble,
 )
 from harness.model.errors import HarnessError, InputError
-from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
+from harness.model.judgment import NEWER, Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState, AidStep, ending_text
 from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
@@ -96,9 +96,9 @@ class AidPanel(Panel):
         steps = self._state.steps if self.app.size.height >= LOW else ()
         for step in steps:
             text.append("\n")
-            text.append_text(_answered(step))
+            text.append_text(_answer_text(step))
         text.append("\n\n" if steps else "\n")
-        text.append_text(self._ending() if self._state.ending is not None else self._question())
+        text.append_text(self._end_text() if self._state.ending is not None else self._question())
         text.append("\n\n")
         keys = []
         if self._state.ending is not None:
@@ -121,7 +121,7 @@ class AidPanel(Panel):
                 text.append("  (known)", style=palette.QUIET)
         return text
 
-    def _ending(self) -> Text:
+    def _end_text(self) -> Text:
         ending = self._state.ending
         if ending is None:
             return Text()
@@ -138,7 +138,7 @@ class AidPanel(Panel):
         return text
 
 
-def _answered(step: AidStep) -> Text:
+def _answer_text(step: AidStep) -> Text:
     return Text.assemble(
         f"{plain_text(step.question.topic)}: ",
         (plain_text(step.answer.text), palette.TEXT),
@@ -213,7 +213,7 @@ class JudgingScreen(Screen[None]):
         view = self._desk.view
         new = (view.item and view.item.id) != (self._item and self._item.id)
         self._item = view.item
-        guarded(self).in_sight(self, (view.item and view.item.id, view.explained is not None))
+        guarded_app(self).in_sight(self, (view.item and view.item.id, view.explained is not None))
         self.set_class(view.phase is SittingPhase.FINISHED, "-finished")
         self.set_class(view.explained is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
@@ -223,7 +223,7 @@ class JudgingScreen(Screen[None]):
         self.query_one(DraftLine).show(view)
         self.query_one(Explanation).show(view.explained)
         if view.phase is SittingPhase.FINISHED:
-            self.query_one(SittingEnd).show((view, self._waiting() if view.count.held else ()))
+            self.query_one(SittingEnd).show((view, self._list_waiting() if view.count.held else ()))
         self._show_message(view)
         if new:
             self._begin_item(view.item)
@@ -249,10 +249,10 @@ class JudgingScreen(Screen[None]):
 
     def _offer(self, view: SittingView) -> None:
         playing = self._listening.playing is not None
-        keys = offered(view, self._keys, sounds=self._listening.has_player, playing=playing)
+        keys = list_offers(view, self._keys, sounds=self._listening.has_player, playing=playing)
         self.query_one(OfferedKeys).show(keys)
 
-    def _waiting(self) -> tuple[str, ...]:
+    def _list_waiting(self) -> tuple[str, ...]:
         mine = (item for item in self._room.items if self._desk.item(item.id) is not None)
         return tuple(
             f"{item.query}: {item.effect.check.wanted}" for item in mine if item.waits_for_effect and item.effect
@@ -262,31 +262,36 @@ class JudgingScreen(Screen[None]):
 
     def on_key(self, event: events.Key) -> None:
         key = key_name(event)
-        category, action = self._keys.category(key) or self._keys.by_letter(key), self._keys.action(key)
-        if category is None and action is None and key != AUTO_PLAY and self._desk.view.explained is None:
+        meaning = self._meaning(key)
+        if meaning is None:
             if key in DIGIT_ROW:
                 self._tell(NEEDS_SHIFT)
                 self.show()
             return
+        act, writes = meaning
         event.stop()
         event.prevent_default()
         self._said = ""
-        goes_on = self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT)
-        writes = goes_on or category is not None or action in WRITING
-        if writes and not guarded(self).counts(event, self.on_key, self._tell):
-            pass
-        elif goes_on:
-            self._desk.go_on()
-        elif category is not None:
-            if question := self._doubt.question(key, category):
-                self._tell(question)
-            else:
-                self._write(lambda: self._desk.judge(category))
-        elif action is not None:
-            self._act(action)
-        elif key == AUTO_PLAY:
-            self._toggle_auto_play()
+        if not writes or guarded_app(self).counts(event, self.on_key, self._tell):
+            act()
         self.show()
+
+    def _meaning(self, key: str) -> tuple[Callable[[], object], bool] | None:
+        """What a key does, and whether that writes a row; None for a key without a meaning here."""
+        category, action = self._keys.category(key) or self._keys.by_letter(key), self._keys.action(key)
+        if self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
+            return self._desk.go_on, True
+        if category is not None:
+            return lambda: self._judge(key, category), True
+        if action is not None:
+            return lambda: self._act(action), action in WRITING
+        return (self._toggle_auto_play, False) if key == AUTO_PLAY else None
+
+    def _judge(self, key: str, category: Category) -> None:
+        if question := self._doubt.question(key, category):
+            self._tell(question)
+        else:
+            self._write(lambda: self._desk.judge(category))
 
     def _act(self, action: RaterAction) -> None:
         if action in ON_AN_ITEM and self._item is None:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from harness.base.foreign import plain_text
 from harness.base.user_text import checked_text
 from harness.dashboard import palette
-from harness.dashboard.key_guard import guarded
+from harness.dashboard.key_guard import guarded_app
 from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
@@ -185,7 +185,7 @@ class AskingPanel(QuestionPanel):
         answer = self._wording.answers.get(event.key)
         if answer is None and event.key != "escape":
             return
-        counts = guarded(self).counts(event, lambda _: None, lambda message: self._tell(message))
+        counts = guarded_app(self).counts(event, lambda _: None, lambda message: self._tell(message))
         if counts and answer is None:
             return  # its binding acts
         event.stop()
@@ -226,9 +226,9 @@ class AskingPanel(QuestionPanel):
             command = AnswerOperator(new_id(), self._by, trial_id, attempt, recognised, detail)
         self._sent = True
         self._tell("…")
-        self.post_message(CommandWanted(command, "answer", self._answered))
+        self.post_message(CommandWanted(command, "answer", self._on_answer))
 
-    def _answered(self, answer: Answered) -> None:
+    def _on_answer(self, answer: Answered) -> None:
         if not self.is_attached:
             return
         if answer.ok:

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from harness.base.foreign import plain_text
 from harness.base.user_text import name_key
 from harness.dashboard import palette
-from harness.dashboard.key_guard import guarded
+from harness.dashboard.key_guard import guarded_app
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, AzertyDigitCheck, key_name
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
@@ -201,7 +201,7 @@ class RatingScreen(Sheet):
         item = same or (waiting[0] if waiting else None)
         if _key(item) != _key(self._item):
             self._shown_at_s, self._plays, self._comment = time.monotonic(), 0, ""
-        guarded(self).in_sight(self, (RatingScreen, _key(item)))
+        guarded_app(self).in_sight(self, (RatingScreen, _key(item)))
         if item != self._item:
             self._item, self._item_key = item, _key(item)
             folder = Path(view.welcome.session_folder) if view.welcome else Path()
@@ -247,7 +247,7 @@ class RatingScreen(Sheet):
             return
         event.stop()
         event.prevent_default()
-        if not guarded(self).counts(event, self.on_key, self._tell):
+        if not guarded_app(self).counts(event, self.on_key, self._tell):
             return
         if category is not None:
             if question := self._doubt.question(key, category):

@@ -15,12 +15,12 @@ from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.key_guard import guarded
+from harness.dashboard.key_guard import guarded_app
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import key_name
 from harness.dashboard.screens.panels import Sheet, pause_or_go_on
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highlighted, move_keys
+from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highlight, move_keys
 from harness.dashboard.widgets.wake import DeviceBlocks
 from harness.dashboard.wording import screen_text
 from harness.model.feed import Answered, Review
@@ -149,7 +149,7 @@ class UnmatchedList(RowList):
         ):
             if shown:
                 text.append(f" · {note}", style=palette.QUIET)
-        return highlighted(text, width) if chosen else text
+        return highlight(text, width) if chosen else text
 
 
 REVIEW_KEYS: tuple[tuple[str, ReviewVerdict], ...] = (
@@ -200,7 +200,7 @@ class WakeScreen(Sheet):
     def compose(self) -> ComposeResult:
         yield from self.session_lines()
         yield DeviceBlocks(id="devices")
-        yield UnmatchedList(self._selected, id="unmatched")
+        yield UnmatchedList(self._on_select, id="unmatched")
         yield NoticeLine()
         yield KeyBar(KEYS)
 
@@ -224,8 +224,8 @@ class WakeScreen(Sheet):
         )
         return max(4, self.size.height - sum(widget.outer_size.height for widget in others) - 2 - LEAST_EVENTS)
 
-    def _selected(self, seq: int | None) -> None:
-        guarded(self).in_sight(self, (WakeScreen, seq))
+    def _on_select(self, seq: int | None) -> None:
+        guarded_app(self).in_sight(self, (WakeScreen, seq))
 
     def on_key(self, event: events.Key) -> None:
         """Handles the labelling keys. A binding would act later, when another event may be selected."""
@@ -234,7 +234,7 @@ class WakeScreen(Sheet):
             return
         event.stop()
         event.prevent_default()
-        if guarded(self).counts(event, self.on_key, lambda message: self.post_message(NoticeWanted(message))):
+        if guarded_app(self).counts(event, self.on_key, lambda message: self.post_message(NoticeWanted(message))):
             if word is not None:
                 self.action_review(word.value)
             else:

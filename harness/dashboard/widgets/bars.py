@@ -80,7 +80,7 @@ def key_words(keys: Sequence[tuple[str, str]], gap: str = "  ") -> Text:
     return text
 
 
-def highlighted(text: Text, width: int) -> Text:
+def highlight(text: Text, width: int) -> Text:
     """A selected line, coloured to the edge."""
     text.pad_right(max(0, width - text.cell_len))
     text.stylize(Style(bgcolor=palette.SELECTED))

@@ -37,7 +37,7 @@ class JudgedItem(Showing[SittingView]):
         self._key, self._names = transcript_key, names
 
     def draw(self, view: SittingView, width: int, height: int) -> Text:
-        return Text() if view.item is None else folded(self.rows(view), self.app.console, width, height)
+        return Text() if view.item is None else fold(self.rows(view), self.app.console, width, height)
 
     def rows(self, view: SittingView) -> list[Row]:
         item = view.item
@@ -104,7 +104,7 @@ def _facts(item: Item) -> Text:
     return text
 
 
-def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
+def fold(rows: list[Row], console: Console, width: int, height: int) -> Text:
     """Rows on at most `height` lines: the longest lose lines first, then the last rows go."""
     room = max(1, width - _LABEL_WIDTH)
     visible_rows = [(label, text.wrap(console, room)) for label, text in rows[:height]]
@@ -160,11 +160,11 @@ class GuideKeys(Painted):
         ):
             return lines
         for texts in ([GUIDE[category].test for category in Category], short):
-            below = [self._folded(text, width, "  ") for text in texts]
+            below = [self._fold(text, width, "  ") for text in texts]
             if len(heads) + sum(map(len, below)) <= height:
                 lines = [line for head, parts in zip(heads, below, strict=True) for line in (head, *parts)]
                 break
-        rules = [line for rule in RULES for line in self._folded(f"· {rule}", width, "")]
+        rules = [line for rule in RULES for line in self._fold(f"· {rule}", width, "")]
         return [*lines, Text(), *rules] if len(lines) + 1 + len(rules) <= height else lines
 
     def _heads(self) -> list[Text]:
@@ -183,7 +183,7 @@ class GuideKeys(Painted):
         line.truncate(width, overflow="ellipsis")
         return line
 
-    def _folded(self, text: str, width: int, indent: str) -> list[Text]:
+    def _fold(self, text: str, width: int, indent: str) -> list[Text]:
         words = Text(text, style=palette.QUIET)
         lines = words.wrap(self.app.console, max(1, width - len(indent)))
         return [Text.assemble((indent, ""), line) for line in lines]

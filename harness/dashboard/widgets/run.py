@@ -14,7 +14,7 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
-from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlighted, move_keys
+from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.numbers import number, percent, seconds
@@ -134,7 +134,7 @@ class FramePanel(Painted):
         *before, last = self._attempts
         head, *part_lines = _last_frame(self._trial, last)
         if 1 + len(part_lines) > height:
-            part_lines = _packed(part_lines, width)
+            part_lines = _pack(part_lines, width)
         lines = [head, *part_lines, *(_frame_before(self._trial, attempt) for attempt in reversed(before))]
         if 1 + len(part_lines) > height:
             lines = [
@@ -148,7 +148,7 @@ def _reported_frame(attempt: AttemptProgress) -> UnderstandingResult | None:
     return None if attempt.verdict is None else attempt.verdict.understood
 
 
-def _packed(parts: Sequence[Text], width: int) -> list[Text]:
+def _pack(parts: Sequence[Text], width: int) -> list[Text]:
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + 2 + part.cell_len <= width:
@@ -264,7 +264,7 @@ class TotalsPanel(Painted):
         heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
         rows: list[tuple[str, str]] = [
             *_frames(progress),
-            *_recognised(progress),
+            *_recognition_cells(progress),
             *heard,
             ("Lat. p50", median_latency(totals.latency, width - NAMES)),
             ("Lat. p95", percentile(totals.latency.p95, totals.latency.total)),
@@ -306,7 +306,7 @@ def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
     yield "Tries", "  ".join(tries) or "n/a"
 
 
-def _recognised(progress: Progress) -> Iterator[tuple[str, str]]:
+def _recognition_cells(progress: Progress) -> Iterator[tuple[str, str]]:
     if not _until_understood(progress):
         yield "Recognised", share(progress.totals.recognised)
         yield "First try", share(progress.totals.first_attempt)
@@ -413,20 +413,20 @@ class TrialList(RowList):
         # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest
         names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
         name_width = max(map(len, names))
-        cells = Text.assemble(
+        columns = Text.assemble(
             (f"{set_cell_size(names[index], name_width)} ", palette.TEXT),
             (f"{word:<12} ", colour),
             (f"{f'×{attempts}' if attempts else '':<3}", palette.QUIET),
             (f"{seconds(latency.value_s) if latency else '':>7}", palette.TEXT),
         )
-        text.append_text(cells)
+        text.append_text(columns)
         response = trial.response
         if response is not None and response.judgment is not None and width >= 58:
             given = response.judgment
             text.append(f"  {LABELS[given.category] if given.category else given.status.value}", style=palette.BLUE)
         if width >= 64:
             text.append(f"  {query_text(trial.trial)}", style=palette.QUIET)
-        return highlighted(text, width) if chosen else text
+        return highlight(text, width) if chosen else text
 
     def _names_within(self, width: int) -> list[str]:
         if width != self._names_for:

@@ -289,7 +289,7 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
     devices = view.wake.devices
     if not devices:
         return [Text("no device listens yet", style=palette.QUIET)]
-    compared = [_compared(comparison) for comparison in view.comparisons]
+    compared = [_compare(comparison) for comparison in view.comparisons]
     each = (room - len(compared)) // len(devices)
     figure_lines = next((layout for layout in (TALL, FULL) if lines_of(layout) <= each), COMPACT)
     settings = next((trial.trial.listening.settings for trial in view.progress.trials if trial.trial.listening), None)
@@ -354,7 +354,7 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
     return low, min(high, max(low, value or 0.0)), high
 
 
-def _compared(pair: DevicePair) -> Text:
+def _compare(pair: DevicePair) -> Text:
     counts = pair.counts
     first, second = plain_text(pair.first, 14), plain_text(pair.second, 14)
     discordance = f"only 1st {counts.only_first}, only 2nd {counts.only_second} · McNemar {p_is(counts.p)}"

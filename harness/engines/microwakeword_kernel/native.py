@@ -218,7 +218,7 @@ class _GraphReader:
             raise UnsupportedModel("a split that leaves channels out")
 
     def _dense(self, op: Operator) -> None:
-        flow, weights, bias, multiplier = self._weighed(op)
+        flow, weights, bias, multiplier = self._read_weights(op)
         outputs, taps, across, inputs = weights.shape
         taken = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
         one_frame = taps == flow.frames and across == 1 and inputs == flow.width and not flow.first
@@ -238,7 +238,7 @@ class _GraphReader:
         )
 
     def _depthwise(self, op: Operator) -> None:
-        flow, weights, bias, multiplier = self._weighed(op)
+        flow, weights, bias, multiplier = self._read_weights(op)
         _, taps, across, outputs = weights.shape
         dilated = op.integer(5, 1) != 1 or op.integer(6, 1) != 1
         if taps != flow.frames or across != 1 or outputs != flow.width or op.integer(3) != 1 or dilated:
@@ -321,7 +321,7 @@ class _GraphReader:
         values = self._answers[op.inputs[0]].view(np.int8).astype(np.float32)
         self._answers[op.outputs[0]] = _bytes(values - entry.zero + end.zero, 0, 255)
 
-    def _weighed(
+    def _read_weights(
         self, op: Operator
     ) -> tuple[_Flow, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         flow = self._flows[op.inputs[0]]
@@ -465,7 +465,7 @@ class Listener:
             raise UnsupportedModel(f"an input of {network.stride} frames of {network.width} features")
         self._network = network
         self._kept: list[object] = []
-        self._packed = _packed(network, self._kept)
+        self._packed = _pack(network, self._kept)
         self._features = _Memory(self._kernel.vh_features_bytes())
         self._state = _Memory(self._kernel.vh_network_bytes(self._packed))
         self._kernel.vh_features_begin(self._features.address)
@@ -537,7 +537,7 @@ class _Memory:
         self.address = (self._owner.ctypes.data + _ALIGNED - 1) // _ALIGNED * _ALIGNED
 
 
-def _packed(network: KernelNetwork, memory: list[object]) -> int:
+def _pack(network: KernelNetwork, memory: list[object]) -> int:
     """The address of a network in the kernel's own form. memory: takes the memory of it and behind its pointers."""
     layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, memory) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
@@ -570,7 +570,7 @@ def _packed_layer(layer: Layer, memory: list[object]) -> _CLayer:
     if layer.kind is LayerKind.DENSE:
         extra.append((0, outputs - len(layer.multiplier)))
     spare = (0, outputs - len(layer.multiplier))
-    mantissa, exponent = _fixed(layer.multiplier)
+    mantissa, exponent = _fix_point(layer.multiplier)
     shift = np.pad(-exponent, spare)
     half = np.where(shift > 0, 1 << np.maximum(shift - 1, 0), 0)
     away = np.where((shift > 0) & np.pad(layer.away, spare), -1, 0)
@@ -585,7 +585,7 @@ def _packed_layer(layer: Layer, memory: list[object]) -> _CLayer:
                    layer.high, 0, *(array.ctypes.data for array in arrays))  # fmt: skip
 
 
-def _fixed(multiplier: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _fix_point(multiplier: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Mantissa of 31 bits and exponent, as the library rounds them."""
     fraction, exponent = np.frexp(multiplier)
     mantissa = np.floor(fraction * 2.0**31 + 0.5).astype(np.int64)

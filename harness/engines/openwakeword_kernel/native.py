@@ -138,7 +138,7 @@ class KernelEmbedding:
                     raise ValueError("it pools more than two rows or columns")
                 columns //= layer.columns
             else:
-                weights = _packed(layer, columns, channels)
+                weights = _pack(layer, columns, channels)
                 channels = layer.weights.shape[3]
             padded = isinstance(following, Convolution) and _beside(following, columns)
             self._widest = max(self._widest, (columns + 2) * channels)
@@ -244,7 +244,7 @@ def _beside(layer: Convolution, columns: int) -> bool:
     return layer.weights.shape[:2] == (1, 3) and columns % _TILE == 0
 
 
-def _packed(layer: Convolution, columns: int, channels: int) -> Array:
+def _pack(layer: Convolution, columns: int, channels: int) -> Array:
     """A convolution's weights in the kernel's own order. ValueError for an unsupported form."""
     high, wide, inputs, outputs = layer.weights.shape
     if inputs != channels or outputs % _BLOCK or outputs > _MOST_CHANNELS:

@@ -41,7 +41,7 @@ class ArithmeticSkill:
             )
         if match := _SUM.search(query):
             left, word, right = float(match[1]), _operator(match[2]), float(match[3])
-            return _calculated(left, word, right, _calculation_frame(left, word, right))
+            return _calculate(left, word, right, _calculation_frame(left, word, right))
         return None
 
     def _follow_up(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
@@ -68,10 +68,10 @@ def _calculation_frame(left: float | None, operator: str, right: float) -> Repor
 
 def _continued_calculation(last: Result, name: str, right: float) -> SkillAnswer:
     """Continues with the previous result, which is not part of the new request."""
-    return _calculated(last.value, name, right, _calculation_frame(None, name, right))
+    return _calculate(last.value, name, right, _calculation_frame(None, name, right))
 
 
-def _calculated(left: float, name: str, right: float, request: ReportedFrame) -> SkillAnswer:
+def _calculate(left: float, name: str, right: float, request: ReportedFrame) -> SkillAnswer:
     match name:
         case "plus":
             value = left + right

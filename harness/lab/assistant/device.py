@@ -130,14 +130,14 @@ class AssistantDevice:
 
     def end_play(self, play_id: str) -> None:
         """The assistant's own sound has ended."""
-        self._calls.put(lambda: self._spoken(play_id))
+        self._calls.put(lambda: self._on_spoken(play_id))
 
     def _hear(self, samples: npt.NDArray[np.int16]) -> None:
         before = self._ears.frames
         for heard in self._ears.feed(samples):
             match heard:
                 case PhraseDetection():
-                    self._called(heard)
+                    self._on_call(heard)
                 case SpokenRequest():
                     self._answer_request(heard)
                 case NoRequest():
@@ -155,7 +155,7 @@ class AssistantDevice:
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
-    def _called(self, heard: PhraseDetection) -> None:
+    def _on_call(self, heard: PhraseDetection) -> None:
         self.wakes += 1
         if self._faults.misses(self.wakes):
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
@@ -218,7 +218,7 @@ class AssistantDevice:
         if FaultAction.RESTART in worse.actions:
             self.restart = True
             return
-        reply = self._answered(worse)
+        reply = self._make_answer(worse)
         self._reporter.say(ReportKind.INTENT, **reply.frame.as_sent())
         if FaultAction.ODD_WORDS in worse.actions and reply.text:
             reply = replace(reply, text=ODD)
@@ -228,7 +228,7 @@ class AssistantDevice:
             return
         self._pending = (time.monotonic() + worse.late_s, reply, worse)
 
-    def _answered(self, worse: FaultEffect) -> Reply:
+    def _make_answer(self, worse: FaultEffect) -> Reply:
         """The reply with the faults of this query applied."""
         before = self._dialogue.user_state
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
@@ -323,7 +323,7 @@ class AssistantDevice:
         except HarnessError as error:
             _log.error("cannot beep: %s", error)
 
-    def _spoken(self, play_id: str) -> None:
+    def _on_spoken(self, play_id: str) -> None:
         if self._said is None or play_id != self._said.play_id:
             return
         speech, self._said = self._said, None

@@ -182,10 +182,10 @@ def read_settings(path: Path) -> AssistantSettings:
     for number, name in enumerate(keys.reports):
         if name not in {str(report) for report in ReportKind}:
             findings.add(["reports", number], f"{name!r} is not a report", f"Known: {', '.join(ReportKind)}")
-    _installed(findings, ["wake_engine"], Group.WAKE_ENGINES, keys.wake_engine)
-    _installed(findings, ["recogniser"], Group.RECOGNISERS, keys.recogniser)
+    _check_installed(findings, ["wake_engine"], Group.WAKE_ENGINES, keys.wake_engine)
+    _check_installed(findings, ["recogniser"], Group.RECOGNISERS, keys.recogniser)
     if keys.voice is not None:
-        _installed(findings, ["voice", "engine"], Group.VOICES, keys.voice.engine)
+        _check_installed(findings, ["voice", "engine"], Group.VOICES, keys.voice.engine)
     rules = [_rule(findings, number, fault) for number, fault in enumerate(keys.faults)]
     findings.refuse()
     fields: dict[str, Any] = keys.model_dump(exclude={"assistant", "voice", "reports", "faults"})
@@ -199,7 +199,7 @@ def read_settings(path: Path) -> AssistantSettings:
     )
 
 
-def _installed(findings: Findings, path: list[str | int], group: Group, name: str) -> None:
+def _check_installed(findings: Findings, path: list[str | int], group: Group, name: str) -> None:
     known = names(group)
     if name not in known:
         findings.add(path, f"{name!r} is not installed", nearest(name, known, listed="Installed"))

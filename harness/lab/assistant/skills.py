@@ -153,7 +153,7 @@ class TimerSkill:
         if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", query):
             return self._cancel("alarm" in query)
         if re.search(r"\b(how (much|long)|what).*\b(left|remaining)\b|\b(list|what|any)\b.*\btimers?\b", query):
-            return self._left(moment)
+            return self._say_left(moment)
         if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", query):
             if not self.alarms:
                 return SkillAnswer("You have no alarms.", frame("check_alarms"))
@@ -214,7 +214,7 @@ class TimerSkill:
         self.alarms.append(Alarm(at))
         return SkillAnswer(f"Alarm set for {spoken_time(at)}", wanted)
 
-    def _left(self, moment: Moment) -> SkillAnswer:
+    def _say_left(self, moment: Moment) -> SkillAnswer:
         if not self.timers:
             return SkillAnswer("No timer is running.", frame("check_timer"))
         first = min(self.timers, key=lambda timer: timer.ends_s)

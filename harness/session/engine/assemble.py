@@ -138,7 +138,7 @@ def clock_of(bench: Bench) -> Clock:
     speeds = {part.id: float(getattr(part.options, "speed", 1.0)) for part in equipment if is_simulated(part.driver)}
     if len(set(speeds.values())) > 1:
         raise InputError(
-            f"devices of one bench have different speeds: {_listed(speeds)}",
+            f"devices of one bench have different speeds: {_list_speeds(speeds)}",
             place=equipment[0].place,
             remedy="Give all of them the same `speed`",
         )
@@ -171,9 +171,9 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
     earcons: list[LearnedEarcon] = []
     for device in bench.devices:
         if device.earcons is not None:
-            from harness.sound.earcon_file import learned  # here, since few devices have chimes
+            from harness.sound.earcon_file import learn  # here, since few devices have chimes
 
-            earcons += learned(device.earcon_source, device.earcons)
+            earcons += learn(device.earcon_source, device.earcons)
     if earcons and bench.microphone is not None:
         microphone = drivers[bench.microphone.id]
         assert isinstance(microphone, FindsEarcons), bench.microphone.driver
@@ -223,15 +223,17 @@ def players_of(bench: Bench) -> tuple[Equipment, ...]:
 
 def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, PositionerSetting]:
     """The stands of a bench, by their ids."""
-    return {stand.id: PositionerSetting(stand, _ordered(drivers[stand.connection]), clock) for stand in bench.stands}
+    return {
+        stand.id: PositionerSetting(stand, _order_taker(drivers[stand.connection]), clock) for stand in bench.stands
+    }
 
 
 def power_of(bench: Bench, drivers: Mapping[str, Driver]) -> dict[str, DevicePower]:
     """The power of the devices that have a switch, by their ids."""
-    return {switch.device: DevicePower(switch, _ordered(drivers[switch.connection])) for switch in bench.power}
+    return {switch.device: DevicePower(switch, _order_taker(drivers[switch.connection])) for switch in bench.power}
 
 
-def _ordered(driver: Driver) -> TakesOrders | AsksOperator:
+def _order_taker(driver: Driver) -> TakesOrders | AsksOperator:
     assert isinstance(driver, TakesOrders | AsksOperator), driver.id
     return driver
 
@@ -252,5 +254,5 @@ def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStim
     return script
 
 
-def _listed(speeds: Mapping[str, float]) -> str:
+def _list_speeds(speeds: Mapping[str, float]) -> str:
     return ", ".join(f"{name} ×{exact(speed)}" for name, speed in speeds.items())

@@ -185,7 +185,7 @@ class Engine:
         with ExitStack() as stack:
             log = stack.enter_context(
                 SqliteLog(
-                    self._folder.path, now_s=self._clock.now_s, wall_s=self._clock.wall_s, on_commit=self._committed
+                    self._folder.path, now_s=self._clock.now_s, wall_s=self._clock.wall_s, on_commit=self._on_commit
                 )
             )
             self._log = log
@@ -261,7 +261,7 @@ class Engine:
                 self._figures,
                 on_state=self._changed_state,
                 answer=self._answer,
-                attended=self._attended,
+                attended=self._is_attended,
                 transcribe=transcriber.transcribe if transcriber else None,
                 recogniser_name=transcriber.name if transcriber else "",
                 linger=self._attended_by_a_client,
@@ -284,10 +284,10 @@ class Engine:
             row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
             standing.add(log.append(row))
             unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]
-            stack.enter_context(self._opened(drivers, unpowered))
+            stack.enter_context(self._open_drivers(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
             self._replay = partial(replay, monitor, self._folder.clips, self._clips)
-            stack.enter_context(self._metering(drivers, microphone))
+            stack.enter_context(self._meter(drivers, microphone))
             stack.enter_context(watch.watching())
             if self._stopped is not None:  # the signal came before there was a conductor to stop
                 conductor.stop(self._why_stopped())
@@ -311,7 +311,7 @@ class Engine:
         return Goodbye(LIMIT_FAILED if failed else DONE, failed)
 
     @contextlib.contextmanager
-    def _opened(self, drivers: Mapping[str, Driver], unpowered: Sequence[DevicePower]) -> Iterator[None]:
+    def _open_drivers(self, drivers: Mapping[str, Driver], unpowered: Sequence[DevicePower]) -> Iterator[None]:
         """Opens the drivers, and closes those that it opened.
 
         unpowered: devices that an earlier run left without power. They boot before their drivers are opened.
@@ -354,7 +354,7 @@ class Engine:
         return observed
 
     @contextlib.contextmanager
-    def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
+    def _meter(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
         """Sends levels ten times a second to clients that requested them."""
         speakers = [cast(Stimulates, drivers[player.id]) for player in players_of(self._resolved.bench)]
         ending = threading.Event()
@@ -393,7 +393,7 @@ class Engine:
 
         return Transcriber(name, note)
 
-    def _attended(self) -> bool:
+    def _is_attended(self) -> bool:
         presence = self._resolved.bench.operator
         by_client = presence is OperatorPresence.AUTO and self._attended_by_a_client()
         return presence is OperatorPresence.PRESENT or by_client
@@ -421,7 +421,7 @@ class Engine:
         if (clip := clip_of(entry.record)) is not None:
             self._clips[clip.name] = clip
 
-    def _committed(self, entry: Entry) -> None:
+    def _on_commit(self, entry: Entry) -> None:
         self._take_in(entry)
         if self._notifier is not None:
             self._notifier.committed(entry)

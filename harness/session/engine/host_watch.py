@@ -47,7 +47,7 @@ class HostWatch:
                 before, self._times = self._times, processor_times()
                 start = Stamp(self._looked_s + LOOK_S / 2, LOOK_S / 2)
                 lasted_s, load = now_s - start.at_s, os.getloadavg()[0]
-                self._stalls.append(HostStalled(SOURCE, start, lasted_s, load, stolen(before, self._times)))
+                self._stalls.append(HostStalled(SOURCE, start, lasted_s, load, stolen_share(before, self._times)))
             self._looked_s = now_s
 
     @contextmanager
@@ -79,7 +79,7 @@ def processor_times(path: Path = Path("/proc/stat")) -> Times | None:
     return None
 
 
-def stolen(before: Times | None, after: Times | None) -> float | None:
+def stolen_share(before: Times | None, after: Times | None) -> float | None:
     """The share of steal between two readings; None if one is missing, or no time has passed."""
     if before is None or after is None or after[1] <= before[1]:
         return None

@@ -47,9 +47,9 @@ def this_process(folder: Path) -> EnginePlace:
 
 
 def publish(place: EnginePlace) -> None:
-    """Writes where the engine answers, for `find` and `running`."""
+    """Writes where the engine answers, for `find` and `list_running`."""
     text = json.dumps(asdict(place), indent=1).encode()
-    write_atomically(_beside(Path(place.folder), "json"), text)  # first: what `find` finds, `running` lists
+    write_atomically(_beside(Path(place.folder), "json"), text)  # first: what `find` finds, `list_running` lists
     write_atomically(SessionFolder(Path(place.folder)).engine, text)
 
 
@@ -66,7 +66,7 @@ def find(folder: Path) -> EnginePlace | None:
     return place if place is not None and place.alive else None
 
 
-def running() -> tuple[EnginePlace, ...]:
+def list_running() -> tuple[EnginePlace, ...]:
     """All running engines of this user. Removes the records of killed ones."""
     places = []
     for path in sorted(runtime_folder().glob("engine-*.json")):
@@ -114,7 +114,7 @@ def start_engine(
     try:
         with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():
             engine = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=session.engine_output)
-        if why := engine.await_ready(lambda: _answering(folder) is not None, within_s):
+        if why := engine.await_ready(lambda: _find_answering(folder) is not None, within_s):
             alive = engine.alive
             engine.terminate()
             raise EngineError(
@@ -133,13 +133,13 @@ def start_engine(
     finally:
         if engine is not None:
             engine.leave()
-    place = _answering(folder)
+    place = _find_answering(folder)
     if place is None:
         raise EngineError("the engine has ended already", remedy=f"See {session.engine_output}")
     return place
 
 
-def _answering(folder: Path) -> EnginePlace | None:
+def _find_answering(folder: Path) -> EnginePlace | None:
     place = find(folder)
     return place if place is not None and Path(place.socket).exists() else None
 

@@ -80,7 +80,7 @@ def _sound_servers(bench: Bench) -> str:
     return within if within_us == {True} else f"{within}; and {SOUND_PATHS[bench.sound_server]}"
 
 
-def needed(bench: Bench, trials: Iterable[Trial]) -> Bench:
+def keep_needed(bench: Bench, trials: Iterable[Trial]) -> Bench:
     """The bench without the stands and switches that no trial needs: those may be off, or elsewhere."""
     trials = tuple(trials)
     moved = {id for trial in trials for id, _ in trial.stands}
@@ -106,7 +106,7 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 
     What depends on a device – its language, its wake phrase – shows only with a bench.
     """
-    spoken = dict.fromkeys(speech for speech in _spoken(scenario) if not speech[2].is_person)
+    spoken = dict.fromkeys(speech for speech in _list_spoken(scenario) if not speech[2].is_person)
     recipes = ((name, StimulusRecipe(SpokenText(text), None, voice), voice) for name, text, voice in spoken)
     _refuse(scenario, recipes, languages=False)
 
@@ -152,7 +152,7 @@ def _render_kind(trial: Trial) -> object:
             return trial.template, trial.listening.source if trial.listening else ""
 
 
-def _spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
+def _list_spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
     """A trial, a text and a voice, for every voice that may say it."""
     queries = {query.id: query for query in scenario.queries}
     varied = [value for axis in scenario.matrix.axes if axis.name == "voice" for value in axis.values]
@@ -206,8 +206,8 @@ def prepare(
     check_compatibility(scenario, bench)
     if seed is not None:
         scenario = replace(scenario, seed=seed)
-    started = planned(scenario, bench, seed)
-    bench = needed(bench, started.trials)
+    started = plan_session(scenario, bench, seed)
+    bench = keep_needed(bench, started.trials)
     # A port, a password or a program that the bench names and this host has not.
     for notify in bench.notify:
         demand_ready(notify)
@@ -222,7 +222,7 @@ def prepare(
     return _write_folder(sessions_root, ResolvedSession(scenario, bench), started)
 
 
-def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:
+def plan_session(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:
     """The first row of a session that has no folder and no name yet; reaches no device.
 
     Both have passed `check_compatibility`. seed: of the order; None takes the scenario's. InputError without a trial.
@@ -240,7 +240,7 @@ def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> Sessio
         bench_id=bench.id,
         bench_sha256=bench.sha256,
         seed=scenario.seed,
-        sound_path=sound_path(needed(bench, trials), trials),
+        sound_path=sound_path(keep_needed(bench, trials), trials),
         versions=_versions(trials),
         trials=trials,
         host=host_facts(),

@@ -98,7 +98,7 @@ class Connections:
             case Status(source=source, at=at, state=state):
                 device = self._of(source)
                 if state is DeviceState.STARTED:
-                    self._restarted(device, source, at.at_s)
+                    self._on_restart(device, source, at.at_s)
                 if not device.lost_sources.get(source, True):
                     self._return(source, at.at_s)
             case _:
@@ -120,7 +120,7 @@ class Connections:
             return
         device.lost_s += max(0.0, at_s - device.away_s)
 
-    def _restarted(self, device: _Device, source: str, at_s: float) -> None:
+    def _on_restart(self, device: _Device, source: str, at_s: float) -> None:
         last_source, last_s = device.restart
         device.restart = source, at_s
         # One restart may be reported over two connections.

@@ -242,14 +242,14 @@ def _reported_state(wanted: StateWanted, states: list[tuple[StateTold, float]]) 
     of_name = [(state, after_s) for state, after_s in states if state.name == wanted.name]
     for state, after_s in of_name:
         if wanted.fits(state.name, state.value):
-            return True, f"reported {_shown(state.name, state.value)} {seconds(max(0.0, after_s))} after the query"
+            return True, f"reported {_show(state.name, state.value)} {seconds(max(0.0, after_s))} after the query"
     aim = f" instead of “{wanted.value}”" if wanted.value else " instead of nothing" if wanted.value == "" else ""
     if of_name:
-        return False, f"reported {_shown(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
+        return False, f"reported {_show(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
     return False, f"reported nothing of {wanted.name}"
 
 
-def _shown(name: str, value: str) -> str:
+def _show(name: str, value: str) -> str:
     return f"{name}: “{value}”" if value else f"{name}: nothing"
 
 

@@ -52,7 +52,7 @@ def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = Counte
             name = f"{name}~{number}"
         names.append(name)
         for trial_progress in progress.trials:
-            attempt = _counting(trial_progress, which)
+            attempt = _counting_attempt(trial_progress, which)
             if attempt is None:
                 continue
             trial = trial_progress.trial
@@ -63,13 +63,13 @@ def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = Counte
                 unknown.append(trial_id)
                 continue
             rules[trial_id] = trial.recognised
-            gold.append(_expected(trial, trial_id, groups))
+            gold.append(_expected_utterance(trial, trial_id, groups))
             predicted.append(heard)
     path = ", ".join(names)
     return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown), rules)
 
 
-def _counting(trial: TrialProgress, which: CountedAttempt) -> AttemptProgress | None:
+def _counting_attempt(trial: TrialProgress, which: CountedAttempt) -> AttemptProgress | None:
     """The attempt that counts; None if the trial expects nothing or did not test the device."""
     take = trial.counting
     if trial.trial.expects is None or take is None or take.outcome not in TESTED:
@@ -80,10 +80,10 @@ def _counting(trial: TrialProgress, which: CountedAttempt) -> AttemptProgress | 
     return next((attempt for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
 
 
-def _expected(trial: Trial, trial_id: str, groups: Groups) -> Utterance:
+def _expected_utterance(trial: Trial, trial_id: str, groups: Groups) -> Utterance:
     assert trial.expects is not None, trial.id
     words, expected = tuple(trial.reference.split()), trial.expects
-    slots = None if expected.slots is None else _normalised(expected.slots, trial)
+    slots = None if expected.slots is None else _normalise(expected.slots, trial)
     return Utterance(trial_id, words, expected.intents, None, slots, groups)
 
 
@@ -92,12 +92,12 @@ def _understood(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: G
     frame = attempt.verdict.understood if attempt.verdict else None
     words = tuple(trial.reference.split())
     if frame is not None and frame.intents is not None:
-        return Utterance(trial_id, words, frame.intents, None, _normalised(frame.slots or (), trial), groups)
+        return Utterance(trial_id, words, frame.intents, None, _normalise(frame.slots or (), trial), groups)
     silent = frame_of(attempt).right is False and (frame is None or frame.right is None)
     return Utterance(trial_id, words, (), None, (), groups) if silent else None
 
 
-def _normalised(slots: Sequence[Slot], trial: Trial) -> tuple[Slot, ...]:
+def _normalise(slots: Sequence[Slot], trial: Trial) -> tuple[Slot, ...]:
     rule = trial.recognised
     return tuple(Slot(slot.concept, None if slot.value is None else normalised(slot.value, rule)) for slot in slots)
 

@@ -51,13 +51,13 @@ class LiveFigures:
 
     def needless(self, trial: Trial) -> str:
         """Why a listening trial need not be played any more, else ""."""
-        return needless(trial, self._tested(), self._scenario.stopping)
+        return needless(trial, self._test_figures(), self._scenario.stopping)
 
     def decisions(self) -> tuple[DecisionReached, ...]:
         """Rows about sequential tests that the log lacks."""
-        return due_decisions(self._tested(), self._scenario.stopping)
+        return due_decisions(self._test_figures(), self._scenario.stopping)
 
-    def _tested(self) -> WakeProgress:
+    def _test_figures(self) -> WakeProgress:
         stopping = self._scenario.stopping
         if self._wake is None or not (stopping.false_accepts or stopping.false_rejects):
             return WakeProgress()

@@ -99,7 +99,7 @@ class RecommendedWait:
 
 def levels(pairs: Sequence[Pair]) -> tuple[WaitLevel, ...]:
     """The pairs by their waits, shortest first."""
-    waits, shown, totals = _counted(pairs)
+    waits, shown, totals = _count(pairs)
     return tuple(
         WaitLevel(float(wait_s), Share(int(count), int(total)), float(fitted))
         for wait_s, count, total, fitted in zip(waits, shown, totals, falling_shares(shown, totals), strict=True)
@@ -110,11 +110,13 @@ def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLe
     """The length of the device's memory; None without pairs."""
     if not pairs:
         return None
-    waits, shown, totals = _counted(pairs)
+    waits, shown, totals = _count(pairs)
     return MemoryLength(*crossing(waits, shown, totals, _HALF, critical))
 
 
-def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE) -> RecommendedWait | None:
+def find_forgetting_wait(
+    pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE
+) -> RecommendedWait | None:
     """The shortest wait, not below the upper end of the length's interval, from which on memory is rarely shown.
 
     None when there is none among the waits that were tried.
@@ -122,7 +124,7 @@ def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = L
     until_s = length.interval[1]
     if until_s is None:
         return None
-    waits, shown, totals = _counted(pairs)
+    waits, shown, totals = _count(pairs)
     for at in np.flatnonzero(waits >= until_s).tolist():
         left = Share(int(shown[at:].sum()), int(totals[at:].sum()))
         if left.count <= left_share * left.total:
@@ -151,7 +153,7 @@ def _at_most(at: int, shown: Floats, totals: Floats) -> float:
     return bound[1]
 
 
-def _counted(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
+def _count(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
     """Waits, shortest first, and for each how many pairs showed memory and how many there are; all (n,)."""
     waits, place = np.unique([pair.wait_s for pair in pairs], return_inverse=True)
     shown = np.bincount(place, weights=[pair.shown for pair in pairs], minlength=len(waits))
@@ -320,7 +322,7 @@ class MemoryFigures:
             return MemoryPoint(trial, part.wait_s, why=ended.cause or ended.outcome.value)
         woke_s, sounded_s = take.woke_s.get(attempt), take.sounded_s[attempt]
         text, source = _answer(take, attempt)
-        shown, why = _shown(trial, take.ended.get(attempt), text)
+        shown, why = _show_answer(trial, take.ended.get(attempt), text)
         return MemoryPoint(
             trial=trial,
             planned_s=part.wait_s,
@@ -341,20 +343,20 @@ class MemoryFigures:
         return 0.0
 
 
-def findings(points: Iterable[MemoryPoint], axis: str | None = None) -> tuple[MemoryFinding, ...]:
+def find_memories(points: Iterable[MemoryPoint], axis: str | None = None) -> tuple[MemoryFinding, ...]:
     """Results per device, in the order of the plan; with `axis`, per device and label of that axis."""
     groups: dict[tuple[str, str], list[MemoryPoint]] = {}
     for point in points:
         label = dict(point.trial.conditions).get(axis, "") if axis else ""
         groups.setdefault((point.trial.device, label), []).append(point)
-    return tuple(finding(device, label, of) for (device, label), of in groups.items())
+    return tuple(find_memory(device, label, of) for (device, label), of in groups.items())
 
 
-def finding(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFinding:
+def find_memory(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFinding:
     pairs = _pairs((point.waited_s, point.shown) for point in points)
     to_wake = _pairs((point.woke_s, point.shown) for point in points)
     length = memory_length(pairs)
-    forgotten_wait = None if length is None else forgotten(pairs, length)
+    forgotten_wait = None if length is None else find_forgetting_wait(pairs, length)
     if not any(pair.shown for pair in pairs):
         forgotten_wait = None
     return MemoryFinding(
@@ -399,7 +401,7 @@ def _answer(take: _Take, attempt: int) -> tuple[str, AnswerSource | None]:
     return heard, AnswerSource.TRANSCRIPTION if heard.strip() else None
 
 
-def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
+def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
     """Whether an answer shows memory, else why this is unknown.
 
     Words of `shows` are evidence even if recognition is unknown, because a device must have understood to say them.
@@ -429,7 +431,7 @@ def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
     return any(without(words[at:], reading) is not None for reading in wanted if reading for at in range(len(words)))
 
 
-def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
+def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
     """Planned waits that a pause or a slow device made longer → mean actual wait."""
     waits_by_plan = group_by((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
     return {
@@ -450,10 +452,10 @@ def one_line(folder: Path) -> list[str]:
     """A line for each device with memory trials."""
     with LogReader(folder) as reader:
         figures = MemoryFigures.of(reader.entries())
-    memory_findings = findings(figures.points())
+    memory_findings = find_memories(figures.points())
     lines = [
-        f"memory               {plain_text(finding.device, 60)}: {length(finding.length)}; {recommendation(finding)}"
-        for finding in memory_findings
+        f"memory               {plain_text(memory.device, 60)}: {length_text(memory.length)}; {recommendation(memory)}"
+        for memory in memory_findings
     ]
     return lines or [f"memory               n/a (0 of {figures.planned} pairs have ended)"]
 
@@ -465,9 +467,9 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     if finding.levels:
         yield "     wait  share that remembers (bar), and where it may lie (95 % exact, ·)"
         yield from (_bar(level) for level in finding.levels)
-    yield f"  memory length      {length(finding.length)}"
+    yield f"  memory length      {length_text(finding.length)}"
     if finding.to_wake is not None:
-        yield f"  to its wake event  {length(finding.to_wake)}"
+        yield f"  to its wake event  {length_text(finding.to_wake)}"
     yield f"  recommended        {recommendation(finding)}"
     if finding.forgotten is not None and finding.forgotten.surer is not None:
         wait_s, at_most = finding.forgotten.surer
@@ -475,7 +477,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     yield from _notes(finding)
 
 
-def length(estimate: MemoryLength | None) -> str:
+def length_text(estimate: MemoryLength | None) -> str:
     """`between 6.5 and 8 s (95 % interval 5 to 10 s)`."""
     if estimate is None:
         return "n/a (of none)"
@@ -522,7 +524,7 @@ def _notes(finding: MemoryFinding) -> Iterator[str]:
     if finding.left_out:
         why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
         yield f"  do not count       {why}"
-    for planned_s, mean_s in unreached(finding.points).items():
+    for planned_s, mean_s in list_actual_waits(finding.points).items():
         yield f"  not reached        {exact(planned_s)} s was planned, {fixed(mean_s, 1)} s was waited"
 
 

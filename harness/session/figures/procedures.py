@@ -158,7 +158,7 @@ class ClauseRow:
 NOTHING = ClauseResult("nothing played")
 
 
-def _missed(condition: CallCondition, most: float | None) -> Callable[[DeviceSession], ClauseResult]:
+def _missed_clause(condition: CallCondition, most: float | None) -> Callable[[DeviceSession], ClauseResult]:
     def judge(of: DeviceSession) -> ClauseResult:
         woken = of.called(condition)
         if woken.value is None:
@@ -170,11 +170,11 @@ def _missed(condition: CallCondition, most: float | None) -> Callable[[DeviceSes
     return judge
 
 
-def _woken(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
-    return lambda of: _shown(of.called(condition))
+def _woken_clause(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
+    return lambda of: _share_clause(of.called(condition))
 
 
-def _shown(share: Share) -> ClauseResult:
+def _share_clause(share: Share) -> ClauseResult:
     return NOTHING if share.value is None else ClauseResult(text.share_with_interval(share))
 
 
@@ -245,15 +245,15 @@ def _places(least: int) -> Callable[[DeviceSession], ClauseResult]:
 
 
 def _responses(of: DeviceSession) -> ClauseResult:
-    return _shown(of.responses())
+    return _share_clause(of.responses())
 
 
-def _recognised(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
+def _recognised_clause(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
     """Of commands whose wake word was heard: the device was in its recognising state."""
 
     def judge(of: DeviceSession) -> ClauseResult:
         whole, unwoken = of.requests(condition)
-        return _shown(Share(whole.count, max(whole.count, whole.total - unwoken)))
+        return _share_clause(Share(whole.count, max(whole.count, whole.total - unwoken)))
 
     return judge
 
@@ -288,12 +288,12 @@ _REJECTS = "false rejects"
 _SILENCE, _STATIONARY, _RECORDED, _PLAYBACK = CallCondition
 CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
     ProcedureName.AVS_SELF_TEST: (
-        Clause("FRR in silence", "at most 10 %", "trials", _REJECTS, _missed(_SILENCE, 0.1)),
-        Clause("FRR in stationary noise", "at most 20 %", _NOISE, _REJECTS, _missed(_STATIONARY, 0.2)),
-        Clause("FRR with external music", "at most 20 %", _NOISE, _REJECTS, _missed(_RECORDED, 0.2)),
+        Clause("FRR in silence", "at most 10 %", "trials", _REJECTS, _missed_clause(_SILENCE, 0.1)),
+        Clause("FRR in stationary noise", "at most 20 %", _NOISE, _REJECTS, _missed_clause(_STATIONARY, 0.2)),
+        Clause("FRR with external music", "at most 20 %", _NOISE, _REJECTS, _missed_clause(_RECORDED, 0.2)),
         Clause(
             "FRR with own music", "at most 33 %", _OPENING, _REJECTS,
-            _missed(_PLAYBACK, 0.33),
+            _missed_clause(_PLAYBACK, 0.33),
         ),
         Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _sample(30)),
         Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _responses),
@@ -304,15 +304,15 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
         Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _places(4)),
     ),
     ProcedureName.ESP_SR: (
-        Clause("wake-up rate, quiet", "", "trials", _REJECTS, _woken(_SILENCE)),
-        Clause("wake-up rate, white noise", "", _NOISE, _REJECTS, _woken(_STATIONARY)),
-        Clause("wake-up rate, people", "", _NOISE, _REJECTS, _woken(_RECORDED)),
-        Clause("speech recognition rate, quiet", "", "stimuli", "requests", _recognised(_SILENCE)),
-        Clause("speech recognition rate, white noise", "", _NOISE, "requests", _recognised(_STATIONARY)),
-        Clause("speech recognition rate, people", "", _NOISE, "requests", _recognised(_RECORDED)),
+        Clause("wake-up rate, quiet", "", "trials", _REJECTS, _woken_clause(_SILENCE)),
+        Clause("wake-up rate, white noise", "", _NOISE, _REJECTS, _woken_clause(_STATIONARY)),
+        Clause("wake-up rate, people", "", _NOISE, _REJECTS, _woken_clause(_RECORDED)),
+        Clause("speech recognition rate, quiet", "", "stimuli", "requests", _recognised_clause(_SILENCE)),
+        Clause("speech recognition rate, white noise", "", _NOISE, "requests", _recognised_clause(_STATIONARY)),
+        Clause("speech recognition rate, people", "", _NOISE, "requests", _recognised_clause(_RECORDED)),
         Clause("false wake-ups in music and news", "", "trials.hours", "false accepts", _accepts(None, 12)),
-        Clause("wake words under playback", "", _OPENING, _REJECTS, _woken(_PLAYBACK)),
-        Clause("command words under playback", "", _OPENING, "requests", _recognised(_PLAYBACK)),
+        Clause("wake words under playback", "", _OPENING, _REJECTS, _woken_clause(_PLAYBACK)),
+        Clause("command words under playback", "", _OPENING, "requests", _recognised_clause(_PLAYBACK)),
         Clause("response time, quiet", "below 500 ms", "stimuli", "first sound, p95", _response_time),
     ),
     ProcedureName.MLPERF_TINY: (

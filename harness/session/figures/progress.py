@@ -401,7 +401,7 @@ class SessionFigures:
                 head, longest_s = self._head, max(self._head.longest_stall_s, lasted_s)
                 self._head = replace(head, stalls=head.stalls + 1, longest_stall_s=longest_s)
             case DeviceDescribed() as described:
-                self._head = replace(self._head, boards=_known(self._head.boards, described))
+                self._head = replace(self._head, boards=_add_board(self._head.boards, described))
             case Unread(count=count):
                 self._head = replace(self._head, unread=self._head.unread + count)
             case _:
@@ -463,7 +463,7 @@ def normalisation_of(progress: Progress) -> str:
     return progress.trials[0].trial.recognised.name if progress.trials else ""
 
 
-def _known(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:
+def _add_board(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:
     """Adds new identity data: fills gaps, and keeps contradictions as separate entries."""
     before = next((board for board in reversed(boards) if board.source == new.source), None)
     if before is None:

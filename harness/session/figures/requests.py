@@ -25,11 +25,11 @@ def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, .
         if not is_query or trial.recipe.wake_phrase is None or take is None or take.outcome not in TESTED:
             continue
         if attempts := tested(take):
-            requests_by_device.setdefault(trial.device, Counter())[_seen(progress, attempts[0])] += 1
+            requests_by_device.setdefault(trial.device, Counter())[_request_result(progress, attempts[0])] += 1
     return tuple((device, by_gap(requests)) for device, requests in requests_by_device.items())
 
 
-def _seen(trial: TrialProgress, attempt: AttemptProgress) -> RequestResult:
+def _request_result(trial: TrialProgress, attempt: AttemptProgress) -> RequestResult:
     """By the device's transcript, else by its intents, or by what an operator made of its response."""
     verdict, counts = attempt.verdict, attempt.words
     assert verdict is not None, trial.trial.id  # an attempt that tests something has ended

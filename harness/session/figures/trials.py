@@ -285,7 +285,7 @@ class SessionTrials:
             case _ if isinstance(record, TrialRow):
                 trial = self._find(record.trial_id)
                 if trial is not None:
-                    self._trials[record.trial_id] = self._changed(trial, record)
+                    self._trials[record.trial_id] = self._apply(trial, record)
                 return trial is not None
             case _:
                 return False
@@ -295,7 +295,7 @@ class SessionTrials:
         self.unplaced += trial is None and not trial_id.startswith(LIFE_CHECK)
         return trial
 
-    def _changed(self, trial: TrialProgress, row: TrialRow) -> TrialProgress:
+    def _apply(self, trial: TrialProgress, row: TrialRow) -> TrialProgress:
         if isinstance(row, RerunAsked):
             return replace(trial, rerun_asked=True)
         # Made directly, not by `replace`, which takes three times as long: most rows of a trial come through here.
@@ -308,7 +308,7 @@ class SessionTrials:
                 # A trial may end before it began (skipped because the bench lacks something), re-runs included.
                 take = TakeProgress(take.take, take.attempts, row.outcome, row.deciding_attempt, row.cause)
                 return _with(trial, take, rerun_asked=False)
-        attempts = _ordered(take.attempts, self._attempt(trial.trial, take, row), attrgetter("attempt"))
+        attempts = _insert(take.attempts, self._attempt(trial.trial, take, row), attrgetter("attempt"))
         take = TakeProgress(take.take, attempts, take.outcome, take.deciding_attempt, take.cause)
         return _with(trial, take, rerun_asked=trial.rerun_asked)
 
@@ -332,10 +332,10 @@ class SessionTrials:
 
 
 def _with(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -> TrialProgress:
-    return TrialProgress(trial.trial, _ordered(trial.takes, take, attrgetter("take")), trial.judgments, rerun_asked)
+    return TrialProgress(trial.trial, _insert(trial.takes, take, attrgetter("take")), trial.judgments, rerun_asked)
 
 
-def _ordered(items: tuple[T, ...], item: T, number: Callable[[T], int]) -> tuple[T, ...]:
+def _insert(items: tuple[T, ...], item: T, number: Callable[[T], int]) -> tuple[T, ...]:
     """The items with this one, in place of the one with its number, in the order of numbers."""
     others = [other for other in items if number(other) != number(item)]
     return tuple(sorted((*others, item), key=number)) if others else (item,)

@@ -131,7 +131,7 @@ class SqliteLog:
             self._queue.put(None)
         self._thread.join()
         try:
-            lost = self._lost()
+            lost = self._loss()
             if lost is not None and not self._rescued:
                 raise lost
             with translate_errors(self._folder.database):
@@ -204,7 +204,7 @@ class SqliteLog:
             (entry.seq, entry.run, at_s, wall_s, record.kind, body)
             for entry, (record, body) in zip(entries, batch, strict=True)
         ]
-        lost, link = self._lost(), self._link
+        lost, link = self._loss(), self._link
         several = len(rows_) > 1  # one statement is a transaction of its own
         try:
             if several:
@@ -237,7 +237,7 @@ class SqliteLog:
             return False
         return row is not None
 
-    def _lost(self) -> LogError | None:
+    def _loss(self) -> LogError | None:
         """Why no row can be acknowledged any more; None while the log is in its place. Rescues the rows, once."""
         try:
             self.demand_place()

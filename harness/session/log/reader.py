@@ -293,10 +293,10 @@ def notes(files: list[_File]) -> Iterator[str]:
         yield from (f"{file.name}: {note}" for note in file.notes)
 
 
-def findings(files: list[_File], clips: int | None, damage: list[str], notes: list[str]) -> LogFindings:
+def findings(files: list[_File], clips: int | None, damage: list[str], remarks: list[str]) -> LogFindings:
     ends = tuple((file.name, file.end) for file in files if file.end is not None)
     sealed = all(file.sealed for file in files)
-    return LogFindings(sum(file.rows for file in files), clips, tuple(damage), tuple(notes), sealed, ends)
+    return LogFindings(sum(file.rows for file in files), clips, tuple(damage), tuple(remarks), sealed, ends)
 
 
 def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:

@@ -107,7 +107,7 @@ def _thin(samples: int, parts: tuple[Part, ...], sha256: str) -> RenderedStimulu
     return RenderedStimulus(Waveform(np.zeros(max(1, samples), dtype=np.float32), RATE_HZ), parts, sha256)
 
 
-def simulated(bench: Bench) -> Bench:
+def simulate_bench(bench: Bench) -> Bench:
     """The same devices before loudspeakers in a room, without anything that must be ordered, checked or told.
 
     Sound that goes over a wire is played by a loudspeaker, in real time.
@@ -173,7 +173,7 @@ class SimulatedNight:
 
     def _play(self, folder: Path, world: SimulatedThreads) -> PlayedNight:
         begun_s = world.monotonic()
-        self._room = room = self._furnished(world)
+        self._room = room = self._furnish(world)
         self._trials = {trial.id: trial for trial in plan(self._scenario, self._bench)}
         self.figures = figures = LiveFigures(self._scenario)
         clock, spoiled = HostClock(), Counter[str]()
@@ -188,12 +188,12 @@ class SimulatedNight:
 
         log = SqliteLog(folder, now_s=clock.now_s, wall_s=clock.wall_s, on_commit=committed)
         try:
-            log.append(self._started())
+            log.append(self._session_started())
             parts = (*room.speakers, room.ear, *room.devices)
             drivers: dict[str, Driver] = {part.id: part for part in parts}
             stage = stage_of(
                 ResolvedSession(self._scenario, self._bench), drivers, log, clock, figures,
-                renders=self._renders, on_state=self._shown, answer=lambda id, ok, why: None, alive=self._alive,
+                renders=self._renders, on_state=self._on_shown, answer=lambda id, ok, why: None, alive=self._alive,
             )  # fmt: skip
             standing = Resumption.of(list(log.entries()))
             conductor = Conductor(tuple(self._trials.values()), stage, standing)
@@ -211,7 +211,7 @@ class SimulatedNight:
             room.sink = None
             log.close()
 
-    def _furnished(self, world: SimulatedThreads) -> SimulatedRoom:
+    def _furnish(self, world: SimulatedThreads) -> SimulatedRoom:
         room = SimulatedRoom(world, self._seed)
         room.flawless = True
         room.ear = SimulatedMicrophone(self._bench.microphone.id if self._bench.microphone else "microphone", room)
@@ -221,7 +221,7 @@ class SimulatedNight:
             Board(device.id, room, own, link=device.connection.id if device.connection else device.id)
         return room
 
-    def _started(self) -> SessionStarted:
+    def _session_started(self) -> SessionStarted:
         scenario, bench = self._scenario, self._bench
         return SessionStarted(
             "", scenario.id, scenario.title, scenario.sha256, bench.id, bench.sha256, scenario.seed, "simulated", (),
@@ -235,7 +235,7 @@ class SimulatedNight:
 
     # People
 
-    def _shown(self, state: StateChanged) -> None:
+    def _on_shown(self, state: StateChanged) -> None:
         if state.prompt is not None and state.trial_id is not None:
             trial, text = self._trials[state.trial_id], state.prompt.text
             self._room.later(1.0, lambda: self._says(trial, text, f"{state.trial_id}.t{state.attempt}"))

@@ -21,11 +21,11 @@ def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, s
     """Noise of that length and RMS level. The same seed gives the same noise. InputError as for recordings.read."""
     match spec.kind:
         case NoiseKind.WHITE:
-            noise = _coloured(samples, rate_hz, seed, slope=0.0)
+            noise = _colour(samples, rate_hz, seed, slope=0.0)
         case NoiseKind.PINK:
-            noise = _coloured(samples, rate_hz, seed, slope=-0.5)
+            noise = _colour(samples, rate_hz, seed, slope=-0.5)
         case NoiseKind.RECORDING:
-            noise = _repeated(at_rate(read_recording(spec.path), rate_hz), samples)
+            noise = _repeat(at_rate(read_recording(spec.path), rate_hz), samples)
     if is_silent(noise.samples):
         raise InputError(
             "the noise recording is silent in the part that is used",
@@ -35,7 +35,7 @@ def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, s
     return amplify(noise, level_dbfs - rms_dbfs(noise.samples))
 
 
-def _coloured(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
+def _colour(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
     """Gaussian noise from 20 Hz up whose amplitude falls with frequency ** slope."""
     white = np.random.Generator(np.random.PCG64(seed)).standard_normal(samples)
     spectrum = np.fft.rfft(white)
@@ -46,7 +46,7 @@ def _coloured(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
     return Waveform((np.fft.irfft(spectrum, samples) / np.sqrt(samples)).astype(np.float32), rate_hz)
 
 
-def _repeated(source: Waveform, samples: int) -> Waveform:
+def _repeat(source: Waveform, samples: int) -> Waveform:
     """The recording from its start, joined to itself by 50 ms crossfades of equal power."""
     x = source.samples
     if len(x) >= samples:
@@ -110,7 +110,7 @@ class Ambiences:
             last = min(count, round(at_s * rate_hz))
             sound = read_piece(piece, rate_hz)[: last - first]
             sound = sound * 10 ** ((level_dbfs - self._level(piece.path)) / 20)
-            whole[first : first + len(sound)] = _faded(sound.astype(np.float32), rate_hz)
+            whole[first : first + len(sound)] = _fade(sound.astype(np.float32), rate_hz)
         return whole
 
     def _level(self, path: str) -> float:
@@ -159,7 +159,7 @@ def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
 
 def _noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
     made = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
-    return _faded(made.samples.copy(), rate_hz)
+    return _fade(made.samples.copy(), rate_hz)
 
 
 def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
@@ -171,10 +171,10 @@ def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samp
         whole[at : at + len(speech)] = speech
         at += len(speech) + round(chance.uniform(*PAUSES_S) * rate_hz)
         number += 1
-    return _faded(whole, rate_hz)
+    return _fade(whole, rate_hz)
 
 
-def _faded(sound: Samples, rate_hz: int) -> Samples:
+def _fade(sound: Samples, rate_hz: int) -> Samples:
     """Fades in place, so that joined sounds do not click."""
     fade = min(round(FADE_S * rate_hz), len(sound) // 2)
     ramp = np.linspace(0, 1, fade, endpoint=False, dtype=np.float32)

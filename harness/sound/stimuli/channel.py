@@ -54,7 +54,7 @@ def through(waveform: Waveform, channel: Channel) -> Waveform:
         most = float(np.abs(samples).max(initial=0.0)) * 10 ** (-channel.clipping_db / 20)
         samples = np.clip(samples, -most, most)
     if channel.codec:
-        samples = _coded(samples, waveform.rate_hz, channel.codec)
+        samples = _code(samples, waveform.rate_hz, channel.codec)
     return Waveform(np.asarray(samples, dtype=np.float32), waveform.rate_hz)
 
 
@@ -78,7 +78,7 @@ def _band_limited(samples: Samples, rate_hz: int, band: Band) -> Samples:
     return samples
 
 
-def _coded(samples: Samples, rate_hz: int, codec: str) -> Samples:
+def _code(samples: Samples, rate_hz: int, codec: str) -> Samples:
     name, _, kbits = codec.partition(" ")
     more: dict[str, float] = {}
     if name == "opus":

@@ -209,13 +209,13 @@ class Renderer:
         - InputError: unusable recording, setting out of range, or a level that would clip (with the highest possible)
         - PluginError: unknown engine
         """
-        rendered = self._rendered(recipe)
+        rendered = self._render(recipe)
         return self._with_noise_beside(recipe, rendered) if recipe.noise and recipe.noise.players else rendered
 
-    def _rendered(self, recipe: StimulusRecipe) -> RenderedStimulus:
+    def _render(self, recipe: StimulusRecipe) -> RenderedStimulus:
         _check(recipe)
         if recipe.opening is not None:
-            return self._opened(recipe, recipe.opening)
+            return self._render_opening(recipe, recipe.opening)
         key = self.key(recipe)
         if isinstance(recipe.query, Ambience):
             sound = self._ambience(recipe.query, recipe, seed=int(key[:16], 16))
@@ -348,7 +348,7 @@ class Renderer:
             return channel.through(_turned_down(waveform), recipe.channel), tuple(parts)
         margin = 0 if listening or recipe.whole else round(max(MARGIN_S, recipe.noise.ramp_s) * rate)
         under = _noise_under(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
-        mixed = _ramped(under, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
+        mixed = _ramp(under, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
         if not recipe.whole:
@@ -358,7 +358,7 @@ class Renderer:
 
     def _with_noise_beside(self, recipe: StimulusRecipe, rendered: RenderedStimulus) -> RenderedStimulus:
         """The stimulus with the noise that other loudspeakers play. Generated noise differs between them."""
-        noise, main = recipe.noise, self._rendered(replace(recipe, opening=None))
+        noise, main = recipe.noise, self._render(replace(recipe, opening=None))
         level, rate = active_speech_level(main.waveform), main.waveform.rate_hz
         assert noise is not None, recipe
         assert level is not None, recipe
@@ -368,7 +368,7 @@ class Renderer:
         for number, (player, gain_db) in enumerate(noise.players):
             seed = int(main.sha256[:16], 16) + number
             under = _noise_under(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
-            ramped = _ramped(under, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
+            ramped = _ramp(under, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
             loud = amplify(Waveform(ramped, rate), gain_db)
             refuse_clipping(loud, noise.dbfs(level.level_dbfs) + gain_db, f"the noise at {player}")
             whole = np.zeros(len(heard), dtype=np.float32)
@@ -377,7 +377,7 @@ class Renderer:
             heard[begins : begins + count] += ramped / np.float32(np.sqrt(len(noise.players)))
         return replace(rendered, beside=beside, as_heard=Waveform(np.clip(heard, -1.0, 1.0), rate))
 
-    def _opened(self, recipe: StimulusRecipe, opening: Opening) -> RenderedStimulus:
+    def _render_opening(self, recipe: StimulusRecipe, opening: Opening) -> RenderedStimulus:
         """The opening, the stimulus, and the closing words: three stimuli in one. Their lead-ins overlap the pause."""
         phrase = recipe.query if recipe.wake_phrase is None else recipe.wake_phrase
         assert not isinstance(phrase, Ambience)
@@ -409,10 +409,10 @@ class Renderer:
         return RenderedStimulus(waveform, tuple(parts), content_hash(key, waveform, tuple(parts)))
 
     def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
-        made = self._ambiences.make(ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._saying, recipe))
+        made = self._ambiences.make(ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._render_saying, recipe))
         return Waveform(made if ambience.noise is not None else _with_floor(made, seed), recipe.rate_hz)
 
-    def _saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
+    def _render_saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
         """A text at the recipe's level and rate, cached like the sound of a query."""
         spoken = StimulusRecipe(
             SpokenText(saying.text), None, saying.voice, level_dbfs=recipe.level_dbfs, rate_hz=recipe.rate_hz
@@ -497,7 +497,7 @@ def _turned_down(waveform: Waveform) -> Waveform:
     return waveform if peak <= 1.0 else Waveform((waveform.samples / peak).astype(np.float32), waveform.rate_hz)
 
 
-def _ramped(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
+def _ramp(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
     """A copy that rises linearly for `ramp_s` up to the sample `first`, and falls from `last` on."""
     samples = noise.samples.copy()
     if ramp := round(ramp_s * noise.rate_hz):

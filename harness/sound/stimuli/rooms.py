@@ -60,13 +60,13 @@ def _pyroomacoustics() -> Any:
 def _response(placement: Placement, rate_hz: int) -> tuple[Samples, int]:
     """The impulse response, and the sample of its direct sound."""
     if placement.room.box is not None:
-        return _simulated(placement.room.box, placement.distance_m, placement.angle_deg, rate_hz)
+        return _simulate(placement.room.box, placement.distance_m, placement.angle_deg, rate_hz)
     response = at_rate(read_recording(placement.room.recorded[0].path), rate_hz).samples
     return response, int(np.argmax(np.abs(response)))
 
 
 @lru_cache(maxsize=256)
-def _simulated(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -> tuple[Samples, int]:
+def _simulate(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -> tuple[Samples, int]:
     simulator = _pyroomacoustics()
     talker = box.talker_m(distance_m, angle_deg)
     absorption, order = _walls(box.size_m, box.rt60_s)

@@ -126,7 +126,7 @@ def read_json_lines(
                 )
                 break
         if len(written) == 2:
-            utterances.add(number, written[0], _squeezed(written[1]), written[0].lower())
+            utterances.add(number, written[0], _squeeze(written[1]), written[0].lower())
     return utterances.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
 
 
@@ -186,7 +186,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     rows = iter(CsvRows.of(text, problems, separator_of(path.name)))
     line, written = next(rows, (1, [""]))
     problems.refuse()
-    header = [_squeezed(field) for field in written]
+    header = [_squeeze(field) for field in written]
     _check_header(header, line, problems)
     problems.refuse()
     at = header.index(ID)
@@ -264,13 +264,13 @@ def _titles(segments: Segments) -> dict[str, str]:
     """The title of each declared label, by its id in lowercase letters; a title that is taken is followed by the id."""
     titles: dict[str, str] = {"": ""}
     for id_, declared in segments.labels:
-        title = _squeezed(declared.replace("//", " ")) or id_
+        title = _squeeze(declared.replace("//", " ")) or id_
         titles.setdefault(id_.lower(), f"{title} ({id_})" if title in titles.values() else title)
     return titles
 
 
 def _name(declared: str, place: int, taken: Collection[str]) -> str:
-    name = _squeezed(declared)
+    name = _squeeze(declared)
     # A category is often declared by its number alone.
     title = name if name and not name.isdigit() else f"label {place + 1}"
     return f"{title} (label {place + 1})" if title in taken else title
@@ -293,9 +293,9 @@ def _check_header(header: list[str], line: int, problems: Problems) -> None:
 
 def _labels(fields: Sequence[str]) -> tuple[str, ...]:
     # Few of them differ.
-    label = {field: _squeezed(field) for field in set(fields)}
+    label = {field: _squeeze(field) for field in set(fields)}
     return tuple(map(label.__getitem__, fields))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return " ".join(text.split())

@@ -183,17 +183,17 @@ def _rule(written: str) -> MappingRule | None:
     # A slash within braces, or without the place of the word after it, is one of the new text.
     context = _CONTEXT.fullmatch(after) if slash and before.count("{") == before.count("}") else None
     if context is not None:
-        new, left, right = before, _unquoted(context["left"]), _unquoted(context["right"])
-    new = _unquoted(new)
+        new, left, right = before, _unquote(context["left"]), _unquote(context["right"])
+    new = _unquote(new)
     if "{" in new:
         # Brackets may be outside, inside or unclosed: [{A / B}], {[A] / [B]}, [{A / B}. To sclite, all are { A / B }.
         new = re.sub(r"\s*([{}/])\s*", r" \1 ", re.sub(r"[][]", "", new))
         if new.count("{") != new.count("}"):
             return None
-    return MappingRule(_unquoted(old), new, left, right)
+    return MappingRule(_unquote(old), new, left, right)
 
 
-def _unquoted(written: str) -> str:
+def _unquote(written: str) -> str:
     """The text between brackets or double quotes, which keep its spaces, else the text without spaces around it."""
     text = written.strip()
     return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ("[]", '""') else text

@@ -176,7 +176,7 @@ def converted_blocks(
                 yield ConvertedBlock([], [too_long(Place(file, block.first))])
                 continue
             commented = any(map(is_comment, block.lines))
-            numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
+            numbers, lines, problems = _convert(block, file, form, encoding, place_edits, commented=commented)
             if seen_ids is not None:
                 lines, repetitions = _without_repeats(numbers, lines, block, file, seen_ids)
                 problems = sorted([*problems, *repetitions], key=lambda fault: fault.place.line if fault.place else 0)
@@ -188,7 +188,7 @@ def converted_blocks(
         yield ConvertedBlock([], [InputError(problem, place=Place(file), remedy="Check the path and its permissions")])
 
 
-def _converted(
+def _convert(
     block: LineBlock, file: str, form: SnorForm, encoding: str, place_edits: bool, *, commented: bool
 ) -> tuple[Sequence[int], list[str], list[InputError]]:
     """The numbers of the lines that could be converted, the lines, and the problems of the others."""

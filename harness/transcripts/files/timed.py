@@ -111,7 +111,7 @@ class _CtmReader:
             elif (word := self._word(number, line, fields)) is not None:
                 self._take(word, line)
         if self._open is not None:
-            self._unclosed()
+            self._check_closed()
         self._problems.refuse()
         return tuple(self._words)
 
@@ -153,7 +153,7 @@ class _CtmReader:
         if self._open is None:
             self._words.append(word)
         elif (word.file, word.channel) != (self._open.file, self._open.channel):
-            self._unclosed()
+            self._check_closed()
             self._words.append(word)
         else:
             self._alternatives[-1].append(word)
@@ -206,7 +206,7 @@ class _CtmReader:
         )
         self._words.append(TimedWord(*place, latest.start_s, latest.duration_s, text, None, opened.line, times=times))
 
-    def _unclosed(self) -> None:
+    def _check_closed(self) -> None:
         opened, self._open = self._open, None
         assert opened is not None
         self._problems.add(opened.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the last of them")

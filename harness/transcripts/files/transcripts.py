@@ -72,7 +72,7 @@ def split_tidy_text(text: str) -> tuple[list[str], list[str], Sequence[int]] | N
     """
     signs, numbers = _signs(text), None
     if not _is_tidy(text, signs):
-        text, numbers = _tidied(text)
+        text, numbers = _tidy(text)
         signs = _signs(text)
     ends, opened = np.flatnonzero(signs == _LINE_END), np.flatnonzero(signs == _OPEN)
     if not len(ends) or not len(opened):
@@ -94,7 +94,7 @@ def _signs(text: str) -> NDArray[np.uint8]:
 
 
 def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
-    """Whether a text, of those signs, is as `_tidied` would make it, but for a space before the id of an empty text."""
+    """Whether a text, of those signs, is as `_tidy` would make it, but for a space before the id of an empty text."""
     blank = signs <= _SPACE
     pairs = np.flatnonzero(blank[1:] & blank[:-1])
     empty = (signs[pairs] == _LINE_END) & (signs[pairs + 1] == _SPACE) & (signs.take(pairs + 2, mode="clip") == _OPEN)
@@ -110,7 +110,7 @@ def _opens_again(signs: NDArray[np.uint8], opened: NDArray[np.intp]) -> bool:
     return bool(np.any(signs[positions.take(after, mode="clip")] == _OPEN))
 
 
-def _tidied(text: str) -> tuple[str, Sequence[int]]:
+def _tidy(text: str) -> tuple[str, Sequence[int]]:
     """Single spaces within lines, none around them, no tabs, blank lines or comments; and the numbers of the lines."""
     text = text.replace("\t", " ")
     while "  " in text:
@@ -366,7 +366,7 @@ def _cut_by_segments(
         count = counts.get(segment.speaker, 0)
         counts[segment.speaker] = count + 1
         ids.append(f"{segment.speaker}-{count:03d}")
-        heard.append(_joined(piece))
+        heard.append(_join(piece))
         confidences.append(tuple(word.confidence for word in piece))
         heard_lines.append(piece[0].line if piece else 0)
     speakers = tuple(segment.speaker for segment in scored)
@@ -415,7 +415,7 @@ def _one_for_each_place(
     places = group_by((names[place_of(word)], word) for word in words)
     ids = tuple(places)
     lines = tuple(those[0].line for those in places.values())
-    texts = tuple(_joined(those) for those in places.values())
+    texts = tuple(_join(those) for those in places.values())
     speakers = tuple(id_.removesuffix("-0000") for id_ in ids)
     confidences = tuple(tuple(word.confidence for word in those) for those in places.values())
     times = tuple(
@@ -433,7 +433,7 @@ def _one_for_each_place(
     )
 
 
-def _joined(words: Sequence[TimedWord]) -> str:
+def _join(words: Sequence[TimedWord]) -> str:
     return " ".join(word.text for word in words)
 
 

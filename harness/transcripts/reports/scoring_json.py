@@ -58,16 +58,19 @@ def _words(words: GroupWords) -> Json:
     return {**counts_of(words.counts), **rest}
 
 
-def _compared(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
+def _comparison_json(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
     within = [
-        {"by": grouping.by, "values": [{"value": label or None, **_differing(of)} for label, of in grouping.values]}
+        {
+            "by": grouping.by,
+            "values": [{"value": label or None, **_differing_json(of)} for label, of in grouping.values],
+        }
         for grouping in groups
     ]
     tests = [to_plain(test) for test in pair.tests]
-    return {"first": pair.first, "second": pair.second, **_differing(pair), "tests": tests, "groups": within}
+    return {"first": pair.first, "second": pair.second, **_differing_json(pair), "tests": tests, "groups": within}
 
 
-def _differing(pair: SystemComparison) -> Json:
+def _differing_json(pair: SystemComparison) -> Json:
     return {
         "utterances": pair.utterances,
         "first_totals": counts_of(pair.first_counts),
@@ -136,7 +139,9 @@ def pieces(
             yield ",\n" if index else "\n"
             yield from _system(system)
         within = by_groups or [()] * len(comparisons)
-        compared = [_compared(comparison, groups) for comparison, groups in zip(comparisons, within, strict=True)]
+        compared = [
+            _comparison_json(comparison, groups) for comparison, groups in zip(comparisons, within, strict=True)
+        ]
         yield f'],\n"comparisons": {_text(compared)}}}'
     yield "\n"
 

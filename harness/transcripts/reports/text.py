@@ -166,7 +166,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5)
     counted = lost if scoring.missing else ""
     if scoring.dropped:
         counted = "; left out"
-    missing = _listed(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, ids)
+    missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, ids)
     nowhere = "; counted nowhere" if scoring.surplus else ""
     return Notes(
         (
@@ -174,7 +174,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5)
             (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
             *((("interval", f"applies to {_applies_to(scoring)}"),) if interval is not None else ()),
             ("missing hypotheses", missing + counted),
-            ("surplus hypotheses", _listed(len(scoring.surplus), scoring.surplus, width, ids) + nowhere),
+            ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, ids) + nowhere),
             ("empty references", f"{scoring.empty_references:,}"),
         )
     )
@@ -233,7 +233,7 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
     return f"{of} (95 % interval {percent_interval(interval, 2)})"
 
 
-def _listed(count: int, ids: Sequence[str], width: int, most: int) -> str:
+def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
     if not count:
         return "0"
     each = min(_WIDEST_ID, max(8, (width - 40) // most))
@@ -252,7 +252,7 @@ def groups(
 ) -> Section:
     """A table for each grouping, then the crossed ones, then what belongs to none. scale: as of `sections`."""
     several = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
-    tables = [_grouped(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in several]
+    tables = [_group_table(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in several]
     pairs = [
         ("", f"{grouped.by}: {grouped.values[0][0] or NO_LABEL} in every utterance")
         for grouped in figures.grouped
@@ -266,16 +266,16 @@ def groups(
         over = f"over {varying.value} " if len(units) > 1 else ""
         pairs.append(("intervals", f"{over}apply to {INTERVALS[varying]}"))
     if without := figures.without_row:
-        listed = _listed(len(without), without, width, ids)
+        listed = _list_ids(len(without), without, width, ids)
         pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))
     if strangers := figures.strangers:
-        pairs.append(("rows of no utterance", f"{_listed(len(strangers), strangers, width, ids)}; counted nowhere"))
+        pairs.append(("rows of no utterance", f"{_list_ids(len(strangers), strangers, width, ids)}; counted nowhere"))
     return Section(
-        "groups", "Groups", (*tables, *(_crossed(crossed, unit) for crossed in figures.crossed), Notes(pairs))
+        "groups", "Groups", (*tables, *(_cross_table(crossed, unit) for crossed in figures.crossed), Notes(pairs))
     )
 
 
-def _grouped(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
+def _group_table(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
     alike = len({words.unit for _, words in grouped.values}) == 1
     fields: tuple[Field[tuple[str, GroupWords]], ...] = (
         Field("", f"by {grouped.by}", lambda row: row[0] or NO_LABEL),
@@ -292,7 +292,7 @@ def _grouped(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table[tup
     )
 
 
-def _crossed(crossed: CrossedScoring, unit: TextUnit) -> CrossTable:
+def _cross_table(crossed: CrossedScoring, unit: TextUnit) -> CrossTable:
     """The rate and how many words it is of, below it the interval."""
     cells = [(*row, total) for row, total in zip(crossed.cells, crossed.row_sums, strict=True)]
     rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(crossed.rows, cells, strict=True)]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from harness.base.plugins import Group, names
 from harness.cli.engines import command
-from harness.engines.offline_loading import catalogued
+from harness.engines.offline_loading import find_in_catalogue
 from harness.model.errors import EngineError, InputError, PluginError
 
 LOUD = f"process:{sys.executable} {Path(__file__).parents[2] / 'data' / 'engines' / 'loud_engine.py'}"
@@ -74,7 +74,7 @@ def test_json_has_the_same_engines_as_the_table(broken: str) -> None:
 
 def test_details_of_an_engine_list_settings_and_operating_points() -> None:
     text = shown("microwakeword")
-    for setting in catalogued("microwakeword").settings:
+    for setting in find_in_catalogue("microwakeword").settings:
         assert f"\n{setting.name} " in text
     header = next(line for line in text.splitlines() if line.startswith("operating point "))
     assert header.split()[2:] == ["alexa", "hey_jarvis", "hey_mycroft", "okay_nabu"]

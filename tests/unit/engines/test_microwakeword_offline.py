@@ -15,7 +15,7 @@ import harness
 from harness.base.ports import ScoresSound
 from harness.engines.microwakeword import MicroWakeWord
 from harness.engines.microwakeword_kernel.native import LayerKind, Listener, UnsupportedModel, library, network_of
-from harness.engines.microwakeword_offline import MicroWakeWordOffline, package_answers, packaged
+from harness.engines.microwakeword_offline import MicroWakeWordOffline, find_packaged, package_answers
 from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import InvalidModelFile, Op, read_model, with_output
 from harness.model.errors import InputError, PluginError
@@ -139,7 +139,7 @@ def test_the_fingerprint_covers_everything_that_affects_scores() -> None:
 
 
 def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.ndarray) -> None:
-    theirs = packaged()["alexa"].path
+    theirs = find_packaged()["alexa"].path
     bare = tmp_path / "my_word.tflite"
     shutil.copy(theirs, bare)
     engine = load_engine(task_of(str(bare)))
@@ -161,7 +161,7 @@ def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.nd
 
 @pytest.mark.parametrize("spoilt", ["empty", "text", "cut", "other"])
 def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path, spoilt: str) -> None:
-    content = packaged()["alexa"].path.read_bytes()
+    content = find_packaged()["alexa"].path.read_bytes()
     contents = {"empty": b"", "text": b"hello, this is no model", "cut": content[:300], "other": b"\0" * 4 + b"TFL3"}
     path = tmp_path / "spoilt.tflite"
     path.write_bytes(contents[spoilt])
@@ -179,7 +179,7 @@ def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path, spoilt: str) -> N
 
 def test_a_model_that_the_kernel_does_not_know_goes_through_the_package(tmp_path: Path, sound: np.ndarray) -> None:
     """The first convolution's activation becomes RELU6, which the interpreter knows."""
-    content = bytearray(packaged()["alexa"].path.read_bytes())
+    content = bytearray(find_packaged()["alexa"].path.read_bytes())
     first = next(op for op in read_model(bytes(content))[0].operators if op.code == Op.CONV_2D)
     content[known(first.options)._field(3)] = 3
     path = tmp_path / "other.tflite"
@@ -249,7 +249,7 @@ def test_an_unknown_phrase_names_the_known_ones() -> None:
 
 
 def test_a_network_is_the_chain_of_convolutions_of_its_model() -> None:
-    network = network_of(read_model(packaged()["okay_nabu"].path.read_bytes()))
+    network = network_of(read_model(find_packaged()["okay_nabu"].path.read_bytes()))
     dense, depth = LayerKind.DENSE, LayerKind.DEPTHWISE
     assert [(layer.kind, layer.taps) for layer in network.layers] == [
         (dense, 5), (depth, 3), (dense, 1), (depth, 9), (dense, 1), (depth, 13), (dense, 1), (depth, 15), (dense, 1),
@@ -262,7 +262,7 @@ def test_a_network_is_the_chain_of_convolutions_of_its_model() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_logits_match_the_library(model: str, tmp_path: Path) -> None:
     """The sums before the logistic function, which takes most of them to the same probability."""
-    path = packaged()[model].path
+    path = find_packaged()[model].path
     content = path.read_bytes()
     graphs = read_model(content)
     network = network_of(graphs)
@@ -282,7 +282,7 @@ def test_logits_match_the_library(model: str, tmp_path: Path) -> None:
 def test_damaged_models_are_refused_or_do_not_crash() -> None:
     """Bytes of the graph changed at random: never an error of another kind, never a crash."""
     rng = np.random.default_rng(1)
-    content = packaged()["alexa"].path.read_bytes()
+    content = find_packaged()["alexa"].path.read_bytes()
     sound = rng.integers(-9000, 9000, 4000).astype(np.int16)
     refused = 0
     for _ in range(150):

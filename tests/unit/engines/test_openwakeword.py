@@ -20,8 +20,8 @@ from harness.engines.openwakeword import (
     FastScores,
     OpenWakeWordOffline,
     checked_features,
+    find_undecided,
     margin,
-    undecided,
 )
 from harness.engines.openwakeword_classifier import PackageClassifier, load_classifier
 from harness.engines.openwakeword_onnx import free_batch, model, node
@@ -190,7 +190,7 @@ def float32(*values: float) -> np.ndarray:
 
 def test_scores_near_a_threshold_equal_the_package_bit_for_bit() -> None:
     sound, reference = all_in_a_row(), streamed_in_a_row().scores
-    assert np.array_equal(undecided(float32(0.3, 0.5 + 2e-5, 1e-4), float32(0.5, 1e-4)), [1, 2])
+    assert np.array_equal(find_undecided(float32(0.3, 0.5 + 2e-5, 1e-4), float32(0.5, 1e-4)), [1, 2])
     features, classifier, exact = fast().fast_parts()
     places = [0, 1, 15, 30, 149, 150, len(reference) - 1]
     stream = FastScores("alexa", features, classifier, exact, reference[places])

@@ -18,7 +18,7 @@ from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Record
 from harness.scenario.assets import length_notes
 from harness.scenario.bench import load_bench
 from harness.scenario.matrix import cells
-from harness.scenario.scenario import expanded, load_scenario, planned_trials, substituted
+from harness.scenario.scenario import expand, load_scenario, planned_trials, substitute
 from harness.session.plan import plan
 
 WHOLE = """\
@@ -257,13 +257,13 @@ def read(text: str) -> tuple[dict[str, str], Findings]:
     assert isinstance(written, dict)
     variables = written["variables"]
     assert isinstance(variables, dict)
-    return expanded({name: str(value) for name, value in variables.items()}, findings), findings
+    return expand({name: str(value) for name, value in variables.items()}, findings), findings
 
 
 def test_variables_may_name_others_in_any_order() -> None:
     variables, findings = read(VARIABLES)
     assert variables["wish"] == "the weather in Lincoln, Nebraska for $5 or $6"
-    assert substituted("what is ${wish}", variables, findings, ()) == f"what is {variables['wish']}"
+    assert substitute("what is ${wish}", variables, findings, ()) == f"what is {variables['wish']}"
     assert not findings.problems
 
 

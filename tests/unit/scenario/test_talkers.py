@@ -13,7 +13,7 @@ from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
-from harness.session.engine.prepare import planned
+from harness.session.engine.prepare import plan_session
 from harness.session.plan import plan
 
 BENCH = """
@@ -41,7 +41,7 @@ def on_bench(folder: Path, people: str = PEOPLE, bench: str = BENCH) -> tuple[tu
     (folder / "s.yaml").write_text(people)
     scenario, where = load_scenario(folder / "s.yaml"), load_bench(folder / "b.yaml")
     check_compatibility(scenario, where)
-    planned(scenario, where)
+    plan_session(scenario, where)
     return plan(scenario, where), where
 
 

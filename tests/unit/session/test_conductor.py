@@ -60,7 +60,7 @@ from harness.model.scenario import CloseDialogue, Defaults, RepromptRule
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.session.figures.memory import MemoryFigures, MemoryPoint, findings
+from harness.session.figures.memory import MemoryFigures, MemoryPoint, find_memories
 from harness.session.figures.progress import SessionFigures
 from harness.session.plan import plan
 from harness.session.query_trial import TrialMachine
@@ -542,7 +542,7 @@ def test_a_follow_up_that_was_interrupted_is_not_said_again() -> None:
 def test_a_session_finds_the_memory_of_a_device_that_forgets_by_chance_within_its_interval() -> None:
     options = InProcessOptions(memory_s=5.0, memory_spread=0.3)
     run = probing(1.5, 3.0, 6.0, 12.0, repeat=3, options=options, speed=30.0).played()
-    (finding,) = findings(points(run))
+    (finding,) = find_memories(points(run))
     assert finding.counted >= 9
     low, high = known(finding.to_wake).interval
     assert low <= 5.0

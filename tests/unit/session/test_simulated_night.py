@@ -12,7 +12,7 @@ from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.simulated.bench import DeviceTraits
-from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, SimulatedNight, simulated
+from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, SimulatedNight, simulate_bench
 from harness.sound.stimuli.renderer import renderer
 
 ROOT = Path(__file__).parents[3]
@@ -23,7 +23,9 @@ LENGTHS = Lengths(renderer())
 
 
 def night(scenario: Path, bench: Path, seed: int = 1, like: DeviceTraits = GOOD, faults: float = 0.0) -> PlayedNight:
-    return SimulatedNight(load_scenario(scenario), simulated(load_bench(bench)), like, LENGTHS, seed, faults).play()
+    return SimulatedNight(
+        load_scenario(scenario), simulate_bench(load_bench(bench)), like, LENGTHS, seed, faults
+    ).play()
 
 
 def fits(scenario: Path, bench: Path) -> bool:

@@ -13,7 +13,7 @@ from harness.model.bench import EarconMeaning
 from harness.model.errors import InputError, InputProblems
 from harness.model.observation import Earcon, Intent, SpeechEnded, SpeechStarted, Wake
 from harness.model.stimulus import Waveform
-from harness.sound.earcon_file import cut_chime, learned, read_earcons, refuse_alike, store
+from harness.sound.earcon_file import cut_chime, learn, read_earcons, refuse_alike, store
 from harness.sound.earcons import EarconDetection, EarconFinder, LearnedEarcon
 from harness.sound.hearing import ChimeFilter, GatedSound, Hearing
 from tests.unit.sound.spoken import Mono, scene, speech, told, tone
@@ -196,13 +196,13 @@ def test_a_chime_is_cut_stored_and_read_again(tmp_path: Path) -> None:
     store(cut_chime(Waveform(scene(5.0, (2.0, CHIMES["sweep"]())), 48000)), EarconMeaning.ERROR, "kitchen", tmp_path)
     earcons = read_earcons(path)
     assert [earcon.meaning for earcon in earcons.sounds] == [EarconMeaning.WAKE, EarconMeaning.ERROR]
-    known_chimes = tuple(learned("kitchen.earcon", earcons))
+    known_chimes = tuple(learn("kitchen.earcon", earcons))
     refuse_alike(known_chimes)
     (heard_chime,) = heard(known_chimes, low(scene(4.0, (1.0, two_tones()), noise_dbfs=-50.0)))
     assert (heard_chime.earcon.meaning, heard_chime.start / HZ) == (EarconMeaning.WAKE, pytest.approx(1.0, abs=0.03))
     sound.write_bytes(sound.read_bytes()[:-100])
     with pytest.raises(InputError):
-        list(learned("kitchen.earcon", earcons))
+        list(learn("kitchen.earcon", earcons))
 
 
 @pytest.mark.parametrize(

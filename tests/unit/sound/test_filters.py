@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from harness.sound.filters import HighPass, analytic, convolved, correlated, low_pass_taps
+from harness.sound.filters import HighPass, analytic, convolve, correlate, low_pass_taps
 
 NOISE = np.random.default_rng(1).standard_normal(16000)
 
@@ -12,8 +12,8 @@ NOISE = np.random.default_rng(1).standard_normal(16000)
 @pytest.mark.parametrize("count", [1, 512, 513, 16000])
 def test_convolution_and_correlation_equal_scipy(count: int) -> None:
     taps = NOISE[:count]
-    assert convolved(NOISE, taps) == pytest.approx(signal.fftconvolve(NOISE, taps, "valid"), abs=1e-9)
-    assert correlated(NOISE, taps) == pytest.approx(signal.correlate(NOISE, taps, "valid"), abs=1e-9)
+    assert convolve(NOISE, taps) == pytest.approx(signal.fftconvolve(NOISE, taps, "valid"), abs=1e-9)
+    assert correlate(NOISE, taps) == pytest.approx(signal.correlate(NOISE, taps, "valid"), abs=1e-9)
 
 
 @pytest.mark.parametrize("count", [512, 513])
@@ -21,7 +21,7 @@ def test_analytic_signal_and_its_correlation_equal_scipy(count: int) -> None:
     analytic_signal = analytic(NOISE[:count])
     assert analytic_signal == pytest.approx(signal.hilbert(NOISE[:count]), abs=1e-12)
     expected = np.abs(signal.correlate(NOISE, analytic_signal, "valid"))
-    assert np.abs(correlated(NOISE, analytic_signal)) == pytest.approx(expected, abs=1e-9)
+    assert np.abs(correlate(NOISE, analytic_signal)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_low_pass_equals_scipy() -> None:

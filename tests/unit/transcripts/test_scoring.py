@@ -12,7 +12,7 @@ from harness.model.transcript import AlignedWord, Edit, Normalisation, WordCount
 from harness.transcripts.alignment import align, count
 from harness.transcripts.groups import compare, interval_of
 from harness.transcripts.scoring import Scoring, confusions, score
-from harness.transcripts.words import WordRules, fold, squeezed
+from harness.transcripts.words import WordRules, fold, squeeze
 from tests.unit.transcripts.reports.scorings import prefixes, scored, transcripts
 
 VERBATIM = WordRules(Normalisation.VERBATIM)
@@ -182,7 +182,7 @@ def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
 @given(st.lists(st.text(st.sampled_from("ab <>(\t\n\r\x0b\x1c\x85\xa0\u2003\u3000é\0\udc80"), max_size=6), max_size=5))
 def test_spaces_of_any_kind_part_words(texts: list[str]) -> None:
     wanted = [" ".join(text.split()) for text in texts]
-    assert list(squeezed(texts)) == wanted
+    assert list(squeeze(texts)) == wanted
     assert (
         list(FOLDED.texts(transcripts("a.trn", dict(zip(map(str, range(len(texts))), texts, strict=True))))) == wanted
     )

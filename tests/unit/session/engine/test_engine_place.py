@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import EngineError, LogError
-from harness.session.engine.launch import find, publish, running, start_engine, this_process, withdraw
+from harness.session.engine.launch import find, list_running, publish, start_engine, this_process, withdraw
 from tests.known import known
 
 
@@ -35,10 +35,10 @@ def test_a_living_engine_is_found_by_its_session_and_among_all(folder: Path) -> 
     assert len(place.socket) < 107
     publish(place)
     assert find(folder) == place
-    assert running() == (place,)
+    assert list_running() == (place,)
     withdraw(place)
     assert find(folder) is None
-    assert running() == ()
+    assert list_running() == ()
 
 
 @pytest.mark.parametrize("change", [{"started": 1}, {"boot_id": "another"}, {"pid": 2**22 - 1}])
@@ -46,7 +46,7 @@ def test_a_process_that_is_gone_is_not_taken_for_another_with_its_id(folder: Pat
     place = replace(this_process(folder), **change)  # type: ignore[arg-type]
     publish(place)
     assert find(folder) is None
-    assert running() == ()
+    assert list_running() == ()
     assert not list(Path(place.socket).parent.glob("engine-*"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.base import threads
-from harness.session.engine.host_watch import LOOK_S, STALL_S, HostWatch, processor_times, stolen
+from harness.session.engine.host_watch import LOOK_S, STALL_S, HostWatch, processor_times, stolen_share
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
 
@@ -52,6 +52,6 @@ def test_the_share_of_stolen_processor_time_is_measured(tmp_path: Path) -> None:
     assert processor_times(tmp_path / "none") is None
     ticks.write_text("cpu 1 2 3\n")
     assert processor_times(ticks) is None
-    assert stolen((35, 1000), (60, 1100)) == 0.25
-    assert stolen((35, 1000), (35, 1000)) is None
-    assert stolen(None, (35, 1000)) is None
+    assert stolen_share((35, 1000), (60, 1100)) == 0.25
+    assert stolen_share((35, 1000), (35, 1000)) is None
+    assert stolen_share(None, (35, 1000)) is None

@@ -21,7 +21,7 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, MemoryPart, Outcome, Recognition, Trial
-from harness.session.figures.memory import Floats, Pair, forgotten, memory_length
+from harness.session.figures.memory import Floats, Pair, find_forgetting_wait, memory_length
 from harness.statistics.isotonic import CRITICAL
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, clip_of, planned
@@ -150,7 +150,7 @@ def kept(random: np.random.Generator, design: Design, spread: float, runs: int, 
         covered += low <= length_s <= (math.inf if high is None else high)
         if low > 0 and high is not None:
             ratios.append(high / low)
-        if (rest := forgotten(pairs, length)) is not None:
+        if (rest := find_forgetting_wait(pairs, length)) is not None:
             advised += 1
             over += float(share[tried_s == rest.wait_s][0]) > rest.at_most
             if rest.surer is not None:

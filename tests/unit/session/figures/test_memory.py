@@ -25,11 +25,11 @@ from harness.session.figures.memory import (
     MemoryPoint,
     Pair,
     RecommendedWait,
-    findings,
-    forgotten,
+    find_forgetting_wait,
+    find_memories,
     levels,
+    list_actual_waits,
     memory_length,
-    unreached,
 )
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.statistics.isotonic import CRITICAL
@@ -91,7 +91,7 @@ def test_a_follow_up_that_was_not_primed_does_not_count() -> None:
     )
     (memory_point,) = MemoryFigures.of(rows.entries).points()
     assert (memory_point.shown, memory_point.waited_s) == (None, None)
-    assert findings([memory_point])[0].left_out == (("not_primed", 1),)
+    assert find_memories([memory_point])[0].left_out == (("not_primed", 1),)
 
 
 def test_the_latest_take_counts() -> None:
@@ -115,7 +115,7 @@ def test_rows_may_come_twice_and_a_session_may_be_going_on() -> None:
 
 
 def test_a_device_that_remembers_five_seconds() -> None:
-    (finding,) = findings(points(*clear_cut(5.0, WAITS)))
+    (finding,) = find_memories(points(*clear_cut(5.0, WAITS)))
     assert finding.counted == 12
     assert [(level.wait_s, level.shown.count) for level in finding.levels] == [(2.0, 3), (4.0, 3), (8.0, 0), (16.0, 0)]
     assert known(finding.length).interval == (4.0, 8.0)
@@ -129,17 +129,17 @@ def test_a_device_that_remembers_five_seconds() -> None:
     [(0.0, "no memory seen, even after 2 s"), (99.0, "it remembers for longer than 16 s, the longest wait")],
 )
 def test_missing_recommendation_states_its_reason(length_s: float, why: str) -> None:
-    (finding,) = findings(points(*clear_cut(length_s, WAITS)))
+    (finding,) = find_memories(points(*clear_cut(length_s, WAITS)))
     assert finding.forgotten is None
     assert finding.why == why
 
 
 def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
-    (few,) = findings(points(*clear_cut(5.0, WAITS, repeat=1)))
+    (few,) = find_memories(points(*clear_cut(5.0, WAITS, repeat=1)))
     assert few.why == "it may remember for longer than 16 s: more pairs or longer waits are needed"
-    (none,) = findings(points(Told(4.0)))
+    (none,) = find_memories(points(Told(4.0)))
     assert (none.length, none.levels, none.why) == (None, (), "no pair counts")
-    assert findings(()) == ()
+    assert find_memories(()) == ()
 
 
 def test_memory_is_reported_per_device_and_condition() -> None:
@@ -147,10 +147,10 @@ def test_memory_is_reported_per_device_and_condition() -> None:
     near = [replace(probe, conditions=(("position", "near"),)) for probe in clear_cut(5.0, WAITS)]
     other = clear_cut(9.0, WAITS, device="den")
     memory_points = points(*far, *near, *other)
-    assert [finding.device for finding in findings(memory_points)] == ["kitchen", "den"]
+    assert [finding.device for finding in find_memories(memory_points)] == ["kitchen", "den"]
     by = {
         (finding.device, finding.group): finding.forgotten.wait_s
-        for finding in findings(memory_points, "position")
+        for finding in find_memories(memory_points, "position")
         if finding.forgotten
     }
     assert by == {("kitchen", "far"): 4.0, ("kitchen", "near"): 8.0, ("den", ""): 16.0}
@@ -158,14 +158,14 @@ def test_memory_is_reported_per_device_and_condition() -> None:
 
 def test_a_device_without_wake_events_has_no_length_to_them() -> None:
     probes = clear_cut(5.0, WAITS)
-    (finding,) = findings(points(*probes[:-1], replace(probes[-1], wakes=False)))
+    (finding,) = find_memories(points(*probes[:-1], replace(probes[-1], wakes=False)))
     assert finding.to_wake is None
     assert finding.length is not None
 
 
 def test_unreached_waits_are_reported() -> None:
     memory_points = points(Told(0.5, YES, waited_s=1.2), Told(0.5, YES, waited_s=1.0), Told(4.0, YES, waited_s=4.1))
-    assert unreached(memory_points) == {0.5: pytest.approx(1.1)}
+    assert list_actual_waits(memory_points) == {0.5: pytest.approx(1.1)}
 
 
 def test_probes_are_neither_judged_nor_counted_as_queries() -> None:
@@ -284,23 +284,23 @@ def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() 
     seen = pairs(_2="yyy", _4="yyn", _8="nnn", _12="nnnnnn", _16="nnnnnn")
     length = known(memory_length(seen))
     assert length.interval == (2.0, 8.0)
-    assert forgotten(seen, length) == RecommendedWait(8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15)))
-    later = forgotten(seen, MemoryLength((4.0, 8.0), (2.0, 12.0)))
+    assert find_forgetting_wait(seen, length) == RecommendedWait(8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15)))
+    later = find_forgetting_wait(seen, MemoryLength((4.0, 8.0), (2.0, 12.0)))
     assert later == RecommendedWait(12.0, Share(0, 12), _none_of(9), (16.0, _none_of(15)))
-    assert forgotten(seen, MemoryLength((4.0, 8.0), (2.0, None))) is None
+    assert find_forgetting_wait(seen, MemoryLength((4.0, 8.0), (2.0, None))) is None
 
 
 def test_rare_memories_after_long_waits_are_noted_and_frequent_ones_refused() -> None:
     rare = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 10 + "y")
     length = known(memory_length(rare))
-    rest = known(forgotten(rare, length))
+    rest = known(find_forgetting_wait(rare, length))
     assert (rest.wait_s, rest.left) == (8.0, Share(1, 20))
     bound = clopper_pearson(1, 9, 0.9)  # what is shown later counts here, too
     assert bound is not None
     assert (rest.at_most, rest.surer) == (bound[1], None)
     often = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 8 + "yyy")
     length = known(memory_length(often))
-    assert forgotten(often, length) is None
+    assert find_forgetting_wait(often, length) is None
 
 
 @pytest.mark.parametrize("spread", [0.3, 0.7])
