@@ -494,8 +494,10 @@ class MultiEngineRunner:
         self._request, self._named, self._screen, self._sweep = request, named, screen, sweep
         self._several, self._pages = len(tasks) > 1, pages
         limits.demand_figures(request)
-        each = sweep.of_several() if self._several else sweep
-        each.check_consistent(request)
+        if self._several:
+            sweep.demand_several_engines()
+        own_sweep = SweepRequest() if self._several else sweep  # several engines have one sweep together
+        own_sweep.check_consistent(request)
         self._logs = [Path(log) for log in log_names(request.log, named, tasks)]
         written = [EvaluationFiles(log) for log in self._logs]
         for files in written:
@@ -504,7 +506,7 @@ class MultiEngineRunner:
         no_room = _no_room(written, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
-            request.evaluation(task, request.cache or (f"{files.log}.scores" if each or keeps_scores else ""))
+            request.evaluation(task, request.cache or (f"{files.log}.scores" if own_sweep or keeps_scores else ""))
             for task, files in zip(tasks, written, strict=True)
         ]
         try:
@@ -525,7 +527,7 @@ class MultiEngineRunner:
                 written=files,
                 screen=screen,
                 command_line=command_line,
-                sweep=each,
+                sweep=own_sweep,
                 limits=limits,
                 verbose=verbose,
             )

@@ -33,42 +33,49 @@ _KINDS = {
 class EvaluationRequest:
     """What an evaluation plays, where, and how it counts.
 
-    inv, oov, referenced: names of lists. inside, outside: places with and without the phrase, see `file_sources.py`.
-    long: places of long recordings, in which phrases are labelled; labels: where, () for beside them; tier: of
-    TextGrids, "" for all. encoding: of manifests and labels, None for UTF-8. by: columns to
-    group by, several of which are crossed. clustered_by: the column of talkers.
-    conditions: a file of conditions, or "". cluster: a scheduler's address, or "" for `jobs` local processes."""
+    - Recordings. inside, outside: places with and without the phrase, see `file_sources.py`. inv, oov, referenced:
+      names of lists. encoding: of manifests and labels, None for UTF-8.
+    - Long recordings, in which phrases are labelled. long: their places. labels: where, () for beside them. tier: of
+      TextGrids, "" for all.
+    - How they are played. conditions: a file of conditions, or "".
+    - What counts. by: columns to group by, several of which are crossed. clustered_by: the column of talkers.
+    - Files and processes. cluster: a scheduler's address, or "" for `jobs` local processes.
+    """
 
-    inv: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    inv: tuple[str, ...] = ()
+    oov: tuple[str, ...] = ()
+    referenced: tuple[str, ...] = ()
+    encoding: str | None = None
+
     long: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     tier: str = ""
-    encoding: str | None = None
     tolerance_s: float = TOLERANCE_S
+
     conditions: str = ""
-    by: tuple[tuple[str, ...], ...] = ()
-    clustered_by: str | None = None
-    oov: tuple[str, ...] = ()
-    referenced: tuple[str, ...] = ()
-    jobs: int = 1
-    log: str | None = None
-    normalise: bool = False
-    count_in_vocabulary: bool = False
-    words: bool = False
     vad: bool = False
-    resume: bool = False
-    force: bool = False
-    shard: Shard | None = None
     resample: bool = False
+    tail_s: float = 0.0
     continuous: bool = False
     lead_in_ref: LeadInRef = LeadInRef.END
-    tail_s: float = 0.0
-    hang_after_s: float = HANG_AFTER_S
+
+    by: tuple[tuple[str, ...], ...] = ()
+    clustered_by: str | None = None
+    words: bool = False
+    normalise: bool = False
+    count_in_vocabulary: bool = False
+
+    log: str | None = None
+    resume: bool = False
+    force: bool = False
     cache: str = ""
+    shard: Shard | None = None
+    jobs: int = 1
     cluster: str = ""
     task_hours: float = 1.0
+    hang_after_s: float = HANG_AFTER_S
 
     def __post_init__(self) -> None:
         if not (self.with_phrase or self.without_phrase or self.referenced):
@@ -147,7 +154,8 @@ class EvaluationRequest:
                 remedy="Use `harness understand predict --audio LIST.csv`, then `harness understand score`",
             )
         if facts.carries_state and (self.shard is not None or self.cluster or self.continuous):
-            option = "--shard" if self.shard is not None else "--cluster" if self.cluster else "--continuous"
+            used = {"--shard": self.shard is not None, "--cluster": bool(self.cluster), "--continuous": self.continuous}
+            option = next(name for name, is_used in used.items() if is_used)
             raise InputError(
                 f"{task} carries its state from file to file, and {option} would break the order",
                 remedy=f"Leave {option} out",
@@ -296,16 +304,14 @@ class SweepRequest:
             return SweepTarget(SweepCriterion.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
         return None
 
-    def of_several(self) -> SweepRequest:
-        """The sweep of each of several engines, which is none: they have one together. InputError for options that
-        apply to one engine."""
+    def demand_several_engines(self) -> None:
+        """InputError for options that apply to one engine only."""
         for option, given in (
             ("--dev-inv", self.dev_inv), ("--dev-oov", self.dev_oov), ("--target-fr", self.target_fr_percent),
             ("--target-cost", self.target_cost), ("--twv", self.twv), ("--sweep-refractory-ms", self.refractory_ms),
         ):  # fmt: skip
             if given not in (None, (), False):
                 raise InputError(f"{option} applies to one engine", remedy="Give one -t")
-        return SweepRequest()
 
     def check_consistent(self, request: EvaluationRequest) -> None:
         """InputError if the options do not fit each other or the evaluation."""
