@@ -116,10 +116,10 @@ def _trial(trial: ComparedTrial) -> Iterator[str]:
 
 
 def _left_out(comparison: DeviceComparison) -> Iterator[str]:
-    lines = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in comparison.left_out]
-    if lines:
-        yield f"  {counted(len(lines), 'trial')} left out"
-    yield from (f"    {line}" for line in shortened(lines, 10))
+    reasons = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in comparison.left_out]
+    if reasons:
+        yield f"  {counted(len(reasons), 'trial')} left out"
+    yield from (f"    {line}" for line in shortened(reasons, 10))
 
 
 def _meaning(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:
