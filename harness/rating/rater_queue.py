@@ -72,7 +72,7 @@ def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
 
 
 def reassignments(
-    items: Sequence[Item], round_: RatingRound, assigned: Iterable[Item], raters: Sequence[str]
+    items: Sequence[Item], round_: RatingRound, taken_away: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
     """(item id, new rater) for each of `assigned`: of those without the item, the rater with the fewest items.
 
@@ -81,7 +81,7 @@ def reassignments(
     shares = raters_by_item(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
     moves: list[tuple[str, str]] = []
-    for item in assigned:
+    for item in taken_away:
         free = [rater for rater in raters if rater not in shares[item.id]]
         chosen = min(free, key=lambda rater: (load[rater], _hash(round_.seed, _place(item), rater)), default="")
         load[chosen] += 1
