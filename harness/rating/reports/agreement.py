@@ -135,8 +135,8 @@ def _figure(figure: Figure) -> Json:
     return {**fields, "why_not": figure.why_not} if figure.why_not else fields
 
 
-def _share(share: Share) -> Json:
-    return {"count": share.count, "of": share.total, "share": share.value, "interval": share.interval}
+def _share(ratio: Share) -> Json:
+    return {"count": ratio.count, "of": ratio.total, "share": ratio.value, "interval": ratio.interval}
 
 
 def _cells(confusion: Any, *, symmetric: bool = False) -> list[Json]:
@@ -404,16 +404,16 @@ def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
     return Table(fields, figures.pairs)
 
 
-def _with_interval(share: Share) -> str:
-    return NOTHING if share.value is None else f"{_share_text(share)}, {percent_interval(share.interval)}"
+def _with_interval(ratio: Share) -> str:
+    return NOTHING if ratio.value is None else f"{_share_text(ratio)}, {percent_interval(ratio.interval)}"
 
 
-def _percent(share: Share) -> str:
-    return percent(share.value)
+def _percent(ratio: Share) -> str:
+    return percent(ratio.value)
 
 
-def _share_text(share: Share) -> str:
-    return NOTHING if share.value is None else f"{share.count}/{share.total} {percent(share.value)}"
+def _share_text(ratio: Share) -> str:
+    return NOTHING if ratio.value is None else f"{ratio.count}/{ratio.total} {percent(ratio.value)}"
 
 
 _SHARES = (
