@@ -196,7 +196,7 @@ def tri_train(
         kept=best.triad,
         figures=intent_figures(counts, ZERO, work.labels),
         voted=tuple(work.spread(best.unlabelled)),
-        held_out_without_consensus=sum(vote.intents is None for vote in on_held_out),
+        held_out_without_consensus=sum(votes_of_item.intents is None for votes_of_item in on_held_out),
         known_texts=sum(utterance.text in texts for utterance in unlabelled),
         shared_texts=sum(utterance.text in texts for utterance in held_out),
         absent=tuple(label for label in labels if label not in has),
