@@ -149,7 +149,7 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
 def charts_html(charts: Sequence[Chart | None]) -> str:
     """Their pictures as HTML, styled by templates/charts.css; "" without any."""
     figure = templates_of("harness.report").get_template("charts.html").module.figure  # type: ignore[attr-defined]
-    return "".join(str(figure(chart)) for chart in charts if chart is not None)
+    return "".join(str(figure(drawn)) for drawn in charts if drawn is not None)
 
 
 def steps(values: Sequence[float]) -> list[Point]:
