@@ -363,7 +363,7 @@ def _charts(session: WholeSession, number: int) -> Iterator[Chart]:
     rejects, accepts, delay = wake_charts(str(number), session.wake, session.first_s)
     latency = distribution(f"latency-{number}", "Latency of the response, % of the trials up to", latencies_of(session))
     charts = [rejects, accepts, _trade_off(f"trade-off-{number}", session), latency, delay]
-    yield from (chart for chart in charts if chart is not None)
+    yield from (drawn for drawn in charts if drawn is not None)
 
 
 def _trade_off(id: str, session: WholeSession) -> Chart | None:
