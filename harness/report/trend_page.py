@@ -195,7 +195,7 @@ def write_page(report: TrendFolder, target: Path) -> None:
     groups = []
     for number, (name, sessions, trends) in enumerate(grouped(report)):
         drawn = (_chart(f"g{number}-{at}", trend, sessions) for at, trend in enumerate(trends))
-        groups.append((name, sessions, trends, [chart for chart in drawn if chart is not None]))
+        groups.append((name, sessions, trends, [trend_chart for trend_chart in drawn if trend_chart is not None]))
     page = filled_page(
         "harness.report", "trend_page.html", title="Trends of sessions", found=report, groups=groups,
         headline=headline(report), method=" ".join(METHOD), moment=moment, cell=cell, ends=ends, value_in=value_in,
