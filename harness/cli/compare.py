@@ -54,7 +54,8 @@ def command(
         _sessions([str(path) for path in (first, second, *more)], cluster_by, as_json, html, markdown)
         return
     if more or html is not None or markdown is not None:
-        subject = "a third name" if more else "--html" if html is not None else "--markdown"
+        option = "--markdown" if html is None else "--html"
+        subject = "a third name" if more else option
         raise InputError(f"{subject} applies only to sessions", remedy="Name two logs, or the folders of sessions")
     from harness.offline.figures.comparison import Clusters, compare
     from harness.offline.reports.comparison import as_json as comparison_json

@@ -65,7 +65,8 @@ def when(item: EffectItem, now_wall_s: float) -> str:
         return "due now"
     at = datetime.fromtimestamp(due_s).astimezone()
     today = datetime.fromtimestamp(now_wall_s).astimezone().date()
-    day = "" if at.date() == today else "tomorrow " if at.date() == today + timedelta(days=1) else f"{at:%d %b} "
+    days = {today: "", today + timedelta(days=1): "tomorrow "}
+    day = days.get(at.date(), f"{at:%d %b} ")
     return f"at {day}{at:%H:%M}, in {length(due_s - now_wall_s)}"
 
 

@@ -95,6 +95,8 @@ def _base(address: str) -> str:
 
 def _line(invitation: Invitation, now_s: float) -> str:
     until = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
-    state = "revoked" if invitation.revoked else f"until {until}" if invitation.holds(now_s) else f"expired {until}"
-    role = "adjudicator" if invitation.adjudicator else "coordinator" if invitation.coordinator else "rater"
+    dated = f"until {until}" if invitation.holds(now_s) else f"expired {until}"
+    state = "revoked" if invitation.revoked else dated
+    role = "coordinator" if invitation.coordinator else "rater"
+    role = "adjudicator" if invitation.adjudicator else role
     return f"{plain_text(invitation.rater, 40):<20} {role:<12} {state}"

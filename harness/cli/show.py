@@ -110,8 +110,8 @@ def print_findings(findings: LogFindings) -> int:
         click.echo(f"note   {plain_text(line, 400)}")
     for name, end in findings.ends:
         click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
-    seal = "" if findings.sealed else ", but sealed only in part" if findings.ends else ", but not sealed"
-    verdict = "damaged" if findings.damage else f"whole{seal}"
+    missing_seal = ", but sealed only in part" if findings.ends else ", but not sealed"
+    verdict = "damaged" if findings.damage else f"whole{'' if findings.sealed else missing_seal}"
     things = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
     click.echo(f"{findings.rows} {things}: {verdict}")
     return 3 if findings.damage else 0

@@ -325,7 +325,8 @@ def drawn_progress() -> Iterator[None]:
         nonlocal next_s
         if (now_s := time.monotonic()) >= next_s or not done:
             next_s = now_s + BETWEEN_DRAWINGS_S
-            line.draw(f"{task}: {done:,} of {total:,}" if total else f"{task}: {done:,}" if done else f"{task} …")
+            count = f": {done:,}" if done else " …"
+            line.draw(f"{task}: {done:,} of {total:,}" if total else f"{task}{count}")
 
     if not on_terminal(sys.stderr):
         yield

@@ -95,7 +95,7 @@ def check_queries(
 ) -> None:
     """Notes references and alternatives that the normalisation cannot read, or that it leaves empty."""
     for query, keys, at in queries:
-        of = "sro" if keys.sro is not None else "text" if keys.text is not None else "transcript"
+        of = next((name for name in ("sro", "text") if getattr(keys, name) is not None), "transcript")
         if of == "sro" and rule.normalisation is Normalisation.VERBATIM:
             problem = f"an sro is in capitals, but case counts under {rule.name!r}"
             findings.add((*at, "sro"), problem, "Set `recognised: {normalisation: …}` to snor, plain or spoken")

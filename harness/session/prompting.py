@@ -77,7 +77,8 @@ def prompt_for(trial: Trial, text: str, *, again: bool = False, unheard: bool = 
     language = trial.recipe.voice.language.partition("-")[0].lower()
     say, stand, more, nothing = _WORDS.get(language, _WORDS["en"])
     place = place_of(trial)
-    reason = nothing if unheard else more if again else ""
+    reason = more if again else ""
+    reason = nothing if unheard else reason
     return TalkerPrompt(trial.talker, text, say, f"{stand} {place}" if place else "", reason)
 
 

@@ -394,7 +394,9 @@ def outcome_in_words(trial: TrialProgress, plays: Sequence[Play] = ()) -> str:
         hits = sum(reading.hit is not None for reading in readings)
         if 0 < hits < len(readings):
             return f"{hits} of {len(readings)} hit"
-        return "miss" if not hits else "double" if any(reading.doubled for reading in readings) else "hit"
+        if not hits:
+            return "miss"
+        return "double" if any(reading.doubled for reading in readings) else "hit"
     if trial.outcome is not None:
         return OUTCOME_WORDS[trial.outcome]
     return "cut off" if trial.state is TrialState.RUNNING else "not played"

@@ -141,7 +141,8 @@ class DeclaredLimit:
     def found_text(self) -> str:
         """`3.20 %`; of a test what it decided."""
         if self.of_test:
-            return "no decision" if self.found is None else "passed" if self.found else "failed"
+            decision = "passed" if self.found else "failed"
+            return "no decision" if self.found is None else decision
         why_not = f" ({self.why_not})" if self.found is None and self.why_not else ""
         return f"{self.unit.write(self.found)}{' or more' if self.or_more and self.found is not None else ''}{why_not}"
 

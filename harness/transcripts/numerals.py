@@ -44,8 +44,8 @@ def cardinal(number: int) -> str:
 def ordinal(number: int) -> str:
     """English words of a place in a row: 21 is "twenty first"."""
     *head, last = cardinal(number).split()
-    word = _ORDINALS[last] if last in _ORDINALS else f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
-    return " ".join([*head, word])
+    regular = f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
+    return " ".join([*head, _ORDINALS.get(last, regular)])
 
 
 def clock_time(hour: int, minute: int) -> str:
@@ -142,7 +142,7 @@ def fractions(top: int, bottom: int) -> list[str]:
         readings = [f"{name} {noun}" for noun in names]
     else:
         readings = [f"one {noun}" for noun in names] + [f"a {noun}" for noun in names]
-        readings += ["half"] if bottom == 2 else ["quarter"] if bottom == 4 else []
+        readings += {2: ["half"], 4: ["quarter"]}.get(bottom, [])
     return readings + [f"{reading} {of}" for reading in readings for of in ("of a", "a", "of")] + over
 
 
@@ -152,7 +152,8 @@ def decades(written: str) -> list[str]:
     head, tens = divmod(number, 100)
     if tens == 0 and head:
         return [f"{cardinal(number)}s" if head % 10 == 0 else f"{cardinal(head)} hundreds"]
-    plural = f"{_TENS[tens // 10 - 2][:-1]}ies" if tens >= 20 else "tens" if tens else "zeros"
+    low_plural = "tens" if tens else "zeros"
+    plural = f"{_TENS[tens // 10 - 2][:-1]}ies" if tens >= 20 else low_plural
     return [f"{cardinal(head)} {plural}" if head else plural]
 
 

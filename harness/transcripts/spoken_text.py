@@ -528,7 +528,8 @@ class _English:
         value = self._peek().text
         self.at += 1
         scale, short = self._peek(), {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
-        name = scale.text if scale.text in SCALES[1:] else short.get(scale.text, "") if not scale.spaced else ""
+        spelled_out = "" if scale.spaced else short.get(scale.text, "")
+        name = scale.text if scale.text in SCALES[1:] else spelled_out
         self.at += bool(name)
         self._say(self._money(value, sign, name), numeric=True)
 

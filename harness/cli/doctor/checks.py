@@ -110,10 +110,9 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
         folder = folder.parent
     free_gb = shutil.disk_usage(folder).free / 1e9
     least_gb = max(FREE_FAIL_GB, bench.min_free_gb if bench is not None else 0.0)
-    level = Level.FAIL if free_gb < least_gb else Level.WARN if free_gb < FREE_WARN_GB else Level.OK
     yield Check(
         "disk room",
-        level,
+        _level(fails=free_gb < least_gb, warns=free_gb < FREE_WARN_GB),
         f"{fixed(free_gb, 1)} GB free at {folder.absolute()}",
         "Free disk space, or choose another folder",
     )
@@ -126,9 +125,15 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
         yield Check("disk sync", Level.FAIL, f"{folder} cannot be written: {error.strerror}", "Choose another folder")
         return
     median_s, worst_s = median_low(times), max(times)
-    level = Level.FAIL if median_s > SYNC_FAIL_S else Level.WARN if median_s > SYNC_WARN_S else Level.OK
+    level = _level(fails=median_s > SYNC_FAIL_S, warns=median_s > SYNC_WARN_S)
     says = f"a row is safe after {seconds(median_s)} (median of {SYNCS}; longest {seconds(worst_s)})"
     yield Check("disk sync", level, says, "Every event waits so long; use a faster disk")
+
+
+def _level(*, fails: bool, warns: bool) -> Level:
+    if fails:
+        return Level.FAIL
+    return Level.WARN if warns else Level.OK
 
 
 def _sync_times(folder: Path) -> list[float]:

@@ -342,7 +342,8 @@ class ProgressLine(Showing[tuple[int, int, str]]):
     def show_view(self, view: View) -> None:
         totals, progress = view.progress.totals, view.progress
         all_played = totals.planned > 0 and totals.finished == totals.planned and progress.running is None
-        left = "finished" if progress.finished else "all played" if all_played else time_left(progress.eta_s)
+        left = "all played" if all_played else time_left(progress.eta_s)
+        left = "finished" if progress.finished else left
         self.show((totals.finished, totals.planned, left))
 
     def paint(self, width: int, height: int) -> Text:

@@ -162,7 +162,7 @@ def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
     frame, row = _reported_frame(attempt), attempt.verdict
     if frame is None or row is None:
         return [Text()]
-    colour = palette.CYAN if frame.right is None else palette.GREEN if frame.right else palette.RED
+    colour = {None: palette.CYAN, True: palette.GREEN, False: palette.RED}[frame.right]
     head = Text(verdict_in_words(frame), style=colour)
     if frame.source is EvidenceSource.OPERATOR:
         head.append(", by the operator", style=palette.QUIET)
@@ -407,7 +407,8 @@ class TrialList(RowList):
             attempts = len(take.attempts) if take else 0
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
-        mark = "▶" if trial.state is TrialState.RUNNING else "›" if chosen else " "
+        cursor = "›" if chosen else " "
+        mark = "▶" if trial.state is TrialState.RUNNING else cursor
         digits = max(2, len(str(self.count)))
         text = Text(f"{mark}{trial.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
         # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest

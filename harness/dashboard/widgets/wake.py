@@ -439,7 +439,7 @@ def _figure(
         if index == 0:
             text.stylize(f"bold {palette.TEXT}", 0, len(name))
         text.append_text(plot[index])
-        mark = scale if index == 0 else "0" if index == lines - 1 else ""
+        mark = {lines - 1: "0", 0: scale}.get(index, "")  # a single line shows the scale
         text.append(set_cell_size(f" {mark}", SCALE + 1), style=palette.QUIET)
         # Most urgent first: the end may be cut off.
         ordered = sorted(limit_texts, key=lambda limit: SEVERITY.index(limit.verdict), reverse=True)

@@ -83,8 +83,8 @@ class Dialogue:
         if _CLOSING.fullmatch(query) or _THANKS.fullmatch(query):
             self._memory.forget()
             thanks = bool(_THANKS.fullmatch(query))
-            text = "" if was_open else "You're welcome." if thanks else "Okay."
-            return Reply(text, frame=frame("thank" if thanks else "cancel"))
+            text = "You're welcome." if thanks else "Okay."
+            return Reply("" if was_open else text, frame=frame("thank" if thanks else "cancel"))
         if was_open and _CLOSING_WORD.search(query):
             self._memory.forget()
             return Reply("", frame=frame("cancel"))

@@ -61,8 +61,8 @@ def spoken_time(at: datetime) -> str:
     """12-hour clock, e.g. "1 05 p.m."."""
     hour = at.hour % 12 or 12
     half = "a.m." if at.hour < 12 else "p.m."
-    minutes = "" if at.minute == 0 else f" oh {at.minute}" if at.minute < 10 else f" {at.minute}"
-    return f"{hour}{minutes} {half}"
+    minutes = f" oh {at.minute}" if at.minute < 10 else f" {at.minute}"
+    return f"{hour}{minutes if at.minute else ''} {half}"
 
 
 class MusicSkill:

@@ -243,9 +243,10 @@ def _reported_state(wanted: StateWanted, states: list[tuple[StateTold, float]]) 
     for state, after_s in of_name:
         if wanted.fits(state.name, state.value):
             return True, f"reported {_show(state.name, state.value)} {seconds(max(0.0, after_s))} after the query"
-    aim = f" instead of “{wanted.value}”" if wanted.value else " instead of nothing" if wanted.value == "" else ""
+    aim = f"“{wanted.value}”" if wanted.value else "nothing"
     if of_name:
-        return False, f"reported {_show(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
+        instead = "" if wanted.value is None else f" instead of {aim}"
+        return False, f"reported {_show(of_name[-1][0].name, of_name[-1][0].value)}{instead}"
     return False, f"reported nothing of {wanted.name}"
 
 

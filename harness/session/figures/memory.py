@@ -508,7 +508,7 @@ def _bar(level: WaitLevel) -> str:
     share = level.shown
     low, high = (round(end * BAR) for end in level.interval)
     full = round(BAR * (share.value or 0.0))
-    cells = "".join("█" if at < full else "·" if low <= at < high else " " for at in range(BAR))
+    cells = "█" * full + "".join("·" if low <= at < high else " " for at in range(full, BAR))
     shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
     return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
 
