@@ -106,7 +106,7 @@ def run(name: str, seconds: float, *, inject: bool = False) -> None:
         assert len(told) == len(truth_s) == 3 * said, (len(told), len(truth_s), said)
         errors = np.array([abs(one.at.at_s - true_s) for one, true_s in zip(told, truth_s, strict=True)]) * 1e6
         stated = np.array([one.at.error_s for one in told]) * 1e6
-        framed = bench.driver.is_framed
+        framed = bench.driver.framed_peer
         fit = framed.session.clock.fit() if framed is not None else None
         drift = f"{fit.skew_ppm:.1f}" if fit is not None else "?"
         print(

@@ -61,7 +61,7 @@ def test_a_reset_is_observed_and_audio_time_continues(tmp_path: Path) -> None:
         assert not bench.of(StimulusEnded)[1].complete
         bench.first(Status)
         assert len(bench.states(DeviceState.STARTED)) == 1
-        framed = known(bench.driver.is_framed)
+        framed = known(bench.driver.framed_peer)
         until(lambda: framed.ready)
         last = bench.play(sound, "c")
         assert last.complete
@@ -112,7 +112,7 @@ def test_the_driver_closes_within_two_seconds_with_a_frozen_board(tmp_path: Path
 
 def test_a_flood_of_garbage_neither_blocks_nor_uses_memory(tmp_path: Path) -> None:
     with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port) as bench:
-        framed = known(bench.driver.is_framed)
+        framed = known(bench.driver.framed_peer)
         before = known(bench.driver.link).received_bytes
         known(board.cable).flood(2_000_000)
         until(lambda: known(bench.driver.link).received_bytes - before >= 2_000_000, 30)

@@ -15,7 +15,7 @@ from harness.devices.framing.board_messages import LINE
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.link import SerialLink
-from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
+from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
 from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer, Peer
 from harness.devices.serial.port import OpenPort, Port, check_ports, find, hold_back_s, is_pty, no_answer
 from harness.devices.serial.source import SerialSource
@@ -147,7 +147,7 @@ class SerialDevice:
 
     def about(self) -> About:
         """What the board's hello reports; for a board with log lines only the rate of its sound."""
-        framed, rate_hz = self.is_framed, self.peer.rate_hz
+        framed, rate_hz = self.framed_peer, self.peer.rate_hz
         hello = framed.session.hello if framed is not None else None
         if framed is None or hello is None:
             return About(rate_hz=rate_hz)
@@ -182,19 +182,19 @@ class SerialDevice:
     # The board's protocol
 
     @property
-    def is_framed(self) -> FramedPeer | None:
+    def framed_peer(self) -> FramedPeer | None:
         """The board's state and counters by the harness's framing; None for a board that prints log lines only."""
         return self.peer if isinstance(self.peer, FramedPeer) else None
 
     def _new_peer(self) -> Peer:
         options = self._options
-        stated_s = options.hold_back_ms / 1000
-        measured_s = hold_back_s(self._port.path) if options.hold_back_ms == DEFAULT_HOLD_BACK_MS else stated_s
+        stated_ms = options.hold_back_ms
+        measured_s = hold_back_s(self._port.path) if stated_ms is None else stated_ms / 1000
         console = Console(
             self._profile,
             self.id,
             baud=None if is_pty(self._port.path) else self._baud,
-            hold_back_s=stated_s if measured_s is None else measured_s,
+            hold_back_s=DEFAULT_HOLD_BACK_S if measured_s is None else measured_s,
             measured=measured_s is not None,
         )
         dialogue = options.dialogue(self._profile)
@@ -216,11 +216,11 @@ class SerialDevice:
         return FramedPeer(session, console, self._outlet)
 
     def _session(self) -> BoardSession:
-        if self.is_framed is None:
+        if self.framed_peer is None:
             raise DeviceError(
                 f"{self.id} does not accept commands", remedy="Only boards with `framing: vh` accept commands"
             )
-        return self.is_framed.session
+        return self.framed_peer.session
 
     def _command(self, message: TextCommand | Set) -> None:
         with self._outlet.lock:

@@ -11,7 +11,7 @@ from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
-DEFAULT_HOLD_BACK_MS = 16.0
+DEFAULT_HOLD_BACK_S = 0.016
 """The default latency timer of an FTDI adapter."""
 NETWORK = "socket://"
 
@@ -46,7 +46,7 @@ class SerialOptions:
     pace: As fast as the board acknowledges sound, or in real time.
     ping_period_s: Time between measurements of the board's clock, s.
     hold_back_ms: How long an adapter may hold a line back, ms. `harness admin devices test` measures it.
-    With the default, the value of an FTDI adapter's driver takes precedence.
+    Default: the value of an FTDI adapter's driver, or 16.
     answer_limit_s: Time without an answer after which a framed board counts as lost, s.
     write_limit_s: Time without progress in writing after which a board counts as lost, s.
     """
@@ -58,7 +58,7 @@ class SerialOptions:
     injection: SerialInjection = SerialInjection.PROFILE
     encoding: EncodingName = EncodingName.PCM16
     pace: InjectionPace = InjectionPace.FASTEST
-    hold_back_ms: float = DEFAULT_HOLD_BACK_MS
+    hold_back_ms: float | None = None
     ping_period_s: float = 1.0
     answer_limit_s: float = 3.0
     write_limit_s: float = 3.0
@@ -72,7 +72,7 @@ class SerialOptions:
             host_and_port(self.port.removeprefix(NETWORK), remedy="Write socket://host:port")
         if self.baud < 0:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate, or omit it to use the profile's")
-        if not 0.0 <= self.hold_back_ms <= 1000.0:
+        if self.hold_back_ms is not None and not 0.0 <= self.hold_back_ms <= 1000.0:
             raise InputError(f"hold_back_ms is {exact(self.hold_back_ms)}", remedy="Choose from 0 to 1000")
         for name in ("ping_period_s", "answer_limit_s", "write_limit_s"):
             if not 0.1 <= (value := getattr(self, name)) <= 600.0:

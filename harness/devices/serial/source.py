@@ -10,7 +10,7 @@ import serial
 
 from harness.base import threads
 from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, DeviceOutputQueue, output_now
-from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
+from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
 from harness.devices.serial.port import find, hold_back_s, open_port
 from harness.devices.wire.console import RATES
 from harness.model.errors import DeviceError
@@ -32,8 +32,8 @@ class SerialSource:
         self.trouble = ""
         self._options = options
         self._path = find(options).path
-        found_s = hold_back_s(self._path)
-        self.hold_back_s = DEFAULT_HOLD_BACK_MS / 1000 if found_s is None else found_s
+        driver_s = hold_back_s(self._path)
+        self.hold_back_s = DEFAULT_HOLD_BACK_S if driver_s is None else driver_s
         self.name = f"{self._path} at {baud}"
         self._port: serial.SerialBase | None = None
         self._stop = threads.event()

@@ -330,9 +330,9 @@ def test_the_matrix_multiplies_understand_trials_like_queries(tmp_path: Path) ->
     assert len(plan(scenario, mute())) == 12
 
 
-def mute(*, injects: bool = False, microphone: bool = False, responds: bool = True, told: bool = True) -> Bench:
+def mute(*, injects: bool = False, microphone: bool = False, responds: bool = True, reports: bool = True) -> Bench:
     """A bench whose device reports intents, and no transcripts."""
-    kinds = frozenset({ObservationKind.INTENT} if told else ())
+    kinds = frozenset({ObservationKind.INTENT} if reports else ())
     profile: DeviceProfile = replace(PROFILE, reports=kinds, responds=responds)
     plain = bench(profile)
     link = Equipment("dut_link", "mqtt", None, Place("bench.yaml", 1), injects=injects)
@@ -394,7 +394,7 @@ def test_positions_do_not_multiply_injected_trials(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told", "said"),
+    ("more", "reports", "problem"),
     [
         (
             "",
@@ -408,17 +408,17 @@ def test_positions_do_not_multiply_injected_trials(tmp_path: Path) -> None:
     ],
 )
 def test_missing_understanding_evidence_is_refused_before_playback(
-    tmp_path: Path, more: str, told: bool, said: str
+    tmp_path: Path, more: str, reports: bool, problem: str
 ) -> None:
     with pytest.raises(UnmetNeed) as caught:
-        check_compatibility(one(tmp_path, "{intents: [book]}", more), mute(told=told))
-    assert said in caught.value.what
+        check_compatibility(one(tmp_path, "{intents: [book]}", more), mute(reports=reports))
+    assert problem in caught.value.what
     assert caught.value.place is not None
     assert (Path(caught.value.place.file).name, caught.value.place.line) == ("frames.yaml", 5)
 
 
 def test_operator_evidence_is_used_on_an_attended_bench(tmp_path: Path) -> None:
-    attended_bench = replace(mute(told=False), operator=OperatorPresence.AUTO)
+    attended_bench = replace(mute(reports=False), operator=OperatorPresence.AUTO)
     assert planned(one(tmp_path, "{intents: [book]}"), attended_bench).evidence is Evidence.OPERATOR
 
 
@@ -427,4 +427,4 @@ def test_intents_need_requires_a_reporting_device(tmp_path: Path) -> None:
     check_compatibility(scenario, mute())
     assert scenario.needs == (Need.INTENTS,)
     with pytest.raises(UnmetNeed, match="does not offer 'intents'"):
-        check_compatibility(scenario, mute(told=False))
+        check_compatibility(scenario, mute(reports=False))

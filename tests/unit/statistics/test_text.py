@@ -11,11 +11,11 @@ from harness.statistics.intervals import Quantile, Share, latency_figures
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "written"),
     [(None, "n/a"), (0.0, "0.00 %"), (0.025, "2.50 %"), (1 / 3, "33.3 %"), (0.9999, "100 %"), (1.0, "100 %")],
 )
-def test_a_percentage_has_three_digits(value: float | None, told: str) -> None:
-    assert numbers.percent(value) == told
+def test_a_percentage_has_three_digits(value: float | None, written: str) -> None:
+    assert numbers.percent(value) == written
 
 
 def test_a_percentage_may_have_set_decimals() -> None:
@@ -24,7 +24,7 @@ def test_a_percentage_may_have_set_decimals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "written"),
     [
         (None, "n/a"),
         (0.002532, "0.0025"),
@@ -35,8 +35,8 @@ def test_a_percentage_may_have_set_decimals() -> None:
         (142.4, "142"),
     ],
 )
-def test_a_rate_has_about_three_digits(value: float | None, told: str) -> None:
-    assert numbers.number(value) == told
+def test_a_rate_has_about_three_digits(value: float | None, written: str) -> None:
+    assert numbers.number(value) == written
 
 
 def test_a_share_says_of_how_many() -> None:
@@ -91,10 +91,10 @@ def test_the_error_of_a_clock_has_two_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [(600.0, "600"), (2.5, "2.5"), (1e-05, "0.00001"), (1.5e-07, "0.00000015"), (123456.7, "123457")]
+    ("value", "written"), [(600.0, "600"), (2.5, "2.5"), (1e-05, "0.00001"), (1.5e-07, "0.00000015"), (123456.7, "123457")]
 )
-def test_a_declared_value_has_no_exponent(value: float, told: str) -> None:
-    assert numbers.exact(value) == told
+def test_a_declared_value_has_no_exponent(value: float, written: str) -> None:
+    assert numbers.exact(value) == written
 
 
 def test_a_value_that_rounds_to_zero_has_no_minus_sign() -> None:

@@ -160,13 +160,13 @@ CALLS = "scenario: calls\nneeds: [wake_events]\ntrials: [{id: call, kind: wake, 
 
 
 @pytest.mark.parametrize(
-    ("dialogue", "player", "told"),
+    ("dialogue", "player", "route"),
     [
         ("hermes_audio_frame", "kitchen", "kitchen gets its sound over its mqtt connection"),
         ("hermes_play_bytes", "room", "kitchen hears the loudspeaker, since its mqtt connection does not accept sound"),
     ],
 )
-def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str, player: str, told: str) -> None:
+def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str, player: str, route: str) -> None:
     shipped = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
     assert "{dialogue: hermes_audio_frame," in shipped
     topics = {"hermes_play_bytes": "playBytes/{id}"}.get(dialogue, "audioFrame")
@@ -178,7 +178,7 @@ def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str
     (entry,) = LogReader(folder).entries()
     assert isinstance(entry.record, SessionStarted)
     assert [trial.loudspeaker for trial in entry.record.trials] == [player]
-    assert entry.record.sound_path.endswith(told)
+    assert entry.record.sound_path.endswith(route)
 
 
 REHEARSED_BENCH = Path(__file__).parents[3] / "conformance" / "in_process" / "bench.yaml"

@@ -59,7 +59,7 @@ def test_memory_point_states_its_wait_and_its_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "shown", "why"),
+    ("answer", "shown", "why"),
     [
         (Told(4.0, text=NO), False, ""),
         (Told(4.0, text="It is 56 plus 5."), None, "neither"),
@@ -76,8 +76,8 @@ def test_memory_point_states_its_wait_and_its_evidence() -> None:
         (Told(4.0, text=YES, outcome=Outcome.INTERRUPTED, cause="link_lost: near"), None, "link_lost"),
     ],
 )
-def test_answers_that_count_as_memory(told: Told, shown: bool | None, why: str) -> None:
-    memory_point = point(told)
+def test_answers_that_count_as_memory(answer: Told, shown: bool | None, why: str) -> None:
+    memory_point = point(answer)
     assert memory_point.shown is shown
     assert memory_point.why.partition(":")[0] == why
 
