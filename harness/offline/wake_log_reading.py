@@ -284,8 +284,16 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
                 extras=extras,
             )
         case "CMDTA" | "CMDSB":
-            span = number("start"), number("end")
-            return CommandSpot(key, file, *span, text("phrase"), text("reference"), number("score"), extras)
+            return CommandSpot(
+                key=key,
+                file=file,
+                start_ms=number("start"),
+                end_ms=number("end"),
+                phrase=text("phrase"),
+                reference=text("reference"),
+                sv_score=number("score"),
+                extras=extras,
+            )
         case "STTTA" | "STTSB":
             return TranscriptLine(
                 key,
