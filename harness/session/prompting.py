@@ -230,13 +230,13 @@ class Prompter:
                     machine.trial.id,
                     machine.take,
                     machine.attempt or 0,
-                    machine.trial.talker,
-                    turn.text,
-                    place_of(machine.trial),
-                    clip.sha256,
-                    starts_s,
-                    ends_s,
-                    sound.duration_s,
+                    talker=machine.trial.talker,
+                    text=turn.text,
+                    place=place_of(machine.trial),
+                    stimulus_sha256=clip.sha256,
+                    query_start_s=starts_s,
+                    query_end_s=ends_s,
+                    duration_s=sound.duration_s,
                 )
             )
             machine.spoken(timing)

@@ -503,7 +503,18 @@ class Run:
             (prompt, until_s), word, asks = self.prompt, StateWord.ASKING, Question.SPEECH
         if machine.held_now:
             word, until_s, reason, asks = StateWord.PAUSED, None, self.paused_because, None
-        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason, asks, prompt))
+        self._tell(
+            StateChanged(
+                word,
+                shown.since_s,
+                until_s,
+                trial_id=machine.trial.id,
+                attempt=shown.attempt,
+                reason=reason,
+                asks=asks,
+                prompt=prompt,
+            )
+        )
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Sends the clients a state that does not belong to a trial."""

@@ -136,11 +136,19 @@ def compare_on(
     difference, interval, p = (
         (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
     )
-    counts = first.columns.at_rows(first_rows).totals(), second.columns.at_rows(other).totals()
-    missing = _missing(first, first_rows), _missing(second, other)
-    recognised = Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[other] == 0)
-    titles = first.title, second.title
-    return SystemComparison(*titles, len(first_rows), *counts, *missing, difference, interval, p, recognised)
+    return SystemComparison(
+        first=first.title,
+        second=second.title,
+        utterances=len(first_rows),
+        first_counts=first.columns.at_rows(first_rows).totals(),
+        second_counts=second.columns.at_rows(other).totals(),
+        first_missing=_missing(first, first_rows),
+        second_missing=_missing(second, other),
+        difference=difference,
+        interval=interval,
+        p=p,
+        recognised=Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[other] == 0),
+    )
 
 
 def _errors_and_words(first: Scoring, second: Scoring, first_rows: Rows, other: Rows) -> tuple[NDArray[Any], ...]:

@@ -328,7 +328,15 @@ class SessionTrials:
                 response = row
             case ResponseTranscribed():
                 transcribed = row
-        return AttemptProgress(row.attempt, waited_s, verdict, words, response, transcribed, sha256)
+        return AttemptProgress(
+            row.attempt,
+            waited_s=waited_s,
+            verdict=verdict,
+            words=words,
+            frozen=response,
+            transcribed=transcribed,
+            stimulus_sha256=sha256,
+        )
 
 
 def _with(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -> TrialProgress:

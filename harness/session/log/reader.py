@@ -220,7 +220,7 @@ def checked(
     elif not chain.tied:
         untied = "nothing ties its rows to what they were written for"
         (damage if tied else remarks).append(untied if tied else f"{untied}: an earlier version began the file")
-    return _File(path.name, count, entries, damage, remarks, sealed, chain.end)
+    return _File(path.name, rows=count, entries=entries, damage=damage, notes=remarks, sealed=sealed, end=chain.end)
 
 
 def _read_all(

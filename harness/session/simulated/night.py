@@ -224,9 +224,17 @@ class SimulatedNight:
     def _session_started(self) -> SessionStarted:
         scenario, bench = self._scenario, self._bench
         return SessionStarted(
-            "", scenario.id, scenario.title, scenario.sha256, bench.id, bench.sha256, scenario.seed, "simulated", (),
-            tuple(self._trials.values()),
-        )  # fmt: skip
+            session_id="",
+            scenario_id=scenario.id,
+            title=scenario.title,
+            scenario_sha256=scenario.sha256,
+            bench_id=bench.id,
+            bench_sha256=bench.sha256,
+            seed=scenario.seed,
+            sound_path="simulated",
+            versions=(),
+            trials=tuple(self._trials.values()),
+        )
 
     def _alive(self) -> None:
         stall_s, self._stall_s = self._stall_s, 0.0
