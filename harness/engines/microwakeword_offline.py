@@ -112,7 +112,7 @@ def _manifest(path: Path) -> ModelFile:
     return model_file
 
 
-_FRAME = 160
+_FRAME_SAMPLES = 160
 _SCALE = 0.0390625
 """Factor that the package applies to its logged features."""
 
@@ -124,7 +124,7 @@ class Streaming:
     def __init__(self, path: Path) -> None:
         self._model = interpreter(path)
         self._features: Any = package().MicroWakeWordFeatures()
-        self._blocks = FrameCutter(_FRAME)
+        self._blocks = FrameCutter(_FRAME_SAMPLES)
         self._frames = 0
 
     def restart(self) -> None:
@@ -132,7 +132,7 @@ class Streaming:
         if self._frames or len(self._blocks.rest):
             self._model.reset()
         self._features = package().MicroWakeWordFeatures()
-        self._blocks = FrameCutter(_FRAME)
+        self._blocks = FrameCutter(_FRAME_SAMPLES)
         self._frames = 0
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
@@ -203,7 +203,7 @@ def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
 
 RATE_HZ = 16000
 
-_WINDOW = 480
+_WINDOW_SAMPLES = 480
 _WIDTH = 40
 _PIECE = 1 << 21
 _CUTOFF, _SLIDING = 0.5, 5
@@ -320,8 +320,8 @@ class MicroScores:
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """The one track. flush has no effect: as in a live run, an incomplete step is not scored."""
         scores = np.concatenate(self._found) if self._found else np.zeros(0, np.float32)
-        step = self._stride * _FRAME
-        first = _WINDOW - _FRAME + step + self._taken * step
+        step = self._stride * _FRAME_SAMPLES
+        first = _WINDOW_SAMPLES - _FRAME_SAMPLES + step + self._taken * step
         self._taken += len(scores)
         self._found.clear()
         return (ScoreTrack(self._phrase, scores, first, step),)

@@ -92,7 +92,7 @@ RATE_HZ = 48000
 START_LIMIT_S = 10.0
 _UNITY = 0x10000
 """PulseAudio's volume of 0 dB. Its scale is cubic in the amplitude."""
-_SOCKET_PATH_LIMIT = 107
+_SOCKET_PATH_BYTES = 107
 """Bytes of the path of a Unix socket: 108 with the zero at its end (unix(7))."""
 _PACKAGES = "Install them: apt-get install pulseaudio pulseaudio-utils libasound2-plugins"
 
@@ -311,7 +311,7 @@ class LabSoundServer:
         return True
 
     def _write_files(self) -> None:
-        if len(str(self.folder / "native")) > _SOCKET_PATH_LIMIT:
+        if len(str(self.folder / "native")) > _SOCKET_PATH_BYTES:
             raise LabError(
                 f"the path {self.folder} is too long for a socket", remedy="Set HARNESS_LAB to a shorter path"
             )

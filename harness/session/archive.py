@@ -44,7 +44,7 @@ _MANIFEST_BYTES = 32 << 20
 _LONGEST_PART, _LONGEST, _DEEPEST = 255, 1000, 8
 _MOST_MEMBERS = 200_000
 _SMALL_BYTES = 10_000_000
-_BLOCK = 512
+_BLOCK_BYTES = 512
 _NOT_KEPT = frozenset({"writer.lock", "engine.json", MANIFEST})
 
 
@@ -361,7 +361,7 @@ class _BoundedReader:
 def _tar_members(stream: BinaryIO) -> Iterator[Member]:
     """Members of a USTAR archive. Extended headers, whose size nobody bounds, are refused like links and devices."""
     source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _MemberNames()
-    while (block := _whole(source, _BLOCK)) != bytes(_BLOCK):
+    while (block := _whole(source, _BLOCK_BYTES)) != bytes(_BLOCK_BYTES):
         try:
             head = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
@@ -373,7 +373,7 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
         _demand_name(names, head.name)
         content = _BoundedReader(source, head.size)
         yield head.name, head.size, content
-        _whole(source, content.left + -head.size % _BLOCK)
+        _whole(source, content.left + -head.size % _BLOCK_BYTES)
     if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
         raise _refusal("it was altered: something follows its end")
 

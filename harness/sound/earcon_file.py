@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
 
 _MARGIN_DB = 15.0
-_BRIDGE = 15
+_BRIDGE_FRAMES = 15
 """Frames of 10 ms: silence within a chime."""
 _DECAY_DB = 25.0
 REMEDY = "Record it again in a quieter room"
@@ -127,7 +127,7 @@ def cut_chime(recording: Waveform) -> Waveform:
     # The chime lasts until it is 25 dB below its peak, or nearer to the noise than half the margin.
     least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
     loud = np.flatnonzero(levels >= least)
-    runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE) + 1)
+    runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE_FRAMES) + 1)
     spans = [(int(run[0]) * frame, (int(run[-1]) + 1) * frame) for run in runs if len(run) > 2]
     chimes = spans if len(spans) == 1 else [span for span in spans if _is_tonal(recording, span)]
     listed = ", ".join(

@@ -37,7 +37,7 @@ _BEFORE_S = 0.004  # Of the path, before the direct sound.
 _RIDGE = 1e-5
 _DECAY_DB = 1.2
 """Decay of a room's sound in 10 ms, at a reverberation time of half a second."""
-_SPAN = 3200  # 0.2 s.
+_SPAN_SAMPLES = 3200  # 0.2 s.
 _ASTRAY = int(0.35 * ANALYSIS_HZ)
 _RESEMBLANCE = 0.4
 _WORD, _BRIDGE = 10, 6  # Frames.
@@ -154,16 +154,18 @@ def displaced_own_sound(
     inventing one.
     """
     frames = np.zeros(len(telling), np.bool_)
-    around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN))
-    step = _SPAN // 2
+    around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN_SAMPLES))
+    step = _SPAN_SAMPLES // 2
     spans = ours = 0
     for first in range(0, max(1, len(cleaned) - step), step):
-        begin = max(0, min(first, len(cleaned) - _SPAN))
-        window = slice(begin // FRAME_SAMPLES, (begin + _SPAN) // FRAME_SAMPLES)
+        begin = max(0, min(first, len(cleaned) - _SPAN_SAMPLES))
+        window = slice(begin // FRAME_SAMPLES, (begin + _SPAN_SAMPLES) // FRAME_SAMPLES)
         if not telling[window].any():
             continue
         low = max(0, begin + shift)
-        match = locate(around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN)], cleaned[begin : begin + _SPAN])
+        match = locate(
+            around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN_SAMPLES)], cleaned[begin : begin + _SPAN_SAMPLES]
+        )
         spans += 1
         if match and match.correlation >= _RESEMBLANCE:
             ours += 1

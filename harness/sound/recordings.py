@@ -31,7 +31,7 @@ from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
 Block = npt.NDArray[np.float32]
 
 LONGEST_S = 3600.0
-_FRAME = 4096
+_READ_SAMPLES = 4096
 """Samples that are read at once from a damaged file: those of the call that fails are lost."""
 _FLAC_MOST_HZ = 655_350
 _BLOCK = 1 << 18
@@ -185,7 +185,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
             subtype = "PCM_16" if damaged.subtype in ("PCM_16", "PCM_S8", "PCM_U8") else "PCM_24"
             with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as flac:
                 try:
-                    for block in decode(damaged, declared, _FRAME, "float32"):
+                    for block in decode(damaged, declared, _READ_SAMPLES, "float32"):
                         flac.write(block)
                         count += len(block)
                 except soundfile.LibsndfileError:

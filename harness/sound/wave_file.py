@@ -56,7 +56,7 @@ _RATE_BYTES = 32_000
 _PIECE = 1 << 20
 _MOST_CHUNKS = 1000
 """Limit of chunks before the sound. A file with only empty chunks would otherwise take hours."""
-_LONGEST_FMT = 4096
+_LONGEST_FMT_BYTES = 4096
 
 
 class UnusableSound(Exception):
@@ -144,7 +144,7 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
             rest_bytes = _LEAST_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
             return WaveLayout(form, at, *_extent(file, sizes, rest_bytes, order, assumed), order)
         if name == b"fmt ":
-            form = file.read(min(size, _LONGEST_FMT))
+            form = file.read(min(size, _LONGEST_FMT_BYTES))
             if size < 16 or len(form) < 16:
                 raise _unreadable(f"the `fmt ` chunk has {min(size, len(form))} bytes; it needs at least 16")
         if name == b"ds64" and start[:4] in (b"RF64", b"BW64"):
@@ -321,8 +321,8 @@ class PlainWave:
 
 
 MARK_BYTES = 16
-_LONGEST_HEAD = 4096
-_LONGEST_PAGE = 65_307
+_LONGEST_HEAD_BYTES = 4096
+_LONGEST_PAGE_BYTES = 65_307
 """Of an Ogg stream, in bytes."""
 _NO_SIZE = 0xFFFFFFFF
 _STREAMED_FORM = 0x7F000000
@@ -377,7 +377,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     - RFC 9639, 8.2 and 9 (STREAMINFO and the frames of FLAC)
     """
     file.seek(0)
-    start = file.read(_LONGEST_HEAD)
+    start = file.read(_LONGEST_HEAD_BYTES)
     declared = 0
     if is_wave(start):
         return find_sound(file, length)
@@ -500,8 +500,8 @@ def _crc(content: bytes, polynomial: int, bits: int) -> int:
 
 def _ogg_ends(file: BinaryIO, length: int) -> bool:
     """Whether the last page exists and is marked as the last."""
-    file.seek(max(0, length - _LONGEST_PAGE))
-    tail = file.read(_LONGEST_PAGE)
+    file.seek(max(0, length - _LONGEST_PAGE_BYTES))
+    tail = file.read(_LONGEST_PAGE_BYTES)
     at = tail.rfind(b"OggS")
     if at < 0 or len(tail) < at + 27:
         return False

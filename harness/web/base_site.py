@@ -93,7 +93,7 @@ def _minutes(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 100 else fixed(minutes / 60, 1, "h")
 
 
-MOST_BODY = 262_144
+MOST_BODY_BYTES = 262_144
 """Bytes of a form. A form writes a character of a comment (`LONGEST_WRITTEN`) in at most 12 bytes."""
 TOO_LONG = f"That is too long: a comment has at most {LONGEST_WRITTEN:,} characters. Go back and shorten it.\n"
 POLICY = (
@@ -166,7 +166,7 @@ class RequestFilter:
             if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
                 return PlainTextResponse("That form belongs to another site.\n", 403)
             length = headers.get("content-length", "0")
-            if not length.isascii() or not length.isdecimal() or int(length) > MOST_BODY:
+            if not length.isascii() or not length.isdecimal() or int(length) > MOST_BODY_BYTES:
                 return PlainTextResponse(TOO_LONG, 413)
         return None
 
@@ -201,7 +201,7 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(parts)
         parts.append(message.get("body", b""))
         length += len(parts[-1])
-        if length > MOST_BODY:
+        if length > MOST_BODY_BYTES:
             return None
         if not message.get("more_body", False):
             return b"".join(parts)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from harness.model.errors import HarnessError, SoundGone
 from harness.model.stimulus import Waveform
 
-MOST_CACHED = 48_000_000
+MOST_CACHED_BYTES = 48_000_000
 BARS = 180
 HEIGHT = 48
 COLOUR = "#4d86c6"  # legible on a light and on a dark page
@@ -93,6 +93,6 @@ class SoundCache:
             raise HTTPException(503, fault) from error
         with self._lock:
             self._sounds[name] = content
-            while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MOST_CACHED:
+            while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MOST_CACHED_BYTES:
                 self._sounds.popitem(last=False)
         return content

@@ -24,7 +24,7 @@ PROBE_SAMPLE = 1 << 63
 RESEND_S = 0.5
 SOONEST_S = 0.008
 _AHEAD_S = 0.1
-_FEWEST = 480.0
+_FEWEST_SAMPLES = 480.0
 """Samples that may always be under way, however many frames were lost."""
 _MOST_SHRUNK = 3
 """Maximum number of times that chunks are halved."""
@@ -301,7 +301,7 @@ class AudioSender:
         self.went_back += 1
         self._next, self._timing = self.acknowledged, None
         # Less under way, and in smaller chunks: a wire that loses frames then loses less with each.
-        self._allowed = max(_FEWEST, self._allowed / 2)
+        self._allowed = max(_FEWEST_SAMPLES, self._allowed / 2)
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
         self._last_s = now_s
 

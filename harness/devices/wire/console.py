@@ -51,8 +51,8 @@ class HeartbeatThrottle:
 
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
-_PIECE = 4096
-_KEPT = 2000
+_PIECE_BYTES = 4096
+_KEPT_CHARACTERS = 2000
 """Characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
 """On a serial line: a start bit, eight data bits and a stop bit."""
@@ -156,8 +156,8 @@ class Console:
         readings = self._mapped.expire(at.at_s)
         if self._events is not None and not data:
             self._events.feed(b"", at.at_s)
-        for start in range(0, len(data), _PIECE):
-            piece = data[start : start + _PIECE]
+        for start in range(0, len(data), _PIECE_BYTES):
+            piece = data[start : start + _PIECE_BYTES]
             finder = self._events or self._finder
             for segment in finder.feed(piece, at.at_s) if finder is not None else (StreamSegment(piece, False),):
                 if not segment.is_frame:
@@ -254,7 +254,7 @@ class Console:
         if not self._room(reading.at):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""
-        return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT] + why))
+        return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT_CHARACTERS] + why))
 
     def _room(self, at: Stamp) -> bool:
         """Whether the log accepts one more line now."""

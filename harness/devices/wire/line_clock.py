@@ -27,11 +27,11 @@ from harness.model.time import Stamp
 
 KEPT, BIN_S = 64, 0.25
 """Bins that are kept, and the device time of each."""
-CRYSTAL = 200e-6
+CRYSTAL_DRIFT = 200e-6
 """Drift of two crystals of 100 ppm, s per s."""
-TICKS = 0.1
+TICKS_DRIFT = 0.1
 """A clock that counts ticks may lose this much, s per s. Assumed until lines show less."""
-UNSURE = 0.01
+UNSURE_DRIFT = 0.01
 """A drift that is known less exactly, in s per s, is not used."""
 BY_A_JUMP = 1.5
 """A step of 1 in points that span 1 changes their slope by no more."""
@@ -196,7 +196,7 @@ class LineClock:
         high, best = self._envelope(d, slope, drift)
         near = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
         farthest = self._farthest(best.width, above, near)
-        if drift == TICKS:
+        if drift == TICKS_DRIFT:
             farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
         return high - farthest - 2 * drift * abs(d - best.high_at_s), high
 
@@ -282,7 +282,7 @@ class LineClock:
     def _fit_drift(self) -> tuple[float, float]:
         n = len(self._bins)
         if n < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
-            return 0.0, TICKS
+            return 0.0, TICKS_DRIFT
         # Use differences to the first point: squares of large monotonic times lose digits.
         first = self._bins[0]
         xs = [bucket.high_at_s - first.high_at_s for bucket in self._bins]
@@ -295,10 +295,14 @@ class LineClock:
             BY_A_JUMP * (_usually_most(levels) - min(levels)) / max(xs),
             *(BY_LATE_POINTS * abs(slope - without) for without in others),
         )
-        if error > UNSURE:
-            return 0.0, TICKS
+        if error > UNSURE_DRIFT:
+            return 0.0, TICKS_DRIFT
         # The difference of two crystals explains it, so the delays are not fitted as a slope.
-        return (0.0, CRYSTAL) if abs(slope) <= CRYSTAL + error else (slope, min(TICKS, max(CRYSTAL, error)))
+        return (
+            (0.0, CRYSTAL_DRIFT)
+            if abs(slope) <= CRYSTAL_DRIFT + error
+            else (slope, min(TICKS_DRIFT, max(CRYSTAL_DRIFT, error)))
+        )
 
 
 def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:

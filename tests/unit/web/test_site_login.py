@@ -12,7 +12,16 @@ from starlette.testclient import TestClient
 
 from harness.model.errors import InputError
 from harness.web import base_site as login
-from harness.web.base_site import COOKIE, LIFE_S, MOST_BODY, MOST_REMEMBERED, TRIES, TRIES_IN_S, RateLimiter, host_name
+from harness.web.base_site import (
+    COOKIE,
+    LIFE_S,
+    MOST_BODY_BYTES,
+    MOST_REMEMBERED,
+    TRIES,
+    TRIES_IN_S,
+    RateLimiter,
+    host_name,
+)
 from harness.web.invitations import Invitations, token_digest
 from tests.unit.web.visitors import BASE, Browser, Premises, field_of, fields_of
 
@@ -337,12 +346,12 @@ def test_a_post_from_another_origin_is_refused(premises: Premises, headers: dict
 
 def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Premises, ann: Browser) -> None:
     fields = fields_of(ann.page())
-    long = {**fields, "do": "label.correct", "comment": "x" * MOST_BODY}
+    long = {**fields, "do": "label.correct", "comment": "x" * MOST_BODY_BYTES}
     assert ann.client.post("/judge", data=long).status_code == 413
 
     def chunks() -> object:
         yield b"do=label.correct&comment="
-        for _ in range(MOST_BODY // 1000 + 1):
+        for _ in range(MOST_BODY_BYTES // 1000 + 1):
             yield b"x" * 1000
 
     headers = {"content-type": "application/x-www-form-urlencoded"}
