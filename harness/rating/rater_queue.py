@@ -74,7 +74,7 @@ def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
 def reassignments(
     items: Sequence[Item], round_: RatingRound, taken_away: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """(item id, new rater) for each of `assigned`: of those without the item, the rater with the fewest items.
+    """(item id, new rater) for each of `taken_away`: of those without the item, the rater with the fewest items.
 
     The rater is "" where all have the item.
     """

@@ -155,7 +155,7 @@ class SimulatedNight:
         seed: int,
         faults_per_hour: float = 0.0,
     ) -> None:
-        """bench: as of `simulated`. like: what all devices are like, but for their reports and voices."""
+        """bench: as of `simulate_bench`. like: what all devices are like, but for their reports and voices."""
         self._scenario, self._bench, self._like, self._renders = scenario, bench, like, renders
         self._seed, self._faults_per_hour = seed, faults_per_hour
         self._stall_s = 0.0
