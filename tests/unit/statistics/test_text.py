@@ -91,7 +91,8 @@ def test_the_error_of_a_clock_has_two_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "written"), [(600.0, "600"), (2.5, "2.5"), (1e-05, "0.00001"), (1.5e-07, "0.00000015"), (123456.7, "123457")]
+    ("value", "written"),
+    [(600.0, "600"), (2.5, "2.5"), (1e-05, "0.00001"), (1.5e-07, "0.00000015"), (123456.7, "123457")],
 )
 def test_a_declared_value_has_no_exponent(value: float, written: str) -> None:
     assert numbers.exact(value) == written
