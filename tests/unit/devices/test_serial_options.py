@@ -145,11 +145,11 @@ def test_the_tflm_dialogue_sends_a_whole_sound() -> None:
     first = dialogue.output(ALL, 0.1).decode().splitlines()
     assert first[0] == "!DATA audio-pcm-16khz-mono-s16 200"
     assert len(first[1]) == 240
-    assert (dialogue.sent, dialogue.heard) == (90, 0)
+    assert (dialogue.sent, dialogue.acknowledged) == (90, 0)
     dialogue.take("!DATA_ACK 180", 0.2)
     assert dialogue.output(ALL, 0.2).count(b"\n") == 1
     dialogue.take("!DATA_ACK 20", 0.3)
-    assert dialogue.heard == 100
+    assert dialogue.acknowledged == 100
     assert not dialogue.complete
     dialogue.take("!OK DATA audio-pcm-16khz-mono-s16 200", 0.4)
     assert dialogue.complete
