@@ -6,6 +6,7 @@ A dozen short answers are spoken once by flite and used again, so that every res
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -44,7 +45,7 @@ from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Wavefo
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import ExpectedFrame
-from harness.rating.items import new_row
+from harness.rating.items import Item, new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
 from harness.session.log.clips import ClipStore
@@ -282,6 +283,14 @@ def judged_source(folder: Path, count: int = 32, *, session_id: str = "s0") -> P
 
 def right_for(query: str) -> Category:
     return Category.ADMITTED_DEFEAT if query in ADMITTED else Category.CORRECT
+
+
+def answer_effect(session: Path, *items: Item, word: EffectOutcome, by: str, detail: str = "") -> None:
+    """Somebody looks at the effects of items, while raters judge."""
+    with closing(JudgmentLog(session)) as log:
+        for item in items:
+            subject = item.subject
+            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, word, by, detail))
 
 
 def proposing_round(source: Path, show: ProposalShown = ProposalShown.AFTER, *sessions: Path) -> RatingRound:

@@ -7,11 +7,16 @@ import types
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Json = dict[str, Any]
 """An object of a JSON document."""
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """A whole number; true and false are not numbers in JSON or YAML."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def to_plain(value: Any, *, sparse: bool = False) -> Any:
@@ -72,7 +77,7 @@ def _from_plain(kind: Any, plain_value: Any) -> Any:
         return kind(**{name: _from_plain(hints[name], plain_value[name]) for name in known})  # type: ignore[operator]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(plain_value)
-    if kind is float and isinstance(plain_value, int) and not isinstance(plain_value, bool):
+    if kind is float and is_integer(plain_value):
         return float(plain_value)
     if not isinstance(plain_value, kind):
         raise ValueError(f"{plain_value!r} is not of {kind}")

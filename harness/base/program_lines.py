@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from harness.base.foreign import plain_text
+from harness.base.plain_json import is_integer
 from harness.model.numbers import exact
 
 GREATEST = 1e15
@@ -39,7 +40,7 @@ def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
 def number_of(message: dict[str, Any], name: str, low: float, high: float) -> float:
     """A number from low to high."""
     value = message.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < GREATEST:
+    if not (isinstance(value, float) or is_integer(value)) or not abs(value) < GREATEST:
         raise ProtocolFault(f"sent {name} that is not a finite number: {short(json.dumps(value))}")
     if not low <= value <= high:
         raise ProtocolFault(f"sent {name} {exact(value)}, which is not from {exact(low)} to {exact(high)}")

@@ -243,16 +243,16 @@ def raise_signal() -> None:
 
 
 def read_rows(
-    path: Path, content: RowFormat[T], after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False
+    path: Path, content: RowFormat[T], after_seq: int = 0, *, may_be_blank: bool = False
 ) -> Iterator[tuple[Row, T]]:
-    """Committed rows after a seq, by whichever process, with their records, ordered; LogError. kinds: as `raw_rows`."""
+    """Committed rows after a seq, by whichever process, with their records, ordered; LogError."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
-        for row in raw_rows(connection, path, after_seq, kinds):
+        for row in raw_rows(connection, path, after_seq):
             yield row, content.record(row, path)
 
 
 def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False) -> Iterator[Entry]:
-    """Entries of a session or of its judgments, as `read_rows`."""
+    """Entries of a session or of its judgments, as `read_rows`. kinds: as `raw_rows`."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection:
         for row in raw_rows(connection, path, after_seq, kinds):
             yield entry_of(row, path)

@@ -60,10 +60,6 @@ class KeyGuard:
         if number == self._drawings:
             self.drawn_s = Message().time
 
-    def is_repeat(self, event: events.Key) -> bool:
-        """True for all but the first of a key that is held down."""
-        return self._press_times(event)[0] < event.time
-
     def verdict(self, event: events.Key) -> KeyVerdict:
         pressed_s, may_be_held_since_s = self._press_times(event)
         if self.drawn_s is None or pressed_s <= self.drawn_s:

@@ -79,7 +79,6 @@ class View:
     goodbye: Goodbye | None = None
     gone: str | None = None
     notice: Notice | None = None
-    waiting_for_answers: int = 0
 
     @property
     def over(self) -> bool:
@@ -246,7 +245,6 @@ class Watch:
             # The session's clock starts with the host's and may run faster.
             remaining_s=None if until_s is None else max(0.0, until_s / self._speed - now),
             notice=self._current_notice(now),
-            waiting_for_answers=len(self._pending),
         )
 
     def _current_notice(self, now: float) -> Notice | None:

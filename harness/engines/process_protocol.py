@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plain_json import is_integer
 from harness.base.program_lines import (
     GREATEST,
     LONGEST_NAME,
@@ -129,7 +130,7 @@ def hello_of(text: str) -> EngineHello:
     if message.get("kind") not in kinds:
         raise ProtocolFault(f"sent a hello without a valid kind; it is one of: {', '.join(kinds)}")
     rate_hz = message.get("rate_hz")
-    if not _is_integer(rate_hz) or not _RATES_HZ[0] <= rate_hz <= _RATES_HZ[1]:
+    if not is_integer(rate_hz) or not _RATES_HZ[0] <= rate_hz <= _RATES_HZ[1]:
         raise ProtocolFault(f"sent a hello without a valid rate_hz, an integer from {_RATES_HZ[0]} to {_RATES_HZ[1]}")
     phrases = message.get("phrases", [])
     if not isinstance(phrases, list) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
@@ -159,7 +160,7 @@ def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line
     """
     message = object_of(text)
     if "done" in message:
-        if not _is_integer(message["done"]):
+        if not is_integer(message["done"]):
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
         return FileCompletion(message["done"])
     if "error" in message:
@@ -262,14 +263,9 @@ def _read_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[s
         raise ProtocolFault("declares scores in its hello that are not an object, or declares no phrases for them")
     threshold = number_of(declared, "threshold", 0, 1)
     step = declared.get("step")
-    if not _is_integer(step) or step < 1 or not 0 < threshold < 1:
+    if not is_integer(step) or step < 1 or not 0 < threshold < 1:
         raise ProtocolFault("declares scores without a step (samples) and a threshold between 0 and 1")
     return DeclaredScores(threshold, step)
-
-
-def _is_integer(value: object) -> TypeGuard[int]:
-    """True and false are none in JSON."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _line(content: dict[str, int]) -> bytes:

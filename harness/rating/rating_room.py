@@ -494,10 +494,6 @@ class RatingRoom:
             if all(row.id != judgment.id for row in self._all_rows()):  # else another thread has read it meanwhile
                 self._kept[judgment.id] = judgment
 
-    def answer_effect(self, item: Item, answer: EffectAnswered) -> None:
-        """Saves an answer on an effect; returns when it is on the disk."""
-        self._log(self._session(item).folder).append(answer)
-
     # Sounds
 
     def response_sound(self, item: Item) -> Waveform:

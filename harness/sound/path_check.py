@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -202,13 +202,7 @@ def _percentiles(check: PathCheck, name: str) -> list[float]:
 
 
 def check_path(
-    speaker: str,
-    microphone: str,
-    sound_server: str,
-    *,
-    count: int = 10,
-    frames_per_buffer: int = 480,
-    on_chirp: Callable[[int], None] = lambda number: None,
+    speaker: str, microphone: str, sound_server: str, *, count: int = 10, frames_per_buffer: int = 480
 ) -> PathCheck:
     """Plays `count` chirps, one after the other, and finds them; SoundError when a device cannot be opened."""
     ring = RingBuffer(30.0)
@@ -241,7 +235,6 @@ def check_path(
         listened_s = threads.monotonic()
         quiet, _ = ring.cut(listened_s, listened_s + 0.5)
         for number in range(count):
-            on_chirp(number)
             called_s = threads.monotonic()
             playback.play(str(number), known)
             try:

@@ -28,7 +28,7 @@ from harness.model.judgment import (
     SubFlag,
     TranscriptPolicy,
 )
-from harness.model.record import EffectAnswered, JudgmentGiven
+from harness.model.record import JudgmentGiven
 from harness.rating.guide import KEYS, LABELS
 from harness.rating.items import withdrawal
 from harness.rating.judgment_log import JudgmentLog
@@ -36,7 +36,7 @@ from tests.dashboard.bench import press_until, screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, adjudication, press, ready, rows, seated, sitting
 from tests.dashboard.test_hostile import raw
 from tests.known import known
-from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
+from tests.rating_sessions import TALKS, answer_effect, judged_source, proposing_round, rating_session
 
 ANSWERS = {talk.query: talk.answer for talk in TALKS}
 
@@ -422,13 +422,7 @@ async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_ite
         assert f"{len(held)} held" in screen_text(pilot)
         before = app.desk.view.item
         await press(pilot, "c", *"mine", "enter")
-        log = JudgmentLog(session)
-        for item in held:
-            subject = item.subject
-            log.append(
-                EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectOutcome.RIGHT, "bob", "ran")
-            )
-        log.close()
+        answer_effect(session, *held, word=EffectOutcome.RIGHT, by="bob", detail="ran")
         app.room.refresh()
         app.screen.post_message(RoomRead(""))
         await until(pilot, lambda: "held" not in screen_text(pilot).splitlines()[1])

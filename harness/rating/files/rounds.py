@@ -22,6 +22,7 @@ from harness.base.findings import (
     read_keys,
     validation_error,
 )
+from harness.base.plain_json import is_integer
 from harness.base.user_text import name_key
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
@@ -49,7 +50,7 @@ MOST_GOLD = 10_000
 
 def _key(written: object) -> object:
     """A key of the keyboard; a digit may stand without quotes."""
-    key = str(written) if isinstance(written, int) and not isinstance(written, bool) else written
+    key = str(written) if is_integer(written) else written
     if not isinstance(key, str):
         return written
     if key in NAMED_KEYS or (len(key) == 1 and key.isprintable() and not key.isspace()):
@@ -61,7 +62,7 @@ def _key(written: object) -> object:
 
 def _setting(written: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
-    if isinstance(written, str | int | float) and not isinstance(written, bool):
+    if isinstance(written, str | float) or is_integer(written):
         return str(written)
     raise validation_error("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.places import similar_path
+from harness.base.plain_json import is_integer
 from harness.base.text_file import (
     CsvRows,
     Problems,
@@ -435,7 +436,7 @@ def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
 def _position(written: object, key: str) -> int | None:
     if written is None:
         return None
-    if not isinstance(written, int) or isinstance(written, bool) or written < 0:
+    if not is_integer(written) or written < 0:
         raise _LineError(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
     return written
 
@@ -443,7 +444,7 @@ def _position(written: object, key: str) -> int | None:
 def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     scores = _read_object(written.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
     for label, score in scores.items():
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        if not (isinstance(score, float) or is_integer(score)) or not 0 <= score <= 1:
             raise _LineError(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
     return tuple((label, float(score)) for label, score in scores.items())
 

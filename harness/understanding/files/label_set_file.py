@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from harness.base.findings import Findings, Id, KeyPath, Keys, Text, preset, read_keys, validation_error
+from harness.base.plain_json import is_integer
 from harness.base.text_file import CsvRows, Problems, as_utf_8, read_text, separator_of
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
@@ -31,7 +32,7 @@ def _label(text: str) -> str:
 
 def _key(written: object) -> object:
     """A key. A digit needs no quotes."""
-    key = str(written) if isinstance(written, int) and not isinstance(written, bool) else written
+    key = str(written) if is_integer(written) else written
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
     raise validation_error(f"{key!r} is not one character", "Write one character")

@@ -20,7 +20,7 @@ from harness.dashboard.widgets.response import ClipShape
 from harness.model.effect import EffectOutcome, EffectSource
 from harness.model.errors import InputError, LogError, SoundGone
 from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
-from harness.model.record import EffectAnswered, JudgmentGiven, RatingRecord, SoundsRemoved
+from harness.model.record import JudgmentGiven, RatingRecord, SoundsRemoved
 from harness.model.stimulus import Waveform
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
@@ -35,7 +35,7 @@ from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, rating_rows, read_clip
 from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclipped
 from tests.judged_sessions import clips_of, judged
-from tests.rating_sessions import TALKS, Talk, rating_session, rating_sessions
+from tests.rating_sessions import TALKS, Talk, answer_effect, rating_session, rating_sessions
 from tests.unit.rating.sittings import item
 
 SESSIONS = [14, 24]
@@ -108,7 +108,7 @@ def test_items_shown_never_name_the_device(room: RatingRoom) -> None:
         assert "den" not in response.id
 
 
-def test_effects_are_known_or_hold_their_items(room: RatingRoom) -> None:
+def test_effects_are_known_or_hold_their_items(folders: list[Path], room: RatingRoom) -> None:
     words = {response.hidden.query_id: response.effect for response in room.items if response.effect is not None}
     assert {name: (effect.word, effect.source) for name, effect in words.items()} == {
         "timer": (EffectOutcome.UNKNOWN, EffectSource.NONE),
@@ -120,10 +120,8 @@ def test_effects_are_known_or_hold_their_items(room: RatingRoom) -> None:
     held = desk.view.count.held
     assert held == sum(response.waits_for_effect for response in room.items) > 0
     waiting = next(response for response in room.items if response.waits_for_effect)
-    subject = waiting.subject
-    room.answer_effect(
-        waiting, EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectOutcome.RIGHT, "ann")
-    )
+    session = next(folder for folder in folders if folder.name == waiting.hidden.session_id)
+    answer_effect(session, waiting, word=EffectOutcome.RIGHT, by="ann")
     room.refresh()
     desk.refresh(room.items, room.rows)
     assert desk.view.count.held == held - 1
@@ -357,10 +355,10 @@ def test_a_common_level_never_clips_and_leaves_silence_alone() -> None:
 
 
 def test_notes_of_the_operator_are_not_shown(tmp_path: Path) -> None:
-    room = open_room([rating_session(tmp_path / "s1", 12, effects=True)])
+    session = rating_session(tmp_path / "s1", 12, effects=True)
+    room = open_room([session])
     waiting = next(item for item in room.items if item.waits_for_effect)
-    at = waiting.subject
-    room.answer_effect(waiting, EffectAnswered(at.trial_id, at.take, at.attempt, EffectOutcome.WRONG, "bob", "it rang"))
+    answer_effect(session, waiting, word=EffectOutcome.WRONG, by="bob", detail="it rang")
     room.refresh()
     effect = next(item.effect for item in room.items if item.id == waiting.id)
     assert effect is not None

@@ -20,10 +20,9 @@ from harness.model.judgment import (
     RatingRound,
     TranscriptPolicy,
 )
-from harness.model.record import EffectAnswered
 from harness.rating.items import Item
 from harness.web.seats import RoomRefresher
-from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
+from tests.rating_sessions import TALKS, answer_effect, judged_source, proposing_round, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
 SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectOutcome.RIGHT)
@@ -439,8 +438,7 @@ def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> 
     while item_of(page := ann.page()):
         ann.press("label.correct", page)
     item = next(item for item in premises.room.items if item.waits_for_effect)
-    answer = EffectAnswered(item.subject.trial_id, item.subject.take, item.subject.attempt, EffectOutcome.RIGHT, "dora")
-    premises.room.answer_effect(item, answer)
+    answer_effect(premises.folder / "s1", item, word=EffectOutcome.RIGHT, by="dora")
     premises.now_s += 6.0
     ann.page()
     premises.site.readings.wait()
