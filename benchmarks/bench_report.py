@@ -42,9 +42,10 @@ HARNESS = "from harness.cli import main; main()"
 RESUME = """
 import sys
 from pathlib import Path
+from harness.base.processor import gc_paused
 from harness.session.engine import engine
 from harness.session.figures.live import LiveFigures
-from harness.session.log.reader import LogReader, gc_paused, read_scenario
+from harness.session.log.reader import LogReader, read_scenario
 from harness.session.resumption import Resumption, standing_of
 folder = Path(sys.argv[1])
 standing_of(folder).pending()

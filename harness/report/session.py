@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.processor import gc_paused
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.record import (
@@ -30,7 +31,7 @@ from harness.model.scenario import Scenario
 from harness.model.trial import Outcome
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.log.reader import LogReader, gc_paused
+from harness.session.log.reader import LogReader
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 from harness.wake.wake import WakeFigures
 

@@ -19,6 +19,7 @@ from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
+from harness.base.processor import gc_paused
 from harness.base.progress import step
 from harness.base.table import Table
 from harness.base.whole_file import write_atomically
@@ -50,7 +51,7 @@ from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, normalisation_of, recognised_of, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import TrialProgress, by_group, heard_in, understood_of
-from harness.session.log.reader import LogReader, gc_paused, later_rows, read_scenario, sound_changes
+from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
 from harness.session.wording import OUTCOME_WORDS, connection_in_words
 from harness.statistics import text

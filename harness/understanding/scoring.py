@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from typing import TypeVar
 
 from harness.base.grouping import group_by
+from harness.base.processor import gc_paused
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
@@ -59,6 +60,7 @@ class FrameScoring:
     values_given: bool
 
 
+@gc_paused()
 def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> FrameScoring:
     """Scores predictions, paired by id. by: columns of gold's groups. None is all of them."""
     predictions = {utterance.id: utterance for utterance in predicted.utterances}

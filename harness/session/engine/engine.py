@@ -28,6 +28,7 @@ from harness.base.child_process import boot_id
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Clock, Driver, Hears, KeepsSound, Recogniser, Stimulates
+from harness.base.processor import gc_paused
 from harness.devices.declared import is_simulated
 from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, OperatorPresence
@@ -55,7 +56,7 @@ from harness.session.engine.notify import NOTIFY_BY, Notifier, SessionSnapshot
 from harness.session.figures.live import LiveFigures
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
-from harness.session.log.reader import gc_paused, later_rows, read_clip
+from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import WakeUp
 from harness.session.summary import bench_lines, ran_line, results_lines, self_wake_lines, verdict_lines

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -53,22 +52,6 @@ from harness.model.stimulus import Clip, Waveform
 from harness.session.log.clips import MISSING, ClipFinding, clip_damage, clip_samples, named_clips
 
 T = TypeVar("T")
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """No search for cycles of objects: where millions are made and kept, it takes a quarter of the time.
-
-    What was made stays out of later searches too; it goes when nothing refers to it.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.freeze()
-            gc.enable()
 
 
 class LogReader:
