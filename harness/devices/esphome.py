@@ -337,8 +337,7 @@ class EsphomeLink:
                 remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}",
             )
         client.subscribe_logs(
-            lambda message: self._on_log_line(message.message),
-            log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"],
+            lambda message: self._take_log(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
         )
         client.subscribe_states(self._state)
         if self._use is not None:
@@ -353,7 +352,7 @@ class EsphomeLink:
                 ) from error
         return device
 
-    def _on_log_line(self, line: bytes) -> None:
+    def _take_log(self, line: bytes) -> None:
         self._write(line)
         if self._assistant is not None:
             self._assistant.take_log_line(line)

@@ -75,6 +75,7 @@ def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "
         round=row.round,
         given_wall_s=given_wall_s,
         adjudicates=row.adjudicates,
+        transcript_shown=row.transcript_shown,
     )
 
 

@@ -163,9 +163,8 @@ def displaced_own_sound(
         if not telling[window].any():
             continue
         low = max(0, begin + shift)
-        match = locate(
-            around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN_SAMPLES)], cleaned[begin : begin + _SPAN_SAMPLES]
-        )
+        sought = around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN_SAMPLES)]
+        match = locate(sought, cleaned[begin : begin + _SPAN_SAMPLES])
         spans += 1
         if match and match.correlation >= _RESEMBLANCE:
             ours += 1
@@ -396,7 +395,6 @@ _LINGERS_S = 0.5
 _SNR_DB = (12.0, 20.0, 30.0, 45.0)
 _ONSET_ERROR_S = (0.150, 0.130, 0.080, 0.030)
 _END_ERROR_S = (0.300, 0.250, 0.120, 0.040)
-
 
 _FAINTER_DB = 15.0
 """Where the own voice was removed, what is fainter than the learned chime by this is an artefact (measured: 40 dB)."""

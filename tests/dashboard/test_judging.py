@@ -118,6 +118,17 @@ async def test_leaving_after_a_failed_save_says_so(session: Path) -> None:
     assert app.return_value == 3
 
 
+@pytest.mark.parametrize("raters", [(), ("ann", "bob")])
+async def test_raters_of_a_shared_round_are_not_sent_to_their_agreement(
+    tmp_path: Path, raters: tuple[str, ...]
+) -> None:
+    session = rating_session(tmp_path / "s1", 1)
+    async with sitting(seated(session, round_=RatingRound(raters=raters))) as (_, pilot):
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "All done. Thank you."))
+        assert ("report agreement" in screen_text(pilot)) is not bool(raters)
+
+
 async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
     async with sitting(seated(session)) as (app, pilot):
@@ -128,7 +139,7 @@ async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
         assert app.desk.view.item == skipped
         assert "before  left for the end" in screen_text(pilot)
         await press(pilot, "3")
-        await until(pilot, shows(pilot, "All is judged"))
+        await until(pilot, shows(pilot, "All done. Thank you."))
         assert rows(session)[-1].replaces == rows(session)[0].id
 
 
@@ -369,7 +380,7 @@ async def test_the_end_shows_counts_and_held_items(tmp_path: Path) -> None:
     async with sitting(seated(session)) as (app, pilot):
         while app.desk.view.item is not None:
             await press(pilot, random.Random(len(rows(session))).choice("12345"))
-        await until(pilot, shows(pilot, "All that is open now is judged."))
+        await until(pilot, shows(pilot, "All done, except held responses."))
         text = screen_text(pilot)
         waiting = [item for item in app.room.items if item.waits_for_effect]
         assert waiting
@@ -449,7 +460,7 @@ async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: 
         assert last.adjudicates == tuple(row.id for row in item.inputs)
         assert (last.rater, last.category) == ("eve", Category.PARTIALLY_CORRECT)
         await press(pilot, "1")
-        await until(pilot, shows(pilot, "All is judged"))
+        await until(pilot, shows(pilot, "All done. Thank you."))
 
 
 async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_panel(session: Path) -> None:

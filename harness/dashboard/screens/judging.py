@@ -191,7 +191,9 @@ class JudgingScreen(Screen[None]):
             with Vertical(id="beside"):
                 yield GuideKeys(self._keys)
                 yield Explanation()
-        yield SittingEnd(self._room.round.sessions, self._keys.actions[RaterAction.RELEASE_HELD])
+        round_ = self._room.round
+        key = self._keys.actions[RaterAction.RELEASE_HELD]
+        yield SittingEnd(round_.sessions, key, is_shared=bool(round_.raters))
         yield MessageLine()
         yield OfferedKeys()
 

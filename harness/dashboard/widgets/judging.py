@@ -287,12 +287,16 @@ class Explanation(Showing[ExerciseResult]):
 
 
 class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
-    """The counts, what held items wait for, the pace, and what to do next."""
+    """The counts, what held items wait for, the pace, and what to do next.
+
+    Raters of a shared round are not sent to their agreement, which is measured when all have finished.
+    """
 
     DEFAULT_CSS = "SittingEnd { height: 1fr; padding: 1 2; display: none; }"
 
-    def __init__(self, sessions: tuple[str, ...], release_key: str) -> None:
+    def __init__(self, sessions: tuple[str, ...], release_key: str, *, is_shared: bool) -> None:
         super().__init__()
+        self._is_shared = is_shared
         self._sessions = " ".join(shlex.quote(plain_text(_short(session), 300)) for session in sessions)
         self._release_key = release_key
 
@@ -303,7 +307,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         none = "You have nothing to judge here yet." if not count.total else ""
         if view.stopped:
             none = "You get no more responses in this round: too many of your answers differ from known ones."
-        head = none or ("All is judged. Thank you." if not count.held else "All that is open now is judged.")
+        head = none or ("All done. Thank you." if not count.held else "All done, except held responses.")
         rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]
         left_out = f"{'':<11}and {len(waiting) - 5} more\n" if len(waiting) > 5 else ""
         held = [
@@ -314,6 +318,10 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
             (f"{'':<11}answer with  harness report effects {self._sessions}\n", palette.TEXT),
             (f"{'':<11}{self._release_key} judges them anyway\n", palette.TEXT),
         ]
+        agreement = [
+            ("\nHow far raters agree:  ", palette.QUIET),
+            (f"harness report agreement {self._sessions}\n", palette.TEXT),
+        ]
         text = Text.assemble(
             (f"{head}\n\n", f"bold {palette.GREEN}"),
             *(
@@ -322,8 +330,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
                 for cell in ((f"{label:<11}", palette.QUIET), (f"{words}\n", palette.TEXT))
             ),
             *(held if count.held else ()),
-            ("\nHow far raters agree:  ", palette.QUIET),
-            (f"harness report agreement {self._sessions}\n", palette.TEXT),
+            *([] if self._is_shared else agreement),
             ("New responses and answers appear here automatically.", palette.QUIET),
         )
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])

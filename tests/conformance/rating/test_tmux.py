@@ -56,7 +56,7 @@ def test_labels_skips_and_undos_by_keys_are_stored(tmp_path: Path, terminal: Rat
             stands[at] = key
             order = [*(position for position in order if position != at), at]
             hand.press_until(key, lambda now, at=at: now != at)  # type: ignore[misc]
-    terminal.wait(lambda screen: "All is judged" in screen)
+    terminal.wait(lambda screen: "All done. Thank you." in screen)
     hand.press("q")
     assert terminal.ended() == "0"
     given = rows(session)

@@ -221,6 +221,8 @@ def test_the_transcript_is_shown_as_the_policy_says(policy: TranscriptPolicy, at
     desk.judge(CORRECT)
     assert [row.transcript_shown for row in bench.disk.rows] == [at_once, on_key]
     assert desk.view.draft.transcript_shown is at_once, "asked for anew with each item"
+    desk.undo()
+    assert bench.disk.rows[-1].transcript_shown is on_key, "as in the row that it takes back"
 
 
 def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:

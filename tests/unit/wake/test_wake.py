@@ -340,15 +340,11 @@ def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices(late: bo
     trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100))
     rows = rows_of(trial, at_s=10.0)
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(10.0), seen_by.Proof.HEARTBEAT))
-    seen = [
-        seen_by.Wake("kitchen_link", Stamp(10.1)),
-        seen_by.SpeechStarted("mic", Stamp(12.0), -30.0),
-        seen_by.SpeechEnded("mic", Stamp(16.0)),
-    ]
-    for observation in [*seen[1:], seen[0]] if late else seen:
+    woke = seen_by.Wake("kitchen_link", Stamp(10.1))
+    spoke = seen_by.SpeechStarted("mic", Stamp(12.0), -30.0), seen_by.SpeechEnded("mic", Stamp(16.0))
+    again = seen_by.SpeechStarted("mic", Stamp(40.0), -30.0), seen_by.SpeechEnded("mic", Stamp(45.0))
+    for observation in (*spoke, *again, woke) if late else (woke, *spoke, *again):
         rows.see(observation)
-    rows.see(seen_by.SpeechStarted("mic", Stamp(40.0), -30.0))
-    rows.see(seen_by.SpeechEnded("mic", Stamp(45.0)))
     rows.play(trial, [("kitchen", 4.0), ("kitchen", 32.0)])
     figures = rows.device()
     assert figures.false_accepts.count == 1, "nobody woke before the second speech: a person, or the sound itself"
