@@ -258,7 +258,7 @@ def _text(text: str) -> str:
     return text
 
 
-def _name_type(text: str) -> str:
+def _check_spoken(text: str) -> str:
     if not any(letter.isalnum() for letter in text):
         raise validation_error(f"{text!r} contains nothing to speak", "Write some words")
     return text
@@ -272,7 +272,7 @@ def _language(text: str) -> str:
 
 Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
 Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
-Spoken = Annotated[Text, AfterValidator(_name_type)]
+Spoken = Annotated[Text, AfterValidator(_check_spoken)]
 Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})]
 
 

@@ -97,6 +97,5 @@ def _line(invitation: Invitation, now_s: float) -> str:
     until = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
     dated = f"until {until}" if invitation.holds(now_s) else f"expired {until}"
     state = "revoked" if invitation.revoked else dated
-    role = "coordinator" if invitation.coordinator else "rater"
-    role = "adjudicator" if invitation.adjudicator else role
+    role = next((name for name in ("adjudicator", "coordinator") if getattr(invitation, name)), "rater")
     return f"{plain_text(invitation.rater, 40):<20} {role:<12} {state}"

@@ -77,8 +77,11 @@ def prompt_for(trial: Trial, text: str, *, again: bool = False, unheard: bool = 
     language = trial.recipe.voice.language.partition("-")[0].lower()
     say, stand, more, nothing = _WORDS.get(language, _WORDS["en"])
     place = place_of(trial)
-    reason = more if again else ""
-    reason = nothing if unheard else reason
+    reason = ""
+    if unheard:
+        reason = nothing
+    elif again:
+        reason = more
     return TalkerPrompt(trial.talker, text, say, f"{stand} {place}" if place else "", reason)
 
 

@@ -342,8 +342,12 @@ class ProgressLine(Showing[tuple[int, int, str]]):
     def show_view(self, view: View) -> None:
         totals, progress = view.progress.totals, view.progress
         all_played = totals.planned > 0 and totals.finished == totals.planned and progress.running is None
-        left = "all played" if all_played else time_left(progress.eta_s)
-        left = "finished" if progress.finished else left
+        if progress.finished:
+            left = "finished"
+        elif all_played:
+            left = "all played"
+        else:
+            left = time_left(progress.eta_s)
         self.show((totals.finished, totals.planned, left))
 
     def paint(self, width: int, height: int) -> Text:

@@ -429,8 +429,8 @@ def _figure(
 ) -> list[Text]:
     """The rate in words, its band, the scale, and its limits."""
     left = width - FIGURES - SCALE
-    share = 0.5 if left >= 60 else 0.3 if lines == COMPACT else 0.4
-    plot_width = max(8, int(left * share))
+    tenths = 3 if lines == COMPACT else 4
+    plot_width = max(8, left // 2 if left >= 60 else left * tenths // 10)
     plot = funnel(points, plot_width, lines, top)
     rows: list[Text] = []
     for index in range(lines):

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable
 
 from harness.base import threads
+from harness.base.plain_json import is_integer
 from harness.base.ports import Clock
 from harness.devices.framing.board_messages import BROKER, ReceivedMessage
 from harness.devices.framing.board_session import BOARD, BoardSession
@@ -100,13 +101,13 @@ class _Fields:
         boot = self._document.get("boot")
         if isinstance(boot, str) and 0 < len(boot) <= 32:
             return boot
-        if isinstance(boot, int) and not isinstance(boot, bool) and 0 <= boot < _U64:
+        if is_integer(boot) and 0 <= boot < _U64:
             return f"{boot:08x}"
         raise MappingError("no boot id")
 
     def number(self, name: str, low: int = 0, high: int = _U64) -> int:
         number = self._document.get(name)
-        if not isinstance(number, int) or isinstance(number, bool) or not low <= number < high:
+        if not is_integer(number) or not low <= number < high:
             raise MappingError(f"`{name}` is not a whole number in its range")
         return number
 

@@ -16,6 +16,7 @@ from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
+from harness.base.plain_json import is_integer
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
 from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
@@ -84,9 +85,9 @@ class MappedNumbering:
         if not isinstance(document, dict):
             return NumberingResult()
         boot, seq = document.get("boot"), document.get("seq")
-        if not isinstance(boot, str | int) or isinstance(boot, bool) or len(str(boot)) > _LONGEST_BOOT_ID:
+        if not (isinstance(boot, str) or is_integer(boot)) or len(str(boot)) > _LONGEST_BOOT_ID:
             return NumberingResult()
-        if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq < _NUMBERS:
+        if not is_integer(seq) or not 0 <= seq < _NUMBERS:
             seq = None
         return self._count(str(boot), seq)
 

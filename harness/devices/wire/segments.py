@@ -11,6 +11,7 @@ import json
 from functools import reduce
 from operator import xor
 
+from harness.base.plain_json import is_integer
 from harness.model.bench import BinaryFrames, Checksum
 from harness.model.frozen import frozen
 
@@ -231,4 +232,4 @@ def _header(line: bytes) -> dict[str, object] | None:
 
 def _size(header: dict[str, object], name: str) -> int:
     size = header.get(name)
-    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
+    return size if is_integer(size) and size > 0 else 0
