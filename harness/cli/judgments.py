@@ -49,7 +49,7 @@ def export(
         "Typed columns (needs the extra `parquet`).", "--parquet", metavar="FILE", writes=True
     ),
     in_force: bool = flag("Leave out judgments that were changed or taken back.", "--current", former=("--in-force",)),
-    blind: bool = flag("Leave out trials, devices and conditions; a clip identifies a response."),
+    blind: bool = flag("Leave out sessions, trials, devices and conditions; a clip identifies a response."),
 ) -> None:
     """Write one row per judgment, with the details of its response.
 

@@ -285,6 +285,7 @@ def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
 
 def _content(judgment: Judgment, written: Judgment) -> Judgment:
     """Its content, without what a file may leave out or add. written: of the file, in which columns may be missing."""
-    unknown = {name: value for name, value in _UNKNOWN.items() if getattr(written, name) == value}
+    may_lack = {**_UNKNOWN, "span_s": None}
+    unknown = {name: value for name, value in may_lack.items() if getattr(written, name) == value}
     comment, rater = to_nfc(judgment.comment), name_key(judgment.rater)
     return replace(judgment, imported_from="", session_id="", replaces=None, comment=comment, rater=rater, **unknown)

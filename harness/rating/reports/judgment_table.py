@@ -31,21 +31,21 @@ CONTEXT: dict[str, ColumnContent] = {
 CONDITION = "condition."
 """Prefix of the columns of conditions, before the name of the axis; also written but not read."""
 
-TELLING = ("trial", "device")
-"""Columns that a blind file leaves out, besides conditions, since they reveal the device."""
+REVEALING = ("session", "trial", "device", "span_start_s", "span_end_s", "imported_from")
+"""Columns that a blind file leaves out, besides conditions: they reveal the session or the device."""
 
 
 def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = False, blind: bool = False) -> TypedTable:
     """Every judgment row of these sessions, oldest first in each.
 
     only_in_force: without judgments that were changed or taken back, and with empty `replaces`. blind: without columns
-    that reveal the device; the clip identifies the response.
+    that reveal the session or the device, and sorted by clip, which then identifies the response.
     """
     axes = sorted({axis for session in sessions for trial in session.trials for axis, _ in trial.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
     if blind:
-        columns = {n: c for n, c in columns.items() if n not in TELLING and not n.startswith(CONDITION)}
-    rows = []
+        columns = {n: c for n, c in columns.items() if n not in REVEALING and not n.startswith(CONDITION)}
+    rows: list[dict[str, Value]] = []
     for session in sessions:
         rated = {trial.trial.id: trial for trial in rated_in(session.session_id, session.trials, session.responses)}
         judgments = list({judgment.id: judgment for judgment in session.rows}.values())
@@ -58,8 +58,11 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
                     "in_force": judgment.id in standing,
                     **_context(judgment, rated.get(judgment.trial_id)),
                 }
-                rows.append(tuple(values.get(name) for name in columns))
-    return TypedTable(tuple(columns.items()), tuple(rows))
+                rows.append(values)
+    if blind:
+        # Rows in the order of the sessions would show which responses are of one session.
+        rows.sort(key=lambda values: str(values["clip_sha256"]))
+    return TypedTable(tuple(columns.items()), tuple(tuple(values.get(name) for name in columns) for values in rows))
 
 
 def number_counting(table: TypedTable) -> int:

@@ -21,7 +21,7 @@ from harness.base.user_text import name_key
 from harness.cli import group
 from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, InputProblems
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged_responses import read_sessions
 from harness.session.log.reader import rating_rows
@@ -146,11 +146,24 @@ def test_blind_export_names_no_device_and_can_be_imported(folder: Path, tmp_path
     assert harness("export", folder, "--jsonl", file, "--blind", "--current").exit_code == 0
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == 7
-    assert not {"trial", "device", "condition.voice"} & rows[0].keys()
+    revealing = {"session", "trial", "device", "condition.voice", "span_start_s", "span_end_s", "imported_from"}
+    assert not revealing & rows[0].keys()
+    assert {"reference", "response", "rater", "category"} <= rows[0].keys()
     copy = bare(folder, tmp_path / "copy")
     assert harness("import", copy, file).output == "7 new judgments, 0 already there\n"
-    assert [judgment.trial_id for judgment in rows_in(copy)][:2] == ["q2-kitchen", "q2-den"]
+    imported = {(judgment.id, judgment.trial_id, judgment.attempt) for judgment in rows_in(copy)}
+    assert imported == {(judgment.id, judgment.trial_id, judgment.attempt) for judgment in in_force(rows_in(folder))}
     assert harness("import", folder, file).output == "0 new judgments, 7 already there\n"
+
+
+def test_rows_of_a_blind_export_do_not_follow_sessions_or_trials(folder: Path, tmp_path: Path) -> None:
+    other = store_session(tmp_path / "s2", answers(4, prefix="r"), "s2")
+    give(other, [judged(trial, clip, "ann") for trial, (_, clip) in clips_of(other).items()])
+    exported = harness("export", folder, other, "--jsonl", "-", "--blind").stdout
+    clips = [json.loads(line)["clip_sha256"] for line in exported.splitlines()]
+    assert clips == sorted(clips)
+    assert "s1" not in exported
+    assert "s2" not in exported
 
 
 def test_exported_cells_are_not_spreadsheet_formulas(folder: Path) -> None:
