@@ -27,7 +27,7 @@ from harness.model.judgment import (
     RatingRound,
     SubFlag,
 )
-from harness.model.numbers import NOTHING, seconds
+from harness.model.numbers import NOTHING, counted, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk, SittingPhase
@@ -449,7 +449,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         self.readings.number += 1  # all desks take in the new shares
         rest = f"; {left} stay unassigned: all of these raters have them already" if left else ""
         return self._coordination_page(
-            visit, notice=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}."
+            visit, notice=f"{counted(taken, 'response')} of {rater} moved to {', '.join(to)}{rest}."
         )
 
     def _coordinator(self, request: Request) -> Visit:

@@ -48,8 +48,22 @@ def test_the_page_shows_progress_and_stopped_raters(premises: Premises, carla: B
     cells = row_of(carla.page("/coordinate"), "ann")
     assert cells[0] == "ann stopped"
     assert cells[7] == "0 of 1 (0.00 %)"
-    assert row_of(carla.page("/coordinate"), "bob")[7:9] == ["0 of 0", "never"]
+    assert row_of(carla.page("/coordinate"), "bob")[7:9] == ["none yet", "never"]
     assert row_of(carla.page("/coordinate"), "&lt;cem&gt;")[1].startswith("0 of ")
+
+
+def test_a_rater_without_open_responses_is_done(premises: Premises) -> None:
+    premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
+    ann, carla = premises.rater("ann"), premises.rater("carla")
+    responses = len(premises.room.items)
+    assert f"<p>{responses} responses. Raters disagree on 0 responses." in carla.page("/coordinate")
+    for done, held, left in ((responses - 1, "1", "waits for effects"), (responses, "0", "done")):
+        while item_of(page := ann.page()):
+            ann.press("label.wrong", page)
+        premises.room.refresh()
+        cells = row_of(carla.page("/coordinate"), "ann")
+        assert (cells[1], cells[2], cells[3], cells[6]) == (f"{done} of {responses}", "0", held, left)
+        ann.press("release_held", page)
 
 
 def test_the_instructions_lead_a_coordinator_to_the_progress(carla: Browser) -> None:
@@ -71,7 +85,7 @@ def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla:
     data = {"form_word": field_of(question, "form_word"), "rater": "ann", "to": ["bob", "<cem>"]}
     answer = carla.client.post("/coordinate", data=data)
     assert answer.status_code == 200
-    assert re.search(r"\d+ responses of ann now belong to bob, &lt;cem&gt;", answer.text)
+    assert re.search(r"\d+ responses of ann moved to bob, &lt;cem&gt;", answer.text)
     assert row_of(answer.text, "ann")[-1] == "0"
     count = re.compile(r"done</strong>|of (\d+) done")
     assert count.search(bob.page()) != count.search(before)
@@ -101,7 +115,8 @@ def test_invited_raters_are_shown_in_a_round_without_names(premises: Premises) -
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
     premises.invitations.revoke(("eve",))
     page = premises.rater("carla").page("/coordinate")
-    assert row_of(page, "dan")[7:9] == ["0 of 0", "never"]
+    assert row_of(page, "dan")[7] == "never"
+    assert "Known answers" not in page  # this round has none
     assert '<th scope="row">eve' not in page
     assert '<th scope="row">carla' not in page
 
