@@ -166,7 +166,8 @@ class DeclaredLimit:
             compared = ", too little for an interval"
             if self.bound is not None:
                 compared = f", {self.unit.write(self.bound)} at the end of its interval"
-        return f"{self.words} {self.wanted_text}: found {self.found_text}{compared}, {self.verdict.in_words}"
+        found = f"{'' if self.found is None else 'found '}{self.found_text}"
+        return f"{self.words} {self.wanted_text}: {found}{compared}, {self.verdict.in_words}"
 
 
 def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:

@@ -1,4 +1,4 @@
-"""What the trials of some voices say about further voices: an interval, one for any time, and a sequential test.
+"""What the trials of some voices say about other voices: an interval, one for any time, and a sequential test.
 
 In the model, each voice has an error share of its own, drawn from a beta distribution with mean p. Trials of one voice
 then correlate by r. How much is not known. Every likelihood is therefore a mean over r, with the density 2(1 − r): any

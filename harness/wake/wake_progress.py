@@ -43,7 +43,7 @@ class Speakers:
     """Trials by voice or talker.
 
     - shares: false rejects of each that has been heard.
-    - several: whether the plan has more than one, so that results are for further voices.
+    - several: whether the plan has more than one, so that results are for other voices.
     - unknown: whether one of them stands for all recordings whose talker is not stated.
     """
 

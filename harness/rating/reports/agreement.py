@@ -210,20 +210,29 @@ def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]
 def sections(figures: AgreementFigures) -> Iterator[Section]:
     """The report, for a text and for a page."""
     first = (_sentences(_counts_in_words(figures)), _coefficients(figures), _sentences(_care_in_words(figures)))
-    yield Section("agreement", "Agreement of the raters", first)
+    yield Section("agreement", "Inter-rater agreement", first)
     if figures.by_votes:
-        yield Section("votes", "How many raters agree", (agreed(figures), _agreed_in_words(figures)))
+        yield Section("votes", "Consensus", (agreed(figures), _agreed_in_words(figures)))
     yield Section("raters", "Raters", list(_raters(figures)))
     if figures.agreement.shared:
-        again = Notes([("said again", "how often another rater gives this category if one does")], _AT)
-        yield Section("confusions", "Agreement on each category", (_said_again(figures), again, _confusions(figures)))
+        parts = (
+            _specific_agreement(figures),
+            _specific("how often another rater chose this category if one rater did"),
+        )
+        yield Section("confusions", "Agreement by category", (*parts, _confusions(figures)))
     if figures.pairs:
         least = sorted(figures.pairs, key=lambda pair: pair.agreed.value or 0.0)
-        order = _sentences(["The pairs that agree least come first."])
+        order = _sentences(["Pairs with the lowest agreement come first."])
         yield Section("pairs", "Pairs of raters", (replace(_pairs_table(figures), rows=least), order))
     if flags := [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]:
-        again = Notes([("set again", "for equal categories: how often the other rater sets it if one does")], _AT)
-        yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), again))
+        note = _specific(
+            "if two raters chose the same category and one set the sub-flag: how often the other set it, too"
+        )
+        yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), note))
+
+
+def _specific(meaning: str) -> Notes:
+    return Notes([("agreement", f"specific agreement: {meaning}")], _AT)
 
 
 def _sentences(sentences: Iterable[str]) -> Notes:
@@ -252,7 +261,7 @@ def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
     if summary := _together(item):
         yield summary
     if item.consensus is not None and (right := figures.right(item)).total:
-        yield f"{votes_in_words(item.votes)} are right on {_with_interval(right)} known answers"
+        yield f"right on known answers with {votes_in_words(item.votes)}: {_with_interval(right)}"
 
 
 def votes_in_words(votes: Votes) -> str:
@@ -278,11 +287,12 @@ def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
         f"{len(figures.disputed)} disputed, {figures.settled} settled"
     )
     if figures.gold_items:
-        yield f"{figures.gold_items} known answers are left out: they were chosen, not drawn"
+        left_out = counted(figures.gold_items, "known answer")
+        yield f"not counted: {left_out}, since they were selected and not sampled"
     if table.shared:
         yield (
-            f"agreement over {counted(table.shared, 'response')} that at least two raters labelled, "
-            f"with {table.shared_labels} labels"
+            f"agreement over {counted(table.shared, 'response')} with labels from two or more raters "
+            f"({table.shared_labels} labels)"
         )
 
 
@@ -300,24 +310,24 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
     """How to read the coefficients: why one is missing, and what they are over."""
     table = figures.agreement
     reasons = group_by(
-        (figure.why_not, name if figure.value is None else f"{name}'s interval")
+        (figure.why_not, name if figure.value is None else f"interval of {name}")
         for name, figure in (("raw", table.raw), ("alpha", table.alpha), ("AC1", table.ac1))
         if figure.why_not
     )
     for why, names in reasons.items():
-        yield f"n/a of {', '.join(names)}: {why}"
+        yield f"{', '.join(names)} {NOTHING}: {why}"
     if table.shared:
-        yield "Intervals apply to further items judged by these raters, not to further raters."
+        yield "Intervals generalise to other items judged by these raters, not to other raters."
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
         most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]
         total = sum(len(item.labels) for item in figures.items)
-        yield f"{LABELS[most]} is {percent(often / total)} of the labels, so most pairs agree by chance alone."
+        yield f"{LABELS[most]} is {percent(often / total)} of the labels, so most pairs would agree by chance."
         yield "Alpha corrects for this. Compare it with AC1 and the categories below."
 
 
 def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
-    """The responses with a consensus by how many raters agree, and how often such raters are right on gold items."""
+    """Responses with a consensus, by how many raters agree, and how often such a consensus is right on gold items."""
     fields: tuple[Field[tuple[Votes, VotesFigures]], ...] = (
         Field("", "consensus", lambda row: votes_in_words(row[0])),
         Field("votes", "", lambda row: row[0][0]),
@@ -334,11 +344,11 @@ def _agreed_in_words(figures: AgreementFigures) -> Notes:
     """What a consensus is, and what the table says of it."""
     labelled = [item for item in figures.items if item.gold is None and len(item.labels) > 1]
     decided = sum(item.consensus is not None for item in labelled)
-    rounds = str(figures.model.rounds) if figures.model.converged else f"NOT converged after {figures.model.rounds}"
+    model = f"{'' if figures.model.converged else 'NOT converged after '}{counted(figures.model.rounds, 'iteration')}"
     pairs = [
-        ("", f"consensus on {decided} of {len(labelled)} with two labels or more"),
-        ("consensus", "the category of most raters, two at least; none for a tie"),
-        ("doubtful", f"review these first: less than 90 % probable by the Dawid-Skene model ({rounds} rounds)"),
+        ("", f"{decided} of {counted(len(labelled), 'response')} with two or more labels have a consensus"),
+        ("consensus", "the category that most raters chose, at least two; none in a tie"),
+        ("doubtful", f"below 90 % probability in the Dawid-Skene model ({model}); review these first"),
     ]
     if not any(votes.right.total for votes in figures.by_votes.values()):
         pairs.append(("", "How often a consensus is right is unknown: only known answers can show it."))
@@ -350,26 +360,28 @@ def _raters(figures: AgreementFigures) -> Iterator[Part]:
     for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):
         yield Table((_RATER, *columns), raters)
     pairs = [
-        ("1st, 2nd half", "as the others say, in the order of judging"),
+        ("median", "time to answer, from the display of the response"),
+        ("leave-one-out", "agreement with the consensus of the other raters"),
+        ("1st, 2nd half", "leave-one-out in each half of the rater's judgments, in the order of judging"),
         ("too fast", "answered in less time than the response lasts"),
-        ("read", "its transcript was shown"),
+        ("transcript", "shown to the rater"),
     ]
     if any(rater.outdated for rater in raters):
-        pairs.append(("old", "on responses that no longer count, since their trial was run again"))
+        pairs.append(("old", "judgments of responses that no longer count, since the trial was run again"))
     if all(rater.others.value is None for rater in raters):
-        pairs.append(("n/a", "agreement with the others needs two other raters who agree"))
+        pairs.append(("n/a", "leave-one-out needs at least two other raters who agree"))
     if figures.programs:
         pairs.append((_PROGRAM, "a program; only people count in agreement, consensus and disputes"))
     yield Notes(pairs, _AT)
 
 
-def _said_again(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
+def _specific_agreement(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
     """Agreement on each category that somebody gave."""
     fields: tuple[Field[tuple[Category, CategoryAgreement]], ...] = (
         Field("", "category", lambda row: LABELS[row[0]]),
         Field("", "labels", lambda row: row[1].labels),
         Field("", "items", lambda row: row[1].items),
-        Field("", "said again", lambda row: percent(row[1].agreement.value)),
+        Field("", "agreement", lambda row: percent(row[1].agreement.value)),
         Field("", "95 %", lambda row: percent_interval(row[1].agreement.interval)),
     )
     categories = zip(CATEGORIES, figures.agreement.categories, strict=True)
@@ -382,8 +394,8 @@ def _confusions(figures: AgreementFigures) -> Part:
         for first, second, often in confusions(figures.agreement.confusion)
     ]
     if not rows:
-        return _sentences(["no item has different categories"])
-    return Occurrences("most frequent confusions, in pairs of labels", rows)
+        return _sentences(["no two raters chose different categories"])
+    return Occurrences("most frequent confusions (pairs of labels)", rows)
 
 
 def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
@@ -392,12 +404,12 @@ def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
     fields: tuple[Field[PairAgreement], ...] = (
         Field(
             "raters",
-            "two raters",
+            "pair of raters",
             lambda pair: [names[pair.first], names[pair.second]],
             lambda pair: f"{shown(marked[pair.first], 20)}, {shown(marked[pair.second], 20)}",
         ),
-        Field("", "shared", lambda pair: pair.agreed.total),
-        Field("agreed", "agree", lambda pair: _share(pair.agreed), lambda pair: _with_interval(pair.agreed)),
+        Field("", "items", lambda pair: pair.agreed.total),
+        Field("agreed", "agreement", lambda pair: _share(pair.agreed), lambda pair: _with_interval(pair.agreed)),
         Field("kappa", "kappa", lambda pair: _figure(pair.kappa), lambda pair: coefficient(pair.kappa.value)),
         Field("confusion", "", lambda pair: _cells(pair.confusion)),
     )
@@ -418,15 +430,15 @@ def _share_text(ratio: Share) -> str:
 
 _SHARES = (
     _share_column("too_fast", "too fast", _share_text),
-    _share_column("heard_whole", "heard whole", _share_text),
-    _share_column("transcript_shown", "read", _percent),
-    _share_column("gold", "gold right", _with_interval),
+    _share_column("heard_whole", "heard in full", _share_text),
+    _share_column("transcript_shown", "transcript", _percent),
+    _share_column("gold", "known answers right", _with_interval),
     _share_column("exercises", "exercises right", _share_text),
-    _share_column("as_the_others", "as the others say", _with_interval, "others"),
+    _share_column("as_the_others", "leave-one-out", _with_interval, "others"),
     _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
     _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),
 )
 _SUB_FLAGS: tuple[Field[tuple[SubFlag, SubFlagAgreement]], ...] = (
     Field("", "sub-flag", lambda row: row[0].value),
-    Field("", "set again", lambda row: row[1].set_again, lambda row: share(row[1].set_again)),
+    Field("", "agreement", lambda row: row[1].set_again, lambda row: share(row[1].set_again)),
 )

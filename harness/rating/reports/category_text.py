@@ -34,7 +34,7 @@ from harness.statistics.word_intervals import StratifiedDifference
 
 MOST_ROWS = 100
 QUERY = ("query", "queries")
-TOO_FEW_WHY = f"{TOO_FEW}: one query, asked several times, says nothing of others"
+TOO_FEW_WHY = f"{TOO_FEW}: a single repeated query does not generalise to other queries"
 
 
 def share_span(share: CountedShare) -> str:
@@ -50,7 +50,7 @@ FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("  not tested", (QueryOutcome.NOT_TESTED,), "skipped, aborted or interrupted"),
     ("asked", (), ""),
     ("  not recognised", (QueryOutcome.NOT_RECOGNISED,), "misheard, not woken, or silent to the last attempt"),
-    ("  inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, and nobody knows what it had heard"),
+    ("  inconclusive", (QueryOutcome.INCONCLUSIVE,), "answered, without evidence of what was heard"),
     ("recognised", (), ""),
     ("  no answer", (QueryOutcome.SILENT,), ""),
     ("  no recording", (QueryOutcome.NO_RECORDING,), "of the answer"),
@@ -59,14 +59,14 @@ FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("  skipped", (QueryOutcome.SKIPPED,), "by their raters"),
     ("  put aside", (QueryOutcome.FLAGGED,), "flagged by a rater"),
     ("  held", (QueryOutcome.HELD,), "until the effect is known"),
-    ("  disputed", (QueryOutcome.DISPUTED,), "no category leads, and no adjudicator has decided"),
+    ("  disputed", (QueryOutcome.DISPUTED,), "tied, and not settled by an adjudicator"),
     ("with a category", (), ""),
 )
 READINGS = {
-    Reading.ADMITTED: "an admitted lack of a core capability is an admitted defeat",
-    Reading.WRONG: "it is wrong",
+    Reading.ADMITTED: "an admitted lack of a core capability counts as admitted defeat",
+    Reading.WRONG: "as wrong",
 }
-BASES = {Basis.ALONE: "by one rater alone"}
+BASES = {Basis.ALONE: "by a single rater"}
 
 
 def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
@@ -92,7 +92,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         _disputed(report.trials_with(QueryOutcome.DISPUTED), width),
         *(section.lines(width, MOST_ROWS) for section in sections(report)),
         *(_comparison(comparison, width) for comparison in report.comparisons),
-        Notes([("", f"Further groups: --by {', '.join(more)}. All of them: --html FILE")]).lines(width) if more else (),
+        Notes([("", f"More groupings: --by {', '.join(more)}. All of them: --html FILE")]).lines(width) if more else (),
     )
 
 
@@ -156,9 +156,9 @@ def eleven(figures: CategoryFigures) -> Part:
 def notes(figures: CategoryFigures) -> Notes:
     """What readings and intervals mean here, and what was said beside the categories."""
     lack = figures.core
-    lack_text = f"they differ on {lack.total}"
+    lack_text = f"they differ on {counted(lack.total, 'response')}"
     if lack.total:
-        lack_text += f": {lack.by_rater} said by raters, {lack.by_scenario} by the scenario, {lack.by_both} by both"
+        lack_text += f": {lack.by_rater} marked by raters, {lack.by_scenario} by the scenario, {lack.by_both} by both"
     pairs = [("readings", f"A: {READINGS[Reading.ADMITTED]}; B: {READINGS[Reading.WRONG]}; {lack_text}")]
     if figures.total:
         pairs.append(("intervals", interval_in_words(figures)))
@@ -167,25 +167,25 @@ def notes(figures: CategoryFigures) -> Notes:
     if figures.flagged_too:
         pairs.append(("flags", f"a rater flagged {figures.flagged_too} of the responses with a category"))
     if figures.voices == 1:
-        pairs.append(("raters", "one alone: nobody knows whether another would agree"))
+        pairs.append(("raters", "only one, so agreement between raters is unknown"))
     return Notes(pairs, NOTES)
 
 
-OF_A_RUN = "A run's own shares count each trial by itself, so their intervals apply to these queries only"
+OF_A_RUN = "The intervals of a run treat trials as independent, so they apply to these queries only"
 
 
 def interval_in_words(figures: CategoryFigures) -> str:
     """How intervals were made, and what they speak of."""
-    each = "95 % each, not all eleven at once"
+    each = "95 % each, not simultaneous"
     queries = counted(figures.queries, *QUERY)
     match figures.method:
         case Method.CLUSTERED:
-            return f"{each}; over {queries}, repetitions counting as far as they differ. {OF_A_RUN}"
+            return f"{each}; clustered over {queries}. {OF_A_RUN}"
         case Method.WILSON:
-            return f"{each}; Wilson, over {queries}, each asked once"
+            return f"{each}; Wilson over {queries}, each asked once"
         case Method.TOO_FEW:
-            once = f"One, asked {counted(figures.total, 'time')}, says nothing of others"
-            return f"none: too few queries. {once}. {OF_A_RUN}"
+            once = f"a single query, asked {counted(figures.total, 'time')}, does not generalise to others"
+            return f"none: {once}. {OF_A_RUN}"
 
 
 def categories_given(trial: RatedTrial) -> str:
@@ -210,7 +210,7 @@ def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
 
 def _only(report: CategoryReport) -> str:
     of = report.selection
-    raters = f", by {', '.join(shown(rater, 40) for rater in of.raters)} alone" if of.raters else ""
+    raters = f", only by {', '.join(shown(rater, 40) for rater in of.raters)}" if of.raters else ""
     return raters + (f", round {shown(of.round_id, 40)}" if of.round_id is not None else "")
 
 
@@ -222,7 +222,7 @@ def sections(report: CategoryReport) -> Iterator[Section]:
     groupings, crossed = (report.groups, report.crossed) if report.figures.judged else ((), ())
     parts: list[Part] = [table for by, groups in groupings for table in (_counts(by, groups), _shares(by, groups))]
     if groupings:
-        pairs = [("", "1 to - as above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
+        pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
         if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
@@ -235,7 +235,7 @@ def sections(report: CategoryReport) -> Iterator[Section]:
 def waits_in_words(waits: Waits) -> str:
     """`12, 5.00–9.10 s, median 5.20 s; 1 shorter than requested`."""
     if waits.least_s is None or waits.median_s is None or waits.most_s is None:
-        return f"{NOTHING} ({'not in the log' if waits.unknown else 'nothing was said again'})"
+        return f"{NOTHING} ({'not in the log' if waits.unknown else 'no query was repeated'})"
     text = f"{waits.count}, {seconds_interval(waits.least_s, waits.most_s)}, median {seconds(waits.median_s)}"
     text += f"; {waits.shorter} shorter than requested" if waits.shorter else ""
     return text + (f"; {waits.unknown} not in the log" if waits.unknown else "")
@@ -281,7 +281,7 @@ def _crossed(crossed_figures: CrossedFigures, on: Figure) -> CrossTable:
         (label_in_words(label, first), [_crossed_cell(figures, on) for figures in cells])
         for label, cells in zip(crossed_figures.rows, crossed_figures.cells, strict=True)
     ]
-    title = f"{first.value} by {second.value}: {name_of(on)} in %, of how many responses; 95 % interval below"
+    title = f"{first.value} by {second.value}: {name_of(on)} in %, and the number of responses; 95 % interval below"
     return CrossTable(title, first.value, [label_in_words(label, second) for label in crossed_figures.columns], rows)
 
 
@@ -294,18 +294,18 @@ def _crossed_cell(figures: CategoryFigures | None, on: Figure) -> tuple[str, str
 
 def _reprompts(report: CategoryReport) -> Iterator[Part]:
     figures = report.reprompts
-    yield _reprompt_table("said until recognised", [("all", figures)])
+    yield _reprompt_table("attempts to recognition", [("all", figures)])
     for by, groups in report.groups:
         if by is not ResultGrouping.ATTEMPTS:
             rows = [(label_in_words(group.label, by), group.reprompts) for group in groups]
             yield _reprompt_table(f"by {by.value}", rows)
-    needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in figures.needed) or "none"
+    needed = ", ".join(f"{attempts}: {counted(queries, *QUERY)}" for attempts, queries in figures.needed) or "none"
     pairs = [
-        ("attempts", f"{needed}, not recognised: {figures.never}; the mean is of those recognised"),
+        ("attempts", f"{needed}, never recognised: {figures.never}; the mean is over recognised queries"),
         ("waits", waits_in_words(figures.waits)),
     ]
     if figures.unassessed:
-        pairs.append(("left out", f"{counted(figures.unassessed, *QUERY)} whose recognition nobody assessed"))
+        pairs.append(("left out", f"{counted(figures.unassessed, *QUERY)} without an assessment of recognition"))
     yield Notes(pairs, NOTES)
 
 
@@ -326,14 +326,15 @@ def _reprompts_of(figures: RepromptFigures) -> tuple[str, ...]:
 
 def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
     first, second = shown(comparison.first, 24), shown(comparison.second, 24)
-    yield f"{first} against {second}, on {name_of(comparison.on)}, reading {comparison.reading.value.upper()}"
+    yield f"{first} versus {second}: {name_of(comparison.on)}, reading {comparison.reading.value.upper()}"
     if comparison.why_not or comparison.difference is None:
         yield f"  {NOTHING}: {shown(comparison.why_not, width - 8)}"
     else:
         estimate = comparison.difference
         of = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
-        yield f"  compared     {counted(comparison.queries, *QUERY)}, {comparison.strata} with their conditions; {of}"
-        yield f"  shares       {percent(estimate.first)} against {percent(estimate.second)}"
+        pairs = counted(comparison.strata, "query-condition pair")
+        yield f"  compared     {counted(comparison.queries, *QUERY)}, {pairs}; {of}"
+        yield f"  shares       {percent(estimate.first)} versus {percent(estimate.second)}"
         yield f"  difference   {points(estimate.difference)} points ({_interval_text(estimate.interval)})"
         if (counts := estimate.discordance) is not None:
             yield (
@@ -342,17 +343,17 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
             )
         yield f"  p            {p_in_words(estimate)}"
         if counts is None:
-            yield f"               {_p(estimate.alone_p)} if every response stood for itself (Mantel-Haenszel)"
+            yield f"               {_p(estimate.alone_p)} if responses were independent (Mantel-Haenszel)"
         yield f"  all eleven   {all_in_words(comparison)}"
         if comparison.differing:
-            yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, the widest first:"
+            yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, largest difference first:"
             lines = [
                 f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
                 for query in comparison.differing
             ]
             listed = shortened(lines, MOST_DIFFERING, ", which the JSON has")
             yield from (shown(f"    {line}", width) for line in listed)
-    yield f"  left over    {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
+    yield f"  unpaired     {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
 
 
 def differing_in_words(query: DifferingQuery) -> str:
@@ -363,19 +364,19 @@ def differing_in_words(query: DifferingQuery) -> str:
 
 def all_in_words(comparison: CategoryComparison) -> str:
     if comparison.all_swap is None:
-        return f"p {NOTHING}: both have the same categories everywhere"
-    return f"{p_is(comparison.all_swap.p)}, devices swapped in whole queries ({_how(comparison.all_swap)})"
+        return f"p {NOTHING}: both have the same categories for every query"
+    return f"{p_is(comparison.all_swap.p)}, swap test over whole queries ({_how(comparison.all_swap)})"
 
 
 def p_in_words(difference: StratifiedDifference) -> str:
     """Of the swapping test; it takes all responses to a query as one."""
     if difference.swap is None:
-        return f"{NOTHING}: their shares are the same in every query"
-    return f"{_p(difference.swap.p)}, devices swapped in whole queries ({_how(difference.swap)})"
+        return f"{NOTHING}: their shares are equal for every query"
+    return f"{_p(difference.swap.p)}, swap test over whole queries ({_how(difference.swap)})"
 
 
 def _how(swap: SwapTestResult) -> str:
-    return "exact" if swap.exact else f"{DRAWS:,} random ways"
+    return "exact" if swap.exact else f"{DRAWS:,} random swaps"
 
 
 def _p(value: float | None) -> str:

@@ -480,7 +480,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
 def length_text(estimate: MemoryLength | None) -> str:
     """`between 6.5 and 8 s (95 % interval 5 to 10 s)`."""
     if estimate is None:
-        return "n/a (of none)"
+        return "n/a (no data)"
     low, high = estimate.bracket
     if high is None:
         where = f"over {exact(low)} s"

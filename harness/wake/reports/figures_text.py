@@ -18,7 +18,7 @@ from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandResult, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
-OF_NONE = f"{numbers.NOTHING} (of none)"
+NO_DATA = f"{numbers.NOTHING} (no data)"
 ANY_TIME = "at any time: holds at every look during a run, so it is wider, except with no event in the first 3 h"
 MOST_TRIALS = 20
 """Trials listed of those that only one device heard. The rest are counted."""
@@ -54,7 +54,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"                     {rate(device.false_accepts)}, before review"
     heard, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
     yield f"  heard              {heard} proved, {unproven} without proof"
-    yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else OF_NONE}"
+    yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else NO_DATA}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
     yield from labelled_lines("  recovery", map(recovery_words, device.recoveries))
@@ -201,7 +201,7 @@ def ratio(value: Ratio) -> str:
     Also `… exact, talkers unknown: …`, and `3 of 120 = 2.50 % (too few voices for an interval: over 1 voice)`.
     """
     if value.share.value is None:
-        return OF_NONE
+        return NO_DATA
     basis = text.basis(value.voices, value.speakers.unknown)
     if value.interval is None:
         return f"{text.share(value.share)} ({text.TOO_FEW_VOICES}: {basis})"

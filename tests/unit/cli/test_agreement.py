@@ -58,7 +58,7 @@ def test_report_lines_fit_80_columns_and_are_escaped(folder: Path) -> None:
         "Gwet's AC1",
         "Dawid-Skene",
         "most frequent confusions",
-        "said again",
+        "specific agreement",
         "kappa",
     ):
         assert part in whole
@@ -77,7 +77,7 @@ def test_missing_judgments_and_how_to_settle_are_explained(tmp_path: Path) -> No
         ],
     )
     output = harness(session).output
-    assert "agreement with the others needs two other raters who agree" in output
+    assert "leave-one-out needs at least two other raters who agree" in output
     assert "To settle: harness rate SESSION… --adjudicate" in output
     (tmp_path / "round.yaml").write_text("round: spring\nsessions: [s1]\n")
     assert f"To settle: harness rate {tmp_path / 'round.yaml'} --adjudicate" in harness(tmp_path / "round.yaml").output
@@ -118,7 +118,8 @@ def test_a_consensus_is_printed_with_votes_and_known_answers(tmp_path: Path) -> 
     known = harness(tmp_path / "round.yaml")
     assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", known.output), known.output
     shown = harness(tmp_path / "round.yaml", "--disagreements").output
-    assert "consensus Partially correct, 2 of 3 raters\n    2 of 3 raters are right on 4/4 100 %, 51.0–100 %" in shown
+    known_right = "right on known answers with 2 of 3 raters: 4/4 100 %, 51.0–100 %"
+    assert f"consensus Partially correct, 2 of 3 raters\n    {known_right}" in shown
     report = json.loads(harness(tmp_path / "round.yaml", "--json").output)
     (votes,) = report["consensus"]["votes"]
     assert (votes["votes"], votes["raters"], votes["items"], votes["gold"]["count"]) == (2, 3, 1, 4)
@@ -138,7 +139,7 @@ def test_an_alpha_limit_sets_the_exit_status(folder: Path) -> None:
     ("raters", "why"),
     [
         ((), "nothing was judged"),
-        (("ann",), "one rater alone has nobody to agree with"),
+        (("ann",), "agreement needs at least two raters"),
         (("ann", "bob"), "every label is the same, so agreement by chance is 100 %"),
     ],
 )

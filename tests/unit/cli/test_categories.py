@@ -54,7 +54,7 @@ def test_the_report_fits_80_columns_without_colour_in_a_pipe(folder: Path) -> No
     output = harness(folder, "--compare", "kitchen", "den").output
     assert "\x1b" not in output
     assert max(map(len, output.splitlines())) <= 80
-    assert "kitchen against den, on Correct" in output
+    assert "kitchen versus den: Correct" in output
 
 
 def test_devices_are_compared_pair_by_pair(folder: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_limit_over_nothing_does_not_hold(tmp_path: Path) -> None:
     path = store_session(tmp_path / "s", [Answer("a")])
     result = harness(path, "--max-wrong", "1")
     assert result.exit_code == 1
-    assert "found n/a (nothing was judged), undecided" in result.stderr
+    assert "n/a (nothing was judged), undecided" in result.stderr
 
 
 def test_one_rater_or_one_round_can_be_looked_at(folder: Path, tmp_path: Path) -> None:
@@ -178,6 +178,6 @@ def test_a_session_that_nobody_has_judged_has_no_tables_of_categories(tmp_path: 
     output = harness(store_session(tmp_path / "new", answers(6, ("kitchen", "den")))).output
     assert "categories   n/a: nothing was judged. To judge: harness rate SESSION" in output
     assert "not judged          12" in output
-    assert "said until recognised" in output
+    assert "attempts to recognition" in output
     assert "correct %" not in output
     assert "device by class" not in output

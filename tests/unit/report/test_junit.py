@@ -156,7 +156,7 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
         "max_false_reject_share[kitchen]": None,
         "max_false_reject_share[den]": ("failure", "limit"),
     }
-    assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: found n/a, undecided",)
+    assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: n/a, undecided",)
     assert limits["max_false_reject_share[den]"].said == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
     assert {name: why(case) for name, case in cases(junit_report, "sequential tests").items()} == {
         "false_accepts_test[kitchen]": ("failure", "undecided"),

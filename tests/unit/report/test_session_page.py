@@ -284,7 +284,7 @@ def test_rater_disagreements_are_shown_with_clip_and_agreement(tmp_path: Path) -
     shown = page(session(folder, rows))[1]
     seen = visible(shown)
     printed = json.loads(harness("agreement", folder, "--json").stdout)["agreement"]
-    assert "agreement over 3 responses that at least two raters labelled, with 6 labels" in seen
+    assert "agreement over 3 responses with labels from two or more raters (6 labels)" in seen
     raw, alpha = printed["raw"], printed["alpha"]
     assert f"raw{numbers.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in seen
     assert f"Krippendorff's alpha{alpha['value']:.3f}" in seen

@@ -51,7 +51,9 @@ def test_both_readings_are_shown_side_by_side() -> None:
     (wrong,) = [line for line in text if line.startswith("9 ")]
     assert re.search(r"Admitted defeat +2 +66\.7 +\S+ +1 +33\.3", defeats)
     assert re.search(r"Wrong +1 +33\.3 +\S+ +2 +66\.7", wrong)
-    assert "they differ on 1: 0 said by raters, 1 by the scenario, 0 by both" in " ".join(" ".join(text).split())
+    assert "they differ on 1 response: 0 marked by raters, 1 by the scenario, 0 by both" in " ".join(
+        " ".join(text).split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_both_readings_are_shown_side_by_side() -> None:
         (5, "n/a: raters differ on all 30 judged responses, and none is settled"),
         (6, "n/a: both have no query in common"),
         (7, "n/a: no query was planned"),
-        (2, "one alone: nobody knows whether another would agree"),
+        (2, "only one, so agreement between raters is unknown"),
     ],
 )
 def test_missing_figure_states_its_reason(at: int, words: str) -> None:
@@ -88,7 +90,7 @@ def test_only_devices_are_grouped_unless_groupings_are_named() -> None:
     cases = [Case("a", {"ann": C}, query_class="x"), Case("b", {"ann": C}, query_class="y", device="den")]
     text = lines(reported(cases, Selection()))
     assert {line.split()[1] for line in text if line.startswith("by ")} == {"device"}
-    assert text[-1] == "Further groups: --by class. All of them: --html FILE"
+    assert text[-1] == "More groupings: --by class. All of them: --html FILE"
 
 
 def test_requested_groupings_are_shown_even_with_one_label() -> None:

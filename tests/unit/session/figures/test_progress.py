@@ -464,7 +464,7 @@ def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, 
     (limit,) = check_limits(Limits(max_latency_p95_ms=wanted_ms), totals)
     assert limit.verdict is verdict
     if verdict is LimitVerdict.UNDECIDED:
-        why_not = f"found n/a ({counted(times, 'response')}, p95 needs 20), undecided"
+        why_not = f"n/a ({counted(times, 'response')}, p95 needs 20), undecided"
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: {why_not}"
         assert unheld([limit]) == "undecided: max_latency_p95_ms"
     elif times < 20:

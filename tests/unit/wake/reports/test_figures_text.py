@@ -135,7 +135,7 @@ def test_undefined_rates_are_shown_as_na() -> None:
     assert text.count("n/a") == 4
     assert wake_summary(WakeFigures()) == []
     assert rate(Rate()) == "0 in 0 h: n/a"
-    assert ratio(Ratio()) == "n/a (of none)"
+    assert ratio(Ratio()) == "n/a (no data)"
 
 
 def test_csv_has_a_row_for_each_trial_and_device() -> None:
