@@ -30,7 +30,8 @@ class Option(click.Option):
     - any_word: takes any next word that is not an option. For options whose FILE used to be required.
     - heading: of its section in the help; "" for the options that are used most.
     - writes: the value is a file that the command writes. Its folder must exist, which is checked before anything is
-      read or played. It may exist: results can be made again. A page, and what was replaced, is reported at the end.
+      read or played. It may exist: results can be made again. What was replaced is reported at the end.
+    - reported: a new file is reported, too, since the command prints nothing else about it. Pages always are.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class Option(click.Option):
         any_word: bool = False,
         heading: str = "",
         writes: bool = False,
+        reported: bool = False,
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.heading = heading
         self.writes = writes or bool(suffixes)
+        self.reported = reported or "--html" in self.opts
         self.former = {name: value for name, _, value in (each.partition("=") for each in former)}
         self.suffixes = tuple(suffixes)
         self.any_word = any_word
@@ -56,7 +59,7 @@ class Option(click.Option):
             target = Path(cast)
             demand_folder(target)
             before = target.stat() if os.path.isfile(target) else None
-            if before is not None or "--html" in self.opts:
+            if before is not None or self.reported:
                 ctx.call_on_close(partial(_say_written, target, before))
         return cast
 

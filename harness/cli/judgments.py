@@ -41,7 +41,7 @@ def command() -> None:
 def export(
     *,
     sessions: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
-    csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets."),
+    csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets.", reported=False),
     jsonl_file: str | None = option(
         "One JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
     ),

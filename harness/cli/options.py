@@ -250,16 +250,17 @@ def csv_option(help: str) -> Any:
     return _print_option("--csv", help, (".csv",))
 
 
-def target_option(name: str, help: str) -> Any:
+def target_option(name: str, help: str, *, reported: bool = True) -> Any:
     """`--json` or `--csv` of a command that prints other text beside; it gets FILE, STREAM without one, or None."""
-    return option(help + _WRITES, name, suffixes=(f".{name[2:]}",), any_word=True, metavar="[FILE]")
+    suffixes = (f".{name[2:]}",)
+    return option(help + _WRITES, name, suffixes=suffixes, any_word=True, reported=reported, metavar="[FILE]")
 
 
 _WRITES = " FILE: write to this file."
 
 
 def _print_option(name: str, help: str, suffixes: Sequence[str]) -> Any:
-    return option(help + _WRITES, name, suffixes=suffixes, metavar="[FILE]", callback=_redirect)
+    return option(help + _WRITES, name, suffixes=suffixes, reported=True, metavar="[FILE]", callback=_redirect)
 
 
 def _redirect(ctx: click.Context, param: click.Parameter, value: str | None) -> bool:
