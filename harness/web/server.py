@@ -151,15 +151,14 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         h11_max_incomplete_event_size=32_768,
     )
     server = uvicorn.Server(config)
-    scheme = "https" if tls else "http"
-    host = f"[{options.address}]" if ":" in options.address else options.address
-    address = (options.public_url or f"{scheme}://{host}:{port}").rstrip("/")
+    address = visitor_address(options, port)
     for name, token in tokens.items():
         print(f"{name}  {address}/login#{token}", file=sys.stderr, flush=True)  # noqa: T201
     print(f"{called} at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201
     before = invitations.address
     if before not in ("", address):
-        print(f"Links that lead to {before} do not lead here: replace that part.", file=sys.stderr, flush=True)  # noqa: T201
+        moved = f"Links to {before} do not work here. Replace {before} by {address} in them, or invite again."
+        print(moved, file=sys.stderr, flush=True)  # noqa: T201
     invitations.set_address(address)
     _run(server.run, listening, called)
     site.close()
@@ -231,6 +230,14 @@ def _public(options: WebOptions) -> tuple[str, str] | None:
             remedy="Write it like https://raters.example, without a path",
         )
     return parts.scheme, parts.hostname
+
+
+def visitor_address(options: WebOptions, port: int) -> str:
+    """Where links lead: the public address, else this host and the port. 0.0.0.0 and :: stand for this host's name."""
+    if options.public_url:
+        return options.public_url.rstrip("/")
+    host = socket.gethostname() if options.address in ("", "0.0.0.0", "::") else options.address
+    return f"http{'s' if options.tls_cert else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _is_loopback(address: str) -> bool:

@@ -18,7 +18,7 @@ from harness.model.judgment import RatingRound
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.reader import rating_rows
 from harness.web.invitations import Invitations
-from harness.web.server import WebOptions, serve
+from harness.web.server import WebOptions, serve, visitor_address
 from tests.conformance.rating.site import HARNESS, SiteProcess
 from tests.conformance.rating.terminal import Hand, opened_terminal
 from tests.rating_sessions import rating_session
@@ -83,6 +83,15 @@ def test_options_that_do_not_go_together_are_refused(
     ):
         with pytest.raises(InputError, match=message):
             serve(room, options)
+
+
+def test_links_lead_to_the_port_in_use_and_a_name_that_others_reach(certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    everywhere = WebOptions(address="0.0.0.0", tls_cert=cert, tls_key=key)
+    assert visitor_address(everywhere, 9001) == f"https://{socket.gethostname()}:9001"
+    assert visitor_address(WebOptions(), 9001) == "http://127.0.0.1:9001"
+    assert visitor_address(WebOptions(address="::1"), 9001) == "http://[::1]:9001"
+    assert visitor_address(WebOptions(public_url="https://raters.example/"), 9001) == "https://raters.example"
 
 
 def test_a_port_in_use_is_reported(room: RatingRoom, tmp_path: Path) -> None:
