@@ -15,6 +15,7 @@ from harness.rating.desk import ExerciseResult, SittingView, effect_words, found
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, ReopenableItem
+from harness.statistics.text import measured
 
 LONGEST = 1000
 MOST_FOUND = 50
@@ -159,7 +160,7 @@ def _waits(item: Item) -> str:
 def _response(item: Item) -> str:
     parts = ["length unknown" if item.length is None else f"{seconds(item.length.value_s)} long"]
     if item.latency is not None:
-        parts.append(f"{seconds(item.latency.value_s)} after the query")
+        parts.append(f"{measured(item.latency)} after the query")
     if item.truncated:
         parts.append("cut at the time limit")
     return ", ".join(parts)

@@ -12,6 +12,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.rating.desk import SittingView
 from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES
+from harness.statistics.intervals import exact_enough
 
 PROTOCOL = 1
 
@@ -36,13 +37,13 @@ def item_line(view: SittingView, clip: str) -> bytes:
     """
     item = view.item
     assert item is not None
-    effect = item.effect
+    effect, latency = item.effect, item.latency
     evidence = {
         "attempts": item.attempts,
         "waits_s": [wait_s if wait_s is None else round(wait_s, 1) for wait_s in item.waits_s],
         "recognised": item.recognition,
         "length_s": None if item.length is None else round(item.length.value_s, 1),
-        "latency_s": None if item.latency is None else round(item.latency.value_s, 1),
+        "latency_s": round(latency.value_s, 1) if latency is not None and exact_enough(latency) else None,
         "truncated": item.truncated,
         "effect_wanted": "" if effect is None else effect.check.wanted,
         "effect": None if effect is None or effect.is_open else effect.word,

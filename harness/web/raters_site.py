@@ -35,6 +35,7 @@ from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXT
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
 from harness.rating.rating_room import RatingRoom
+from harness.statistics.text import measured
 from harness.web.base_site import SiteWords, Templates, Visit
 from harness.web.invitations import HERE, Invitations, SiteReach
 from harness.web.seats import (
@@ -228,7 +229,7 @@ def _goes_with(flag: SubFlag) -> str:
 
 def _facts(item: Item) -> tuple[str, ...]:
     waits = ", ".join(seconds(wait) for wait in item.waits_s) or NOTHING
-    began = "" if item.latency is None else f"began {seconds(item.latency.value_s)} after the query"
+    began = "" if item.latency is None else f"began {measured(item.latency)} after the query"
     played = item.exercise is None
     facts = (
         (played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),

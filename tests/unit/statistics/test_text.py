@@ -59,6 +59,9 @@ def test_durations_are_shown_in_suitable_units() -> None:
         "13.4 s",
     ]
     assert (text.measured(MeasuredDuration(0.812, 0.01)), text.measured(None)) == ("812 ms ± 10 ms", "n/a")
+    assert text.measured(MeasuredDuration(0.635, 2.31)) == "at most 2.95 s"
+    assert text.measured(MeasuredDuration(0.005, 0.01)) == "5 ms ± 10 ms"
+    assert text.measured(MeasuredDuration(-1.0, 0.5)) == "-1.00 s ± 500 ms"
     assert numbers.hours(3723.46) == "1:02:03"
     assert numbers.hours(3723.46, 1) == "1:02:03.4"
 
