@@ -63,7 +63,7 @@ class DraftLine(TextLine):
         parts = [] if draft.confidence is None else [f"{draft.confidence} {SURE[draft.confidence]}"]
         parts += [SUB_FLAG_TEXTS[flag] for flag in draft.sub_flags]
         parts += [f"“{plain_text(draft.comment, 300)}”"] if draft.comment else []
-        self.write(Text.assemble(("with it " if parts else "", palette.QUIET), (" · ".join(parts), palette.YELLOW)))
+        self.write(Text.assemble(("draft " if parts else "", palette.QUIET), (" · ".join(parts), palette.YELLOW)))
 
 
 class MessageLine(TextLine):

@@ -56,7 +56,8 @@ def test_a_rater_without_open_responses_is_done(premises: Premises) -> None:
     premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
     ann, carla = premises.rater("ann"), premises.rater("carla")
     responses = len(premises.room.items)
-    assert f"<p>{responses} responses. Raters disagree on 0 responses." in carla.page("/coordinate")
+    begin = f"<p>{responses} responses. Every rater judges all of them. Raters disagree on 0 responses."
+    assert begin in carla.page("/coordinate")
     for done, held, left in ((responses - 1, "1", "waits for effects"), (responses, "0", "done")):
         while item_of(page := ann.page()):
             ann.press("label.wrong", page)
