@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT)]
 
-from make import HARNESS, boards, main, photograph  # noqa: E402
+from make import CHROMIUM, HARNESS, boards, main, photograph  # noqa: E402
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from tests.conformance.rating.site import SiteProcess  # noqa: E402
@@ -40,7 +40,7 @@ def harness(folder: Path, *words: object) -> str:
 @contextmanager
 def browser(width: int, height: int) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=shutil.which(CHROMIUM), args=["--no-sandbox"])
         yield chromium.new_page(viewport={"width": width, "height": height})
         chromium.close()
 
