@@ -40,6 +40,7 @@ from harness.model.understanding import frame_text, joined
 from harness.session.device_speech import GUARD_S, Response, Span, first_response
 from harness.session.disturbance import Disturbance
 from harness.session.take import StimulusTiming
+from harness.statistics.intervals import MOST_ERROR_S
 from harness.transcripts.recognition import recognised
 from harness.understanding.reported_frames import understood
 
@@ -339,10 +340,13 @@ class Attempt:
         outcome, cause = self._outcome(judged)
         if self.unread and outcome in _MISSED:
             outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
-        disturbed = self.disturbed
-        if disturbed and outcome in _OF_TIME:
-            outcome, cause = Outcome.INTERRUPTED, f"host_disturbed: {disturbed}"
         query_end, frozen = self.query_end, self.frozen
+        latency = self.host.duration_between(self.begun_s, query_end, frozen.starts) if query_end and frozen else None
+        disturbed = self.disturbed
+        # What may have begun before the query's end may be the harness's own sound, which the host played late.
+        unsure = latency is not None and latency.error_s > max(MOST_ERROR_S, abs(latency.value_s))
+        if disturbed and (outcome in _OF_TIME or (unsure and outcome is Outcome.RESPONDED)):
+            outcome, cause = Outcome.INTERRUPTED, f"host_disturbed: {disturbed}"
         return AttemptFinished(
             trial_id=self.trial.id,
             take=self.take,
@@ -354,9 +358,7 @@ class Attempt:
             errors=judged.counts.errors if judged.counts else None,
             words=judged.counts.words if judged.counts else None,
             wake_delay=self._wake_delay(),
-            latency=self.host.duration_between(self.begun_s, query_end, frozen.starts)
-            if query_end and frozen
-            else None,
+            latency=latency,
             length=between(frozen.starts, frozen.ends) if frozen else None,
             cause=cause,
             understood=self.understood(),

@@ -150,6 +150,13 @@ def test_a_stall_widens_the_error_of_times_in_which_it_lies(
     assert known(row.wake_delay).error_s == pytest.approx(delay_error_s, abs=0.01)
 
 
+def test_a_response_that_a_stall_may_have_put_after_the_query_is_asked_for_again() -> None:
+    answer = [wake(), says(RIGHT), *speech(3.0, 4.0)]
+    first, second = rehearse([*answer, stall(2.3, 2.0)], GOOD).standing().values()
+    assert (first.outcome, first.cause) == (Outcome.INTERRUPTED, "host_disturbed: the host stood still for 2.00 s")
+    assert (second.outcome, second.disturbed) == (Outcome.RESPONDED, "")
+
+
 def test_late_blocks_widen_the_error_of_what_follows() -> None:
     speaker = [gap("speaker", 0.3 + part / 10) for part in range(5)]
     row = rehearse([*GOOD, *speaker, gap("mic", 2.5)]).standing()[1]
