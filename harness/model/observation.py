@@ -281,7 +281,7 @@ class Overrun(ObservationBase):
 
 @frozen
 class HostStalled(ObservationBase):
-    """The host let no thread of the harness run since `at`. Reported when one runs again; source "host".
+    """The host let no thread of the harness run since `at`, except for moments. Reported when one runs again.
 
     load: processes that ran or wanted to, over the last minute. steal: share of the processors' time that the machine's
     own host took since the last look, 0–1; None where the system does not say.

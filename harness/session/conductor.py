@@ -44,8 +44,9 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import Trial
+from harness.session.event_clips import ClipResult
 from harness.session.resumption import Resumption, row_for, with_checked_text
-from harness.session.run import Arrival, ClipResult, ConductorContext, Run, Stop, TranscriptReady, WakeUp
+from harness.session.run import Arrival, ConductorContext, Run, Stop, TranscriptReady, WakeUp
 from harness.session.takes import Takes
 
 AHEAD = 2
@@ -99,6 +100,9 @@ class Conductor:
             self._takes.power.restore("the run begins")
             self._takes.settings.note()
             while run.ending is None:
+                if run.arrivals.end_requested:  # the request is still behind earlier arrivals
+                    self._serve()
+                    continue
                 pending = run.standing.pending()
                 if not pending:
                     self._takes.restore()
@@ -155,13 +159,17 @@ class Conductor:
             run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()
+            if run.arrivals.end_requested:
+                machine.hold()
         deadline_s = machine.deadline_s if machine else None
         if prompter is not None and (due_s := prompter.due_s) is not None:
             deadline_s = due_s if deadline_s is None else min(due_s, deadline_s)
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
         arrival = run.arrivals.get(wait_s)
-        for stall in run.stage.stalls():  # before what it has delayed is judged, whether that arrived or not
+        # Before what they have delayed is judged, whether that arrived or not. But not those that occur while these are
+        # stored: on a very busy host they would never end.
+        for stall in tuple(run.stage.stalls()):
             self._observe(stall, now_s if arrival is None else arrival[1])
         machine = self._run.machine  # a stall can end a trial's last attempt
         if arrival is not None:

@@ -7,21 +7,19 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
-
-import numpy as np
 
 from harness.base import threads
 from harness.base.clocks import wall_offset_s
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.devices.orders import DevicePower, PositionerSetting
 from harness.model.bench import OnFault
-from harness.model.errors import DeviceError, LogError, LogFull
+from harness.model.errors import DeviceError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
 from harness.model.frozen import frozen
 from harness.model.numbers import fixed
-from harness.model.observation import HostStalled, Observation, StimulusEnded, StimulusStarted, Wake
+from harness.model.observation import HostStalled, Observation
 from harness.model.record import (
     CLOCK_JUMP_S,
     Clip,
@@ -29,15 +27,14 @@ from harness.model.record import (
     EndReason,
     Entry,
     FaultMet,
-    Observed,
     Paused,
     Question,
     Record,
     Resumed,
 )
-from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
-from harness.model.trial import ListeningSpec, Trial
+from harness.model.trial import Trial
+from harness.session.event_clips import ClipResult, EventClips
 from harness.session.levels import LevelRule
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
@@ -46,204 +43,6 @@ from harness.session.take import BenchState
 
 if TYPE_CHECKING:
     from harness.session.bench_checks import BenchCheck
-
-ARRIVAL_S = 0.3
-"""How much later than its moment a sound may reach the recording."""
-
-
-@frozen
-class ClipResult:
-    """The sound around a wake event is stored, or is not available (clip None, with the reason). event_seq: of its
-    row.
-    """
-
-    event_seq: int
-    clip: Clip | None
-    why: str = ""
-
-
-@dataclass(slots=True)
-class _Sound:
-    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host."""
-
-    waveform: Waveform
-    starts_s: float
-    ends_s: float
-
-
-@frozen
-class _WantedClip:
-    """A clip to cut; at_s: host time of the event. line_s: its place on the audio line, None through the air."""
-
-    seq: int
-    player: str
-    at_s: float
-    line_s: float | None
-    settings: WakeSettings
-    since_s: float
-
-
-class EventClips:
-    """Decides which wake events want a clip, and cuts it when the sound after them is there.
-
-    An event wants one unless the counting of wake events, asked when its clip is due, has explained it. Through the
-    air the clip is the microphone's, over a wire it is what the device was given. Everything but the cutting and
-    storing, which has a thread of its own, happens in the conductor's thread.
-    """
-
-    def __init__(
-        self,
-        log: SessionLog,
-        microphone: Hears | None,
-        clock: Clock,
-        on_result: Callable[[ClipResult], None],
-        explained: Callable[[int], bool | None],
-    ) -> None:
-        self._log = log
-        self._microphone = microphone
-        self._clock = clock
-        self._on_result = on_result
-        self._explained = explained
-        self._pool = threads.pool("event-clips")
-        self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
-        self._lines: dict[str, list[_Sound]] = {}
-        self._listening: ListeningSpec | None = None
-        self._wanted: list[_WantedClip] = []
-        self._saving: set[int] = set()
-
-    @property
-    def pending(self) -> bool:
-        """True while a clip is unfinished, or not yet named by a row."""
-        return bool(self._saving) or not all(self._explained(wanted.seq) for wanted in self._wanted)
-
-    @property
-    def longest_s(self) -> float:
-        """How long after an event its clip may wait for sound."""
-        return max((wanted.settings.clip_after_s for wanted in self._wanted), default=0.0) + ARRIVAL_S
-
-    def begins(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
-        """Announces a listening trial's stimulus before it is played."""
-        if trial.listening is not None:
-            self._listening = trial.listening
-            self._plays = {play_id: (trial.listening, waveform)}
-
-    def saw(self, entry: Entry) -> None:
-        """Takes a committed row."""
-        match entry.record:
-            case Observed(observation=StimulusStarted() as started) if started.play_id in self._plays:
-                self._on_start(started)
-            case Observed(observation=StimulusEnded(complete=False) as ended) if ended.play_id in self._plays:
-                self._cut_short(ended)
-            case Observed(observation=Wake() as wake):
-                self._woke(wake, entry.seq)
-            case _:
-                pass
-
-    def tick(self, now_s: float, *, hurry: bool = False) -> None:
-        """Cuts clips that are due. hurry: cut with the sound so far, because no more will arrive."""
-        left = []
-        for wanted in self._wanted:
-            explained = self._explained(wanted.seq) if hurry or self._is_due(wanted, now_s) else None
-            if explained is None and not hurry:
-                left.append(wanted)
-            elif not explained:
-                self._saving.add(wanted.seq)
-                self._pool.submit(self._save, wanted, self._cutter(wanted, now_s))
-        self._wanted = left
-
-    def clip_finished(self, seq: int) -> None:
-        """Handles the result for that event's clip."""
-        self._saving.discard(seq)
-
-    def close(self) -> None:
-        """Waits for the clip that is being stored."""
-        self._pool.shutdown(cancel_futures=True)
-
-    # What was played
-
-    def _on_start(self, started: StimulusStarted) -> None:
-        listening, waveform = self._plays[started.play_id]
-        starts_s = started.at.at_s if started.audio_s is None else started.audio_s
-        sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)
-        line = self._lines.setdefault(started.source, [])
-        oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
-        line[:] = [older_sound for older_sound in line if older_sound.ends_s > oldest_s] + [sound]
-
-    def _cut_short(self, ended: StimulusEnded) -> None:
-        line = self._lines.get(ended.source)
-        if line:
-            ends_s = ended.at.at_s if ended.audio_s is None else ended.audio_s
-            line[-1].ends_s = min(line[-1].ends_s, max(ends_s, line[-1].starts_s))
-
-    # What woke
-
-    def _woke(self, wake: Wake, seq: int) -> None:
-        listening = self._listening
-        target = (
-            next((candidate for candidate in listening.targets if wake.source in candidate.sources), None)
-            if listening
-            else None
-        )
-        if listening is None or target is None or (self._microphone is None and not target.injected):
-            return
-        since_s = self._clock.now_s()
-        line_s = wake.audio_s if target.injected else None
-        self._wanted.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, listening.settings, since_s))
-
-    # Cutting
-
-    def _is_due(self, wanted: _WantedClip, now_s: float) -> bool:
-        after_s = wanted.settings.clip_after_s
-        if wanted.line_s is None:
-            return now_s >= wanted.at_s + after_s + ARRIVAL_S
-        line = self._lines.get(wanted.player)
-        # Over a wire, nothing may follow the last sound. Then the clip ends with it.
-        return now_s >= wanted.since_s + after_s or bool(line and line[-1].ends_s >= wanted.line_s + after_s)
-
-    def _cutter(self, wanted: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
-        before_s, after_s = wanted.settings.clip_before_s, wanted.settings.clip_after_s
-        if wanted.line_s is not None:
-            cut = _of_line(self._lines.get(wanted.player, []), wanted.line_s - before_s, wanted.line_s + after_s)
-            if cut is None:
-                return lambda: None
-            # The clip's time line is the host's, with the event where it was stamped.
-            return lambda: (cut[0], wanted.at_s - (wanted.line_s or 0.0) + cut[1])
-        microphone = self._microphone
-        if microphone is None:
-            return lambda: None
-        return lambda: microphone.cut(wanted.at_s - before_s, min(wanted.at_s + after_s, now_s))
-
-    def _save(self, wanted: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
-        """Runs in the clips' thread."""
-        clip: Clip | None = None
-        why = "the sound around it is not kept any more"
-        try:
-            excerpt = cut()
-            if excerpt is not None and len(excerpt[0].samples):
-                clip = self._log.save_clip(*excerpt)
-        except (DeviceError, LogError) as error:
-            why = str(error)
-        self._on_result(ClipResult(wanted.seq, clip, "" if clip else why))
-
-
-def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
-    """The sound of a span of an audio line, and where it begins; None if it is no longer in memory."""
-    within = [sound for sound in line if sound.ends_s > from_s and sound.starts_s < until_s]
-    if not within:
-        return None
-    rate_hz = within[-1].waveform.rate_hz
-    starts_s = max(from_s, within[0].starts_s)
-    count = round((min(until_s, within[-1].ends_s) - starts_s) * rate_hz)
-    samples = np.zeros(max(0, count), dtype=np.float32)
-    for sound in within:
-        if sound.waveform.rate_hz != rate_hz:
-            continue
-        first = round((sound.starts_s - starts_s) * rate_hz)
-        given = sound.waveform.samples[: round((sound.ends_s - sound.starts_s) * rate_hz)]
-        low, high = max(0, first), min(count, first + len(given))
-        if low < high:
-            samples[low:high] = given[low - first : high - first]
-    return Waveform(samples, rate_hz), starts_s
 
 
 @frozen
@@ -331,15 +130,21 @@ TimedArrival = tuple[Arrival, float]
 
 
 class Inbox:
-    """A queue of arrivals with their times. They may wait while a row is stored."""
+    """A queue of arrivals with their times. They may wait while a row is stored.
+
+    end_requested: a request to end the run has arrived. On a busy host, minutes of observations may wait before it.
+    They are stored first, so that the log keeps the order of what happened, but nothing new begins meanwhile.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._queue: queue.SimpleQueue[TimedArrival] = threads.simple_queue()
         self._first: deque[TimedArrival] = deque()
+        self.end_requested = False
 
     def put(self, message: Arrival) -> None:
         """Adds an arrival, with the time; may be called from any thread, and never blocks."""
+        self.end_requested = self.end_requested or isinstance(message, Abort | Stop)
         self._queue.put((message, self._clock.now_s()))
 
     @property
@@ -367,6 +172,7 @@ class Inbox:
 
 T = TypeVar("T")
 
+ENDING = "the run is ending: it stores what happened before the request, and begins nothing new"
 ROOM_AGAIN_S = 3.0
 """Interval of retries on a full disk (real seconds)."""
 
@@ -495,6 +301,9 @@ class Run:
         """Sends the state of the trial to the clients, if it has changed."""
         machine = self.machine
         if machine is None or machine.finished:
+            return
+        if self.arrivals.end_requested and self.ending is None:
+            self.show(StateWord.INTERRUPTED, ENDING, machine.trial.id)
             return
         shown = machine.state
         word, until_s, reason, asks = shown.word, shown.until_s, shown.reason, shown.asks

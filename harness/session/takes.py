@@ -263,7 +263,7 @@ class Takes:
     def _play(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
         run = self._run
         run.machine = machine
-        if run.paused:
+        if run.paused or run.arrivals.end_requested:
             machine.hold()
         self.perform(begin(run.now_s()))
         while not machine.finished:

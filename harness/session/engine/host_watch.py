@@ -18,6 +18,8 @@ SOURCE = "host"
 LOOK_S = 0.02
 STALL_S = MOST_ERROR_S
 """A look that is this much too late shows a stall: it spoils the times that it falls into."""
+JOIN_S = 1.0
+"""Two stalls that were not given yet are one if the host ran for less than this between them."""
 
 
 class HostWatch:
@@ -30,24 +32,33 @@ class HostWatch:
         self._lock = threads.lock()
         self._ending = threads.event()
         self._looked_s = threads.monotonic()
-        self._times = processor_times()
+        self._times = self._times_before = processor_times()
         self._stalls: deque[HostStalled] = deque()
 
-    def stalls(self) -> Iterator[HostStalled]:
+    def stalls(self) -> tuple[HostStalled, ...]:
         """Those that were not given before. Nothing that a stall has delayed is handled before it is known."""
         self.look()
-        while self._stalls:
-            yield self._stalls.popleft()
+        with self._lock:
+            stalls = tuple(self._stalls)
+            self._stalls.clear()
+        return stalls
 
     def look(self) -> None:
         with self._lock:
             now_s = threads.monotonic()
             late_s = now_s - self._looked_s - LOOK_S
             if late_s > STALL_S:
-                before, self._times = self._times, processor_times()
                 start = Stamp(self._looked_s + LOOK_S / 2, LOOK_S / 2)
+                last = self._stalls[-1] if self._stalls else None
+                # A host that runs only for moments would stall again before the row of each stall is stored.
+                if last is not None and start.at_s - (last.at.at_s + last.lasted_s) < JOIN_S:
+                    start = self._stalls.pop().at
+                else:
+                    self._times_before = self._times
+                self._times = processor_times()
                 lasted_s, load = now_s - start.at_s, os.getloadavg()[0]
-                self._stalls.append(HostStalled(SOURCE, start, lasted_s, load, stolen_share(before, self._times)))
+                steal = stolen_share(self._times_before, self._times)
+                self._stalls.append(HostStalled(SOURCE, start, lasted_s, load, steal))
             self._looked_s = now_s
 
     @contextmanager

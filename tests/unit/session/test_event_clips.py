@@ -15,7 +15,8 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Target
-from harness.session.run import Arrival, ClipResult, EventClips
+from harness.session.event_clips import ClipResult, EventClips
+from harness.session.run import Arrival
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
 from tests.unit.session.material import MemoryLog
 

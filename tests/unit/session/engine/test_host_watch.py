@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.base import threads
-from harness.session.engine.host_watch import LOOK_S, STALL_S, HostWatch, processor_times, stolen_share
+from harness.session.engine.host_watch import JOIN_S, LOOK_S, STALL_S, HostWatch, processor_times, stolen_share
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
 
@@ -28,6 +28,20 @@ def test_a_stall_is_known_to_whoever_asks_first_after_it() -> None:
     watch = HostWatch()
     threads.sleep(0.5)
     assert [stall.lasted_s for stall in watch.stalls()] == [pytest.approx(0.5 - LOOK_S / 2)]
+
+
+def test_stalls_with_only_moments_between_them_are_one() -> None:
+    watch = HostWatch()
+    for ran_s in (0.3, 0.9, JOIN_S + 0.1):
+        threads.sleep(2.0)
+        watch.look()
+        for _ in range(round(ran_s / LOOK_S)):
+            threads.sleep(LOOK_S)
+            watch.look()
+    threads.sleep(0.5)
+    assert [stall.lasted_s for stall in watch.stalls()] == [pytest.approx(7.2 - LOOK_S / 2), pytest.approx(0.49)]
+    threads.sleep(0.5)
+    assert len(watch.stalls()) == 1, "a stall that was given already stays as it is"
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.9 * STALL_S])
