@@ -17,7 +17,7 @@ from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, fixed
+from harness.model.numbers import fixed
 from harness.model.record import Clip
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
@@ -31,6 +31,7 @@ from harness.session.figures.trials import TranscribedTrial, TrialProgress
 from harness.session.log.clips import clip_samples
 from harness.session.log.reader import redactions, removals
 from harness.session.summary import outcome_in_words
+from harness.session.wording import attempts_in_words
 from harness.transcripts.recognition import recognised
 from harness.transcripts.reports.html import AlignedBlock, blocks
 from harness.transcripts.scoring import ScoredUtterance
@@ -250,7 +251,7 @@ def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, soun
 
 def _wrong(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     verdict, answer = trial.last_verdict, trial.latest_response
-    attempts = counted(trial.tries or 0, "attempt")
+    attempts = attempts_in_words(trial.tries or 0, trial.counting.interrupted if trial.counting else 0)
     words = _words(trial.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
     lines = (f"{outcome_in_words(trial)}, after {attempts}", *words)
     return ListedCase(

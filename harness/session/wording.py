@@ -145,6 +145,11 @@ def late_blocks(count: int) -> str:
     return f"sound: {counted(count, 'block')} late or lost"
 
 
+def attempts_in_words(count: int, interrupted: int) -> str:
+    """`4 attempts (1 interrupted)`."""
+    return counted(count, "attempt") + (f" ({interrupted} interrupted)" if interrupted else "")
+
+
 def quoted(text: str, limit: int = 200) -> str:
     """Foreign text between quotation marks, escaped."""
     return f'"{plain_text(text, limit)}"'
@@ -156,6 +161,7 @@ class RowWriter:
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
         self._not_proven: set[str] = set()
+        self._interrupted: set[tuple[str, int, int]] = set()
 
     def text(self, record: Record) -> str | None:
         """The words of a row, without its time, escaped; None for proofs and stored stimuli."""
@@ -197,7 +203,8 @@ class RowWriter:
                 self._not_proven.add(trial_id)
                 return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_because(in_words(cause))}"
             case TrialFinished():
-                outcome, attempts = OUTCOME_WORDS[record.outcome].upper(), counted(record.attempts, "attempt")
+                attempts = attempts_in_words(record.attempts, self._count_interrupted(record))
+                outcome = OUTCOME_WORDS[record.outcome].upper()
                 return f"  = {record.trial_id}: {outcome} after {attempts}{_because(in_words(record.cause))}"
             case Observed(observation=observation):
                 return _observation_text(observation)
@@ -220,6 +227,11 @@ class RowWriter:
                 saw = f", {quoted(record.detail)}" if record.detail else ""
                 return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
             case AttemptFinished(trial_id=trial_id):
+                attempt = trial_id, record.take, record.attempt
+                if record.outcome is Outcome.INTERRUPTED:
+                    self._interrupted.add(attempt)
+                else:  # a later row on an attempt replaces the earlier one
+                    self._interrupted.discard(attempt)
                 return _verdict(record, self._trials.get(trial_id))
             case NoteWritten(text=text, by=by):
                 return f"note by {plain_text(by, 40)}: {quoted(text)}"
@@ -254,6 +266,10 @@ class RowWriter:
                 return f"FAULT {plain_text(source, 60)}: {plain_text(problem, 400)}"
             case _:
                 return _of_attempt(record)
+
+    def _count_interrupted(self, row: TrialFinished) -> int:
+        take = row.trial_id, row.take
+        return sum((*take, attempt) in self._interrupted for attempt in range(1, row.attempts + 1))
 
     def _is_detail(self, record: Record) -> bool:
         match record:

@@ -24,6 +24,7 @@ from harness.model.calibration import short_calibration
 from harness.model.feed import StateChanged, StateWord
 from harness.model.numbers import NOTHING, fixed, percent, time_left
 from harness.model.scenario import TrialKind
+from harness.session.figures.trials import TrialProgress
 
 
 class Painted(Widget):
@@ -242,7 +243,7 @@ def state_line(view: View) -> str:
         if listening is not None and listening.kind is not TrialKind.AMBIENT:
             parts.append(listening.kind.value)
         elif listening is None and state.attempt is not None:
-            parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
+            parts.append(_attempt_of(state.attempt, trial))
         query = query_text(trial.trial)
         parts.append(query if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{query}”")
     if view.remaining_s is not None and state.word in COUNTED:
@@ -250,6 +251,13 @@ def state_line(view: View) -> str:
     if state.reason and not waits and state.word not in (StateWord.ASKING, StateWord.PAUSED):
         parts.append(plain_text(state.reason, 120))
     return " · ".join(parts)
+
+
+def _attempt_of(number: int, trial: TrialProgress) -> str:
+    """`attempt 4 of 4 (1 interrupted)`: interrupted ones are repeated, beyond those that the scenario allows."""
+    interrupted = 0 if trial.current is None else trial.current.interrupted
+    more = f" ({interrupted} interrupted)" if interrupted else ""
+    return f"attempt {number} of {trial.trial.reprompt.max_attempts + interrupted}{more}"
 
 
 def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:

@@ -121,6 +121,11 @@ class TakeProgress:
         return None
 
     @property
+    def interrupted(self) -> int:
+        """Attempts that do not use up those that the scenario allows."""
+        return sum(attempt.outcome is Outcome.INTERRUPTED for attempt in self.attempts)
+
+    @property
     def deciding(self) -> AttemptProgress | None:
         return None if self.deciding_attempt is None else self.attempt(self.deciding_attempt)
 

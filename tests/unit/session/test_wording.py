@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 from harness.base.foreign import plain_text
 from harness.dashboard.events import event_line
+from harness.dashboard.watch import View
+from harness.dashboard.widgets.bars import state_line
 from harness.model.effect import EffectOutcome
+from harness.model.feed import StateChanged, StateWord
 from harness.model.observation import Intent, LinkLost, Observation, StateTold, Transcript
 from harness.model.record import (
     AttemptFinished,
@@ -134,6 +137,22 @@ def test_an_outcome_has_the_same_words_on_every_surface(outcome: Outcome) -> Non
     case = junit.report_of(rows.entries, scenario).suites[-1].cases[0]
     assert case.reason is None or case.reason.message == words
     assert len(words) <= 12, "columns of tables"
+
+
+def test_interrupted_attempts_do_not_use_up_those_that_the_scenario_allows() -> None:
+    rows, writer = Rows.of(planned(1)), RowWriter()
+    rows.add(TrialStarted("time-1", 1))
+    for number in (1, 2):
+        rows.attempt("time-1", number, Outcome.INTERRUPTED, Recognition.NOT_ASSESSED, cause="link_lost: mic")
+    rows.attempt("time-1", 2, Outcome.MISHEARD, Recognition.NO)  # what was heard came late: the later row counts
+    rows.attempt("time-1", 3, Outcome.MISHEARD, Recognition.NO)
+    asked = StateChanged(StateWord.PLAYING, 0.0, None, "time-1", 4)
+    allowed = known(progress_of(rows).trial("time-1")).trial.reprompt.max_attempts
+    assert f"attempt 4 of {allowed + 1} (1 interrupted)" in state_line(View(progress_of(rows), state=asked))
+    rows.attempt("time-1", 4)
+    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 4, 4))
+    lines = [writer.line(entry.record) for entry in rows.entries]
+    assert lines[-1] == "  = time-1: RESPONDED after 4 attempts (1 interrupted)"
 
 
 def test_a_frame_is_worded_with_expectation_and_attempts(tmp_path: Path) -> None:
