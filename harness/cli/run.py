@@ -34,7 +34,7 @@ from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.frozen import frozen
-from harness.model.numbers import counted
+from harness.model.numbers import counted, seconds
 
 if TYPE_CHECKING:
     from harness.cli.plain import JsonPrinter, PlainPrinter
@@ -529,6 +529,24 @@ def _find_engine(session: str) -> EnginePlace:
     return place
 
 
+def _still_running(place: EnginePlace) -> EngineError:
+    from harness.session.log.reader import LogReader
+    from harness.session.wording import RowWriter
+
+    folder = Path(place.folder)
+    with LogReader(folder) as reader:
+        (*_, last) = reader.entries(reader.last_seq() - 1)
+    words = RowWriter().text(last.record) or last.record.kind
+    age = seconds(max(0.0, time.time() - last.wall_s))
+    return EngineError(
+        f"the run (pid {place.pid}) was asked to stop, and has not ended after {STOPS_WITHIN_S} s. "
+        f"Its last row is {age} old: {plain_text(words, 200)}",
+        remedy="What it has stored is safe. It first stores what happened before it was asked, and plays nothing new. "
+        f"Wait, and watch it: harness run attach {folder} --plain. If no row comes for minutes, see "
+        f"{SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
+    )
+
+
 @verb("stop")
 def stop(*, session: str | None = argument(required=False)) -> None:
     """Stop a running session cleanly, as Ctrl-C in its plain output does.
@@ -548,10 +566,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
     until_s = time.monotonic() + STOPS_WITHIN_S
     while place.alive:
         if time.monotonic() > until_s:
-            raise EngineError(
-                f"the engine (pid {place.pid}) was asked to stop, and still runs after {STOPS_WITHIN_S} s",
-                remedy=f"See {SessionFolder(folder).engine_output}; to end it at once: kill -9 {place.pid}",
-            )
+            raise _still_running(place)
         time.sleep(0.05)
     progress, _ = figures_of(folder)
     ended = progress.finished.value if progress.finished else "not ended in order"

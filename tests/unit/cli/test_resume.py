@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +14,8 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
+from harness.base.child_process import boot_id, start_ticks
+from harness.cli import run
 from harness.cli.plan import command
 from harness.cli.run import demand_sound
 from harness.lab.lab import Lab
@@ -31,6 +36,7 @@ from harness.scenario.bench import load_bench
 from harness.session.engine.launch import EnginePlace
 from harness.session.engine.prepare import prepare
 from tests.command import harness
+from tests.known import known
 from tests.unit.report.junit_schema import problems
 from tests.written_sessions import written
 
@@ -64,6 +70,29 @@ def reasons(report: Path) -> list[tuple[str, str]]:
         for verdict in case
         if verdict.tag in ("failure", "error", "skipped")
     ]
+
+
+def test_a_run_that_does_not_stop_in_time_is_described_and_not_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ended(tmp_path, Outcome.RESPONDED)
+    busy = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as engine:
+        try:
+            assert known(engine.stdout).readline()
+            place = EnginePlace(str(folder), engine.pid, known(start_ticks(engine.pid)), boot_id(), "socket")
+            monkeypatch.setattr(run, "only_running", lambda: place)
+            monkeypatch.setattr(run, "STOPS_WITHIN_S", 0.1)
+            result = harness("stop")
+            assert engine.poll() is None
+        finally:
+            engine.kill()
+    error = result.exception
+    assert isinstance(error, EngineError)
+    assert re.search(r"has not ended after 0.1 s\. Its last row is .+ old: END all trials are finished", error.what)
+    assert "What it has stored is safe" in error.remedy
+    assert f"harness run attach {folder} --plain" in error.remedy
+    assert "kill" not in str(error)
 
 
 @pytest.mark.parametrize(
