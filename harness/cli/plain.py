@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +35,7 @@ from harness.model.record import (
     AttemptFinished,
     EffectAnswered,
     Entry,
+    Observed,
     OperatorAsked,
     Question,
     SessionStarted,
@@ -42,14 +45,44 @@ from harness.session.engine.feed import MESSAGES
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import later_rows
 from harness.session.summary import end_of_session, next_steps
-from harness.session.wording import RowWriter
+from harness.session.wording import Recurrent, RowWriter, recurrences_in_words
 from harness.wake.reports.figures_text import WakeLines
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
+MOST_A_MINUTE = 4
+"""Rows on one link, or on the host, that are printed within a minute; what follows is summed up in a line."""
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
 """States whose end is worth a number; the others end with what they wait for."""
+
+
+class _Recurrences:
+    """Sums up stalls and lost links that come again and again."""
+
+    def __init__(self) -> None:
+        self._since_s: dict[str, float] = {}
+        self._printed: Counter[str] = Counter()
+        self._held: dict[str, list[Recurrent]] = {}
+
+    def due(self, now_s: float) -> Iterator[str]:
+        """The sums of what was held back more than a minute ago. now_s: session seconds."""
+        for source in [source for source, since_s in self._since_s.items() if now_s - since_s >= 60.0]:
+            del self._since_s[source], self._printed[source]
+            if source in self._held:
+                yield recurrences_in_words(self._held.pop(source))
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether a row is held back, since that many like it were printed within the last minute."""
+        if not isinstance(entry.record, Observed) or not isinstance(entry.record.observation, Recurrent):
+            return False
+        seen = entry.record.observation
+        self._since_s.setdefault(seen.source, entry.at_s)
+        self._printed[seen.source] += 1
+        if self._printed[seen.source] <= MOST_A_MINUTE:
+            return False
+        self._held.setdefault(seen.source, []).append(seen)
+        return True
 
 
 class PlainPrinter:
@@ -63,6 +96,7 @@ class PlainPrinter:
         self._history = history
         self._colour = stream.isatty() if colour is None else colour
         self._rows = RowWriter()
+        self._recurrences = _Recurrences()
         self._figures = SessionFigures()
         self._wake: WakeLines | None = None
         self._old_until = 0
@@ -94,6 +128,10 @@ class PlainPrinter:
         line = self._rows.line(entry.record)
         if isinstance(entry.record, SessionStarted) and entry.record.listens:
             self._wake = WakeLines()
+        if entry.seq > self._old_until:
+            for text in self._recurrences.due(entry.at_s):
+                self._print(text, entry.wall_s)
+            line = None if self._recurrences.holds(entry) else line
         lines = [*([] if line is None else [line]), *(self._wake.add(entry) if self._wake else ())]
         if entry.seq > self._old_until and lines:
             for text in lines:
@@ -123,13 +161,15 @@ class PlainPrinter:
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
             wait = f" up to {seconds(max(0.0, state.until_s - state.since_s))}"
-        line = f"    {state.word.value.lower()}{wait}: {plain_text(state.reason, 200)}"
+        line = f"    {state.word.in_words.lower()}{wait}: {plain_text(state.reason, 200)}"
         self._print(line, time.time())
 
     def _end(self, goodbye: Goodbye) -> None:
         if self._folder is not None and SessionFolder(self._folder).judgments.is_file():
             for entry in later_rows(self._folder):
                 self._figures.add_later(entry)
+        for line in self._recurrences.due(math.inf):
+            self._print(line)
         progress = self._figures.snapshot()
         for line in ("", *end_of_session(progress, self._wake.figures if self._wake else None, self._folder)):
             self._print(line)

@@ -26,6 +26,11 @@ class StateWord(StrEnum):
     PAUSED = "PAUSED"
     FINISHED = "FINISHED"
 
+    @property
+    def in_words(self) -> str:
+        """The words that people read."""
+        return "ENDING DIALOGUE" if self is StateWord.CLOSING else self.value
+
 
 @frozen
 class Logged:

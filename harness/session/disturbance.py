@@ -1,4 +1,4 @@
-"""What the host did to an attempt: it stood still, or was late with blocks of sound."""
+"""What the host did to an attempt: it stalled, or was late with blocks of sound."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Disturbance:
     gaps: list[Overrun] = field(default_factory=list)
 
     def in_words(self, from_s: float, until_s: float) -> str:
-        """`the host stood still for 0.80 s; 12 blocks of mic were late or lost`.
+        """`the host stalled for 800 ms; 12 blocks of mic were late or lost`.
 
         "" if that spoils no time. A stall does; so do more reports of blocks than `exact_enough` allows.
         """
@@ -77,7 +77,7 @@ class Disturbance:
         words = []
         if stalled:
             often = f" in {len(stalled)} stalls" if len(stalled) > 1 else ""
-            words.append(f"the host stood still for {seconds(sum(stalled))}{often}")
+            words.append(f"the host stalled for {seconds(sum(stalled))}{often}")
         blocks = Counter[str]()
         for overrun in late:
             blocks[overrun.source] += overrun.count

@@ -242,7 +242,7 @@ def disturbance_lines(progress: Progress) -> list[str]:
     if share.count:
         lines.append(f"disturbed attempts: {share_with_interval(share)}")
     if progress.stalls:
-        lines.append(f"stood still {counted(progress.stalls, 'time')}, for {seconds(progress.longest_stall_s)} at most")
+        lines.append(f"stalled {counted(progress.stalls, 'time')}, for {seconds(progress.longest_stall_s)} at most")
     reasons = [
         f"{plain_text(trial.trial.id, 60)}, attempt {attempt.attempt}: {plain_text(attempt.verdict.disturbed, 200)}"
         for trial in progress.trials
@@ -274,7 +274,7 @@ def check_lines(progress: Progress) -> list[str]:
         for count in counts
         if (bad := count.warned + count.refused)
     )
-    total = f"{ok + warned + refused}: {ok} ok, {warned} warnings, {refused} refusals"
+    total = f"{ok + warned + refused}: {ok} ok, {counted(warned, 'warning')}, {counted(refused, 'refusal')}"
     return labelled_lines("checks of the bench", (total, *wrong))
 
 

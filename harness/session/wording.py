@@ -420,8 +420,24 @@ def _observation_text(observation: Observation) -> str | None:
         case LinkBack(source=source):
             return f"BACK {source}"
         case HostStalled(lasted_s=lasted_s, load=load, steal=steal):
-            taken = "" if steal is None else f", {percent(steal)} of its time stolen"
-            return f"HOST stood still for {seconds(lasted_s)} (load {fixed(load, 1)}{taken})"
+            taken = "" if steal is None else f", {percent(steal)} steal"
+            return f"HOST stalled for {seconds(lasted_s)} (load {fixed(load, 1)}{taken})"
+
+
+Recurrent = HostStalled | LinkLost | LinkBack
+"""Observations that a disturbed bench makes again and again."""
+
+
+def recurrences_in_words(rows: Sequence[Recurrent]) -> str:
+    """Rows of one source: `HOST stalled 12 more times within a minute, for 5.30 s`, `LOST mic 9 more times …`."""
+    stalls = [row.lasted_s for row in rows if isinstance(row, HostStalled)]
+    if stalls:
+        return f"HOST stalled {counted(len(stalls), 'more time')} within a minute, for {seconds(sum(stalls))}"
+    lost = sum(isinstance(row, LinkLost) for row in rows)
+    if not lost:
+        return f"BACK {rows[-1].source}"
+    now = "back" if isinstance(rows[-1], LinkBack) else "still lost"
+    return f"LOST {rows[-1].source} {counted(lost, 'more time')} within a minute; it is {now}"
 
 
 def _because(cause: str) -> str:

@@ -143,8 +143,13 @@ class DeclaredLimit:
         if self.of_test:
             decision = "passed" if self.found else "failed"
             return "no decision" if self.found is None else decision
-        why_not = f" ({self.why_not})" if self.found is None and self.why_not else ""
-        return f"{self.unit.write(self.found)}{' or more' if self.or_more and self.found is not None else ''}{why_not}"
+        if self.found is None:
+            return numbers.NOTHING + self._why_not
+        return f"{self.unit.write(self.found)}{' or more' if self.or_more else ''}"
+
+    @property
+    def _why_not(self) -> str:
+        return f" ({self.why_not})" if self.why_not else ""
 
     @property
     def interval_text(self) -> str:
@@ -158,16 +163,18 @@ class DeclaredLimit:
 
     @property
     def sentence(self) -> str:
-        """`recognised ≥ 70 %: found 90.9 %, holds`."""
+        """`recognised ≥ 70 %: found 90.9 %, holds`, `recognised ≥ 70 %: no data yet, open`."""
         if self.of_test:
             return f"{self.words}: {self.found_text if self.found is not None else self.verdict.in_words}"
-        compared = ""
-        if self.on_bound and self.found is not None:
-            compared = ", too little for an interval"
-            if self.bound is not None:
-                compared = f", {self.unit.write(self.bound)} at the end of its interval"
-        found = f"{'' if self.found is None else 'found '}{self.found_text}"
-        return f"{self.words} {self.wanted_text}: {found}{compared}, {self.verdict.in_words}"
+        if self.found is None:
+            result = f"no data{' yet' if self.verdict is LimitVerdict.OPEN else self._why_not}"
+        elif not self.on_bound:
+            result = f"found {self.found_text}"
+        elif self.bound is None:
+            result = f"found {self.found_text}, too little for an interval"
+        else:
+            result = f"found {self.found_text}, {self.unit.write(self.bound)} at the end of its interval"
+        return f"{self.words} {self.wanted_text}: {result}, {self.verdict.in_words}"
 
 
 def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:

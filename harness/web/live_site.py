@@ -147,7 +147,7 @@ class LiveSession:
             return "NOT RUNNING", f"the engine was killed or has crashed. Resume: harness run resume {self.folder}"
         if self._state is None:
             return StateWord.PREPARING.value, ""
-        return self._state.word.value, self._state.reason
+        return self._state.word.in_words, self._state.reason
 
     def _values(self) -> Mapping[str, object]:
         progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()

@@ -50,10 +50,10 @@ def test_host_stall_is_logged_with_its_attempt(runs: LabRuns) -> None:
     assert longest.observation.lasted_s >= STOPPED_S - 0.05
     assert longest.observation.source == "host"
     assert (longest.trial_id, longest.attempt) == ("time.r1", 1)
-    assert "the host stood still for" in last_rows(entries, "time.r1")[1].disturbed
+    assert "the host stalled for" in last_rows(entries, "time.r1")[1].disturbed
     figures = SessionFigures()
     for entry in entries:
         figures.add(entry)
     progress = figures.snapshot()
     assert progress.totals.disturbed.count >= 1
-    assert any(line.startswith("time.r1, attempt 1: the host stood still") for line in disturbance_lines(progress))
+    assert any(line.startswith("time.r1, attempt 1: the host stalled") for line in disturbance_lines(progress))

@@ -221,8 +221,8 @@ def state_words(view: View) -> tuple[str, str]:
     word = view.state.word
     colour = palette.STATES[word]
     if word is StateWord.WAITING and view.remaining_s is not None:
-        return f"{word.value} {min(999, round(view.remaining_s))} s", colour
-    return word.value, colour
+        return f"{word.in_words} {min(999, round(view.remaining_s))} s", colour
+    return word.in_words, colour
 
 
 def state_line(view: View) -> str:

@@ -17,7 +17,7 @@ from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
-from harness.model.numbers import number, percent, seconds
+from harness.model.numbers import counted, number, percent, seconds
 from harness.model.record import UnderstandingResult
 from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
@@ -278,11 +278,11 @@ class TotalsPanel(Painted):
             queries = any(trial.trial.listening is None for trial in progress.trials)
             rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
         if progress.late_sound.consequence:
-            rows.insert(0, ("BUSY HOST", f"{progress.late_sound.blocks} blocks late or lost"))
+            rows.insert(0, ("BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"))
         if progress.unread:
-            rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
+            rows.insert(0, ("NOT READ", f"{counted(progress.unread, 'line')} of devices"))
         if progress.unplaced:
-            rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
+            rows.insert(0, ("LOG", f"{counted(progress.unplaced, 'row')} of unknown trials"))
         items = [(f"{name:<{NAMES}}", palette.QUIET, value) for name, value in rows]
         items += [
             (f"{OUTCOME_WORDS[outcome]:<13}", palette.OUTCOMES[outcome], str(n)) for outcome, n in totals.by_outcome

@@ -220,7 +220,7 @@ class Progress:
     - trials: in the order of playing. running: id of the current trial.
     - pace_s: mean real time of the last trials, without pauses.
     - late_sound: late and lost blocks. unread: lines and messages of devices that the harness lost.
-    - stalls: how often the host stood still, longest_stall_s: for how long at most.
+    - stalls: how often the host stalled, longest_stall_s: for how long at most.
     - boards: identities that the devices report; a device that was exchanged is there twice.
     - power_cycles: device, its power cycles, and those of them after a fault.
     - bench_checks: each check of the bench, how often it was ok, warned and refused, and what it last found wrong.

@@ -54,7 +54,7 @@ FAULTS: Mapping[str, str] = {
     "loudspeaker": "the loudspeaker was gone for a while",
     "microphone": "the microphone was gone for a while",
     "cut": "a sound was cut off",
-    "stall": "the host stood still",
+    "stall": "the host stalled",
 }
 
 

@@ -115,7 +115,7 @@ def test_a_limit_over_nothing_does_not_hold(tmp_path: Path) -> None:
     path = store_session(tmp_path / "s", [Answer("a")])
     result = harness(path, "--max-wrong", "1")
     assert result.exit_code == 1
-    assert "n/a (nothing was judged), undecided" in result.stderr
+    assert "no data (nothing was judged), undecided" in result.stderr
 
 
 def test_one_rater_or_one_round_can_be_looked_at(folder: Path, tmp_path: Path) -> None:

@@ -33,16 +33,19 @@ from harness.model.feed import (
     StateWord,
     Welcome,
 )
+from harness.model.observation import HostStalled, LinkBack, LinkLost
 from harness.model.record import (
     AttemptFinished,
     EffectAnswered,
     EndReason,
     Entry,
+    Observed,
     OperatorAsked,
     Question,
     Record,
     SessionFinished,
 )
+from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session import summary
 from harness.session.figures.progress import Progress
@@ -121,15 +124,45 @@ def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
     printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
     printer.take(StateChanged(StateWord.PLAYING, 10.0))
+    printer.take(StateChanged(StateWord.CLOSING, 10.0, reason="says 'never mind'"))
     printer.take(StateChanged(StateWord.PAUSED, 10.0, reason="disk full: no room"))
     printer.take(Answered("1", True))
     printer.take(Answered("2", False, "no monitor"))
     lines = [line.split("  ", 1)[-1].strip() for line in stream.getvalue().splitlines()]
     assert lines == [
         "waiting up to 12.0 s: until it has forgotten",
+        "ending dialogue: says 'never mind'",
         "paused: disk full: no room",
         "refused: no monitor",
     ]
+
+
+def test_stalls_and_lost_links_that_come_again_and_again_are_summed_up() -> None:
+    rows = Rows.of(planned(1))
+    rows.add(Observed(LinkLost("mic", Stamp(0.0), "unplugged")))
+    for number in range(10):
+        rows.add(Observed(HostStalled("host", Stamp(number), 0.5, 40.0, None)), after_s=1.0)
+        rows.add(Observed(LinkBack("mic", Stamp(number))), after_s=1.0)
+        rows.add(Observed(LinkLost("mic", Stamp(number), "unplugged")), after_s=1.0)
+    rows.add(Observed(HostStalled("host", Stamp(99.0), 0.5, 40.0, None)), after_s=60.0)
+    rows.add(Observed(LinkBack("mic", Stamp(99.0))))
+    lines = [line.partition("  ")[2] for line in printed(rows.entries).splitlines()]
+    assert [line for line in lines if line.startswith(("HOST", "LOST", "BACK"))] == [
+        "LOST mic: unplugged",
+        "HOST stalled for 500 ms (load 40.0)",
+        "BACK mic",
+        "LOST mic: unplugged",
+        "HOST stalled for 500 ms (load 40.0)",
+        "BACK mic",
+        "HOST stalled for 500 ms (load 40.0)",
+        "HOST stalled for 500 ms (load 40.0)",
+        "LOST mic 9 more times within a minute; it is still lost",
+        "HOST stalled 6 more times within a minute, for 3.00 s",
+        "HOST stalled for 500 ms (load 40.0)",
+        "BACK mic",
+    ]
+    lines = printed(rows.entries[:-2]).splitlines()
+    assert "HOST stalled 6 more times within a minute, for 3.00 s" in lines, "also at the end"
 
 
 @pytest.mark.parametrize(("history", "reasons"), [(False, ["paused: the room is loud"]), (True, [])])

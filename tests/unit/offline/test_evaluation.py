@@ -217,7 +217,7 @@ def test_limit_failure_states_the_result_and_a_looser_option() -> None:
         "(--limits-on estimate would let it pass)"
     )
     (failure,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
-    assert failure == "--max-fa-per-hour: false accepts per hour ≤ 0.5: n/a, undecided"
+    assert failure == "--max-fa-per-hour: false accepts per hour ≤ 0.5: no data, undecided"
 
 
 def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> None:

@@ -156,7 +156,7 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
         "max_false_reject_share[kitchen]": None,
         "max_false_reject_share[den]": ("failure", "limit"),
     }
-    assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: n/a, undecided",)
+    assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: no data, undecided",)
     assert limits["max_false_reject_share[den]"].said == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
     assert {name: why(case) for name, case in cases(junit_report, "sequential tests").items()} == {
         "false_accepts_test[kitchen]": ("failure", "undecided"),
@@ -170,7 +170,7 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
 
 def test_a_session_that_the_host_disturbed_does_not_pass() -> None:
     rows = Rows.of(planned(1))
-    rows.trial("time-1", disturbed="the host stood still for 800 ms")
+    rows.trial("time-1", disturbed="the host stalled for 800 ms")
     rows.add(SessionFinished(EndReason.COMPLETED))
     case = cases(report(rows, Limits(max_interrupted=0)), "limits")["max_disturbed_share"]
     assert why(case) == ("failure", "limit")

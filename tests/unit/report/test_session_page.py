@@ -132,13 +132,13 @@ def test_a_session_that_the_host_disturbed_too_much_does_not_pass(
     rows = wake_rows()
     for at, entry in enumerate(rows.entries):
         if isinstance(entry.record, AttemptFinished):
-            record = replace(entry.record, disturbed="the host stood still for 800 ms")
+            record = replace(entry.record, disturbed="the host stalled for 800 ms")
             rows.entries[at] = replace(entry, record=record)
     page_verdict, shown = page(session(tmp_path / "s", rows, limits))
     assert page_verdict is verdict
     assert "the host disturbed 21 of 21 attempts" in shown
     assert "disturbed attempts: 21 of 21 = 100 %" in visible(shown)
-    assert "wake-1, attempt 1: the host stood still for 800 ms" in visible(shown)
+    assert "wake-1, attempt 1: the host stalled for 800 ms" in visible(shown)
     assert ("attempts that the host disturbed" in visible(shown)) is (verdict is not LimitVerdict.NO_LIMITS)
 
 

@@ -30,7 +30,7 @@ from tests.unit.report.test_prometheus import parsed
 from tests.unit.report.test_session_page import page, session, visible, wake_rows
 from tests.unit.session.figures.rows import Rows, planned
 
-DISTURBED = "the host stood still for 0.8 s"
+DISTURBED = "the host stalled for 0.8 s"
 
 
 def query_rows(

@@ -105,7 +105,7 @@ def test_a_stall_is_known_before_what_it_has_delayed_is_judged() -> None:
     run.played()
     first, second, *_ = run.log.of(AttemptFinished)
     assert first.outcome is Outcome.INTERRUPTED
-    assert first.cause == "host_disturbed: the host stood still for 2.00 s"
+    assert first.cause == "host_disturbed: the host stalled for 2.00 s"
     assert (second.outcome, second.disturbed) == (Outcome.NO_RESPONSE, "")
     (seen,) = [row for row in run.log.of(Observed) if isinstance(row.observation, HostStalled)]
     assert (seen.trial_id, seen.attempt) == (first.trial_id, 1)

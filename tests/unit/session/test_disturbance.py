@@ -15,7 +15,7 @@ def test_a_stall_of_the_host_is_noted_with_the_attempt_that_it_disturbs() -> Non
     play.ends("speaker")
     play.wait(5.0)
     assert play.attempts[0].outcome is Outcome.COUNTED
-    assert play.attempts[0].disturbed == "the host stood still for 800 ms"
+    assert play.attempts[0].disturbed == "the host stalled for 800 ms"
 
 
 def test_a_stall_of_the_host_moves_nothing_over_a_wire() -> None:

@@ -134,9 +134,9 @@ def test_latency_is_from_the_end_of_the_query_to_the_first_speech(answers_after_
 @pytest.mark.parametrize(
     ("at_s", "reason", "latency_error_s", "delay_error_s"),
     [
-        (0.2, "the host stood still for 300 ms", 0.011, 0.012),  # before both
-        (0.9, "the host stood still for 300 ms", 0.011, 0.312),
-        (2.2, "the host stood still for 300 ms", 0.311, 0.012),
+        (0.2, "the host stalled for 300 ms", 0.011, 0.012),  # before both
+        (0.9, "the host stalled for 300 ms", 0.011, 0.312),
+        (2.2, "the host stalled for 300 ms", 0.311, 0.012),
         (3.2, "", 0.011, 0.012),  # after the response has begun
     ],
 )
@@ -174,7 +174,7 @@ def test_late_silence_after_the_stimulus_disturbs_nothing() -> None:
 def test_an_attempt_that_is_always_disturbed_is_given_up() -> None:
     rehearsal = rehearse(*[[wake(), stall(2.5, 0.8)]] * 20)
     assert rehearsal.verdict.outcome is Outcome.INTERRUPTED
-    assert rehearsal.verdict.cause.endswith("host_disturbed: the host stood still for 800 ms")
+    assert rehearsal.verdict.cause.endswith("host_disturbed: the host stalled for 800 ms")
 
 
 def test_a_stimulus_found_on_the_recording_moves_every_time() -> None:

@@ -147,7 +147,7 @@ def test_a_failed_limit_sets_exit_status_1(files: list[str], limit: list[str], h
 def test_a_limit_on_an_undefined_figure_fails(files: list[str]) -> None:
     Path("p.csv").write_text("id,intent\n1,go\n", encoding="utf-8")
     done = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
-    assert (done.exit_code, "slot F1 (full) of p.csv ≥ 0 %: n/a (no slots in" in done.stderr) == (1, True)
+    assert (done.exit_code, "slot F1 (full) of p.csv ≥ 0 %: no data (no slots in" in done.stderr) == (1, True)
 
 
 def test_systems_are_compared_on_their_common_utterances(files: list[str]) -> None:

@@ -464,7 +464,7 @@ def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, 
     (limit,) = check_limits(Limits(max_latency_p95_ms=wanted_ms), totals)
     assert limit.verdict is verdict
     if verdict is LimitVerdict.UNDECIDED:
-        why_not = f"n/a ({counted(times, 'response')}, p95 needs 20), undecided"
+        why_not = f"no data ({counted(times, 'response')}, p95 needs 20), undecided"
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: {why_not}"
         assert unheld([limit]) == "undecided: max_latency_p95_ms"
     elif times < 20:
@@ -474,7 +474,7 @@ def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, 
 def disturbed_session(count: int, trials: int = 10) -> Rows:
     rows = Rows.of(*(planned(number) for number in range(1, trials + 1)))
     for number in range(1, trials + 1):
-        rows.trial(f"time-{number}", disturbed="the host stood still for 800 ms" if number <= count else "")
+        rows.trial(f"time-{number}", disturbed="the host stalled for 800 ms" if number <= count else "")
     return rows
 
 
@@ -488,9 +488,9 @@ def test_disturbed_attempts_are_counted_and_listed_with_their_reasons() -> None:
     lines = disturbance_lines(progress)
     assert lines[0].startswith("disturbed attempts: 2 of 10 = 20.0 %")
     assert lines[1:] == [
-        "stood still 2 times, for 800 ms at most",
-        "time-1, attempt 1: the host stood still for 800 ms",
-        "time-2, attempt 1: the host stood still for 800 ms",
+        "stalled 2 times, for 800 ms at most",
+        "time-1, attempt 1: the host stalled for 800 ms",
+        "time-2, attempt 1: the host stalled for 800 ms",
     ]
     assert disturbance_lines(progress_of(disturbed_session(0))) == []
 

@@ -139,4 +139,4 @@ def test_a_device_that_loses_a_second_and_a_half_fails_and_one_without_requests_
     rows = Rows.of(asked(1))
     rows.add(SessionFinished(EndReason.COMPLETED))
     nothing = cases(report(rows, Limits(max_request_gap_ms=1000)), "limits")
-    assert nothing["max_request_gap_ms"].said == ("pause before the request ≤ 1000 ms: n/a, undecided",)
+    assert nothing["max_request_gap_ms"].said == ("pause before the request ≤ 1000 ms: no data, undecided",)
