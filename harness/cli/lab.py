@@ -40,7 +40,8 @@ def up(
         click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was running.")
         return
     click.echo(f"The virtual lab started in {seconds(time.monotonic() - began_s)}.")
-    click.echo("Next: harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
+    click.echo("Next: run your scenario on a bench with `sound_server: virtual_lab`, or in any folder the demo:")
+    click.echo("  harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
 
 @verb("down", of=command)

@@ -167,15 +167,17 @@ def check(
 def recording_device(bench: Bench | None, microphone: str | None, sound_server: str | None) -> tuple[str, str]:
     """The sound device that records, and its sound server: as asked for, else the bench's."""
     from harness.model.errors import InputError
+    from harness.sound.sound_devices import list_command
 
+    server = sound_server or (bench.sound_server if bench is not None else "system")
     own = bench.microphone if bench is not None else None
     name = microphone or getattr(own.options if own is not None else None, "sound_device", None)
     if name is None:
         raise InputError(
             "the bench has no microphone that records" if bench is not None else "no microphone is named",
-            remedy="Give --microphone; harness admin sound list has the names",
+            remedy=f"Give --microphone. Its names: {list_command(server)}",
         )
-    return name, sound_server or (bench.sound_server if bench is not None else "system")
+    return name, server
 
 
 @verb("record", of=command)

@@ -92,7 +92,7 @@ class WyomingOptions:
     silence_limit_s: Time without a byte from the satellite or `server` after which the link counts as lost, s
         (0: never).
     recogniser: In mode server: entry point of `harness.recognisers` that recognises commands (empty: none).
-    voice: In mode server: engine:name of the voice of the answer, from `harness admin voices`.
+    voice: In mode server: engine:name of the voice of the answer, from `harness admin voices list`.
     answer: In mode server: text of every answer; {text} stands for the recognised words (empty: no answer).
     listen_limit_s: In mode server: longest command, s.
     """

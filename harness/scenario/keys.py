@@ -42,7 +42,7 @@ class VoiceKeys(Keys):
     talker: Text | None = optional(
         "Name of a person who says it during the run, instead of an engine: lowercase letters, digits, - and _."
     )
-    engine: str = preset("espeak", "Text-to-speech engine; `harness admin voices` lists the installed ones.")
+    engine: str = preset("espeak", "Text-to-speech engine; `harness admin voices list` shows the installed ones.")
     name: Text = preset("en-us", "Name of one of the engine's voices.")
     rate_wpm: int | None = optional("Words per minute. Default: the voice's own rate.", ge=50, le=500)
     pitch: int | None = optional("Pitch, 0-99. Default: the voice's own pitch (50).", ge=0, le=99)

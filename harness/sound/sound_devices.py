@@ -72,6 +72,11 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server
     raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
+def list_command(sound_server: str) -> str:
+    """The command that lists the devices of that sound server."""
+    return "harness admin sound list" + ("" if sound_server == "system" else f" --sound-server {sound_server}")
+
+
 NO_DEVICE = {
     "system": "Is a sound server running? pactl info. Connect a sound device, or write `sound_server: virtual_lab` in "
     "the bench",

@@ -18,9 +18,10 @@ from typing import Protocol
 
 from harness.base.child_process import ChildProcess, ended_words, python_command
 from harness.model.errors import DeviceError, SoundError
+from harness.model.numbers import exact
 from harness.model.time import Stamp
 from harness.sound.child import Output, Packet, PacketKind, PacketReader
-from harness.sound.sound_devices import environment_of
+from harness.sound.sound_devices import environment_of, list_command
 
 SILENT_S = 0.6
 """Without a callback for this long, the sound server counts as dead or frozen."""
@@ -118,13 +119,17 @@ class SupervisedStream:
         if not self._ran:
             failure = self._failure or SoundError(
                 f"the sound server did not open {self._device!r}",
-                remedy="List the available devices: harness admin sound list",
+                remedy=f"List the available devices: {list_command(self._sound_server)}",
             )
             self.close()
             raise failure
         if not self.flowing.wait(SETTLE_LIMIT_S):
             self.close()
-            raise SoundError(f"the device was opened, but {silent}", remedy="harness admin sound list")
+            raise SoundError(
+                f"the device {self._device!r} was opened, but {silent} within {exact(SETTLE_LIMIT_S)} s",
+                remedy="If this host is busy, try again. List the devices, to use another one: "
+                + list_command(self._sound_server),
+            )
 
     def close(self) -> None:
         """Ends the child and the watching thread within 1.5 s, in any state."""

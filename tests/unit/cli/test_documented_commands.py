@@ -53,6 +53,14 @@ def test_each_documented_command_has_an_existing_verb_and_options() -> None:
     assert len(list(documented())) > 600
 
 
+def test_starter_files_name_commands_and_not_their_groups() -> None:
+    named = [line for page, line in documented() if "/starters/" in page]
+    groups = {name for name, command in commands(group) if isinstance(command, click.Group) and not command.params}
+    assert "harness admin voices" in groups
+    assert "admin voices list" in named
+    assert [line for line in named if f"harness {line}" in groups] == []
+
+
 def test_no_page_uses_an_option_that_no_command_has_any_more() -> None:
     options = [each for _, command in commands(group) for each in command.params if isinstance(each, Option)]
     today = {name for each in options for name in (*each.opts, *each.secondary_opts)}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness.model.errors import SoundError
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
+from harness.sound import supervised_stream as module
 from harness.sound.child import Packet, PacketKind
 from harness.sound.playback import Playback
 from harness.sound.supervised_stream import BROKEN, SupervisedStream
@@ -47,3 +49,23 @@ def test_an_error_that_ends_the_thread_of_a_running_stream_is_a_fault(monkeypatc
     with pytest.raises(ZeroDivisionError):
         playback._stream._watch()
     assert faults == [BROKEN]
+
+
+@pytest.mark.parametrize(
+    ("sound_server", "command"),
+    [("system", "harness admin sound list"), ("virtual_lab", "harness admin sound list --sound-server virtual_lab")],
+)
+def test_a_device_that_takes_no_sound_is_named_with_the_command_that_lists_others(
+    sound_server: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_only(stream: SupervisedStream, lost: bool) -> tuple[str, bool]:
+        stream._start_running(Packet(PacketKind.OPENED), lost)
+        stream._closing.wait()
+        return "", True
+
+    monkeypatch.setattr(SupervisedStream, "_run_child", open_only)
+    monkeypatch.setattr(module, "SETTLE_LIMIT_S", 0.01)
+    monkeypatch.setattr(module, "environment_of", lambda sound_server: {})
+    with pytest.raises(SoundError, match="'speaker' was opened, but it does not accept sound within") as caught:
+        Playback("speaker", sound_server, on_fault=lambda at, problem: None).open()
+    assert caught.value.remedy.endswith(f": {command}")
