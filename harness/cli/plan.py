@@ -164,9 +164,14 @@ def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
 
 
 def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOutput:
-    from harness.statistics.planning import utterances_for_claim, utterances_for_events, utterances_with_power
+    from harness.statistics.planning import (
+        utterances_for_claim,
+        utterances_for_events,
+        utterances_with_power,
+        voices_for_claim,
+    )
 
-    confidence, expected = request.confidence, request.fr_expected
+    confidence, expected, each = request.confidence, request.fr_expected, math.floor(request.per_talker or 1)
     utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
     shown = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
     lines = [
@@ -187,7 +192,18 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOut
             f"(at most {_times(need.events, 'false reject')})"
         )
         if effect > 1:
-            lines.append(f"  With these talkers: {clustered:,}")
+            lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / each):,} of them")
+    if request.per_talker is None:
+        lines += [
+            "  This assumes one talker, or another one for each utterance. Reports count talkers: with several",
+            "  utterances of each, add --per-talker N. Then more talkers are needed, rather than more utterances.",
+        ]
+    else:
+        talkers = fields["talkers_without_rejects"] = voices_for_claim(below, each, confidence)
+        lines.append(
+            f"  Reports allow for any correlation: they need {talkers:,} talkers with {each:,} utterances each, "
+            "and no false reject"
+        )
     return fields, lines
 
 

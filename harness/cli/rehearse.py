@@ -221,7 +221,7 @@ def _lines(done: RehearsalResult) -> Iterator[str]:
         ]
         yield from text_table(columns, rows, width)
         yield "Shares of drawn runs. A bad device errs twice as often as a limit allows, or as often as a test's `bad`."
-        yield from _advice(limits, runs, len(trials))
+        yield from _advice(limits, runs, trials)
     for note in done.notes:
         yield plain_text(f"note: {note}.", 600)
     if done.left_out:
@@ -294,27 +294,33 @@ def _decision_text(limit: RehearsedLimit, done: RehearsalResult) -> str:
     return "if answered" if done.unanswered and limit.name in ON_ANSWERS else "yes"
 
 
-def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned: int) -> Iterator[str]:
-    """What would decide each limit that cannot be decided."""
+def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: Sequence[Trial]) -> Iterator[str]:
+    """What would decide each limit that cannot be decided.
+
+    A larger plan has the same voices, and intervals of false rejects are over voices.
+    """
     from harness.model.choices import POWER
-    from harness.report.rehearsal import PLAN_FACTORS
+    from harness.report.rehearsal import PHRASE_KINDS, PLAN_FACTORS
     from harness.session.plan import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
 
-    early = sum(run.totals.finished < planned for run in runs) > len(runs) / 2
+    early = sum(run.totals.finished < len(trials) for run in runs) > len(runs) / 2
+    several_voices = len({trial.speaker for trial in trials if trial.kind in PHRASE_KINDS}) > 1
     for limit in limits:
         if limit.needed == 1:
             continue
+        by_voice = several_voices and "false_reject" in limit.name
+        most = f"{PLAN_FACTORS[-1]} times as much{' of the same voices. Add voices' if by_voice else ''}"
         if limit.needed is not None:
-            advice = f"plan {limit.needed} times as much"
+            advice = f"plan {limit.needed} times as much{', or fewer trials of more voices' if by_voice else ''}"
         elif limit.name in ON_RECOGNITION and limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
             advice = "nothing in this plan gives it a result"
         elif early and limit.holds < POWER:
             advice = "the sequential tests end most runs before it can hold. Loosen it, or remove one of them"
         elif limit.holds < POWER:
-            advice = f"the assumed device does not hold it often enough, even with {PLAN_FACTORS[-1]} times as much"
+            advice = f"the assumed device does not hold it often enough, even with {most}"
         else:
-            advice = f"a bad device holds it too often, even with {PLAN_FACTORS[-1]} times as much"
+            advice = f"a bad device holds it too often, even with {most}"
         yield plain_text(f"{limit.name} cannot be decided: {advice}.", 400)
 
 

@@ -12,7 +12,8 @@ from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.statistics.intervals import CONFIDENCE, clopper_pearson
+from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
+from harness.statistics.voices import over_voices
 
 MOST_UTTERANCES = 1_000_000
 
@@ -92,6 +93,19 @@ def utterances_for_events(below: float, events: int, confidence: float = CONFIDE
     return _least(
         lambda of: bool(special.betaincinv(events + 1, of - events, level) < below), events, max(2 * events, 16)
     )
+
+
+def voices_for_claim(below: float, per_voice: int, confidence: float = CONFIDENCE) -> int:
+    """The least number of voices that show a share below `below` among further voices.
+
+    If none of their `per_voice` utterances each is rejected: the upper end of the interval of reports is below.
+    """
+
+    def shown(voices: int) -> bool:
+        intervals = over_voices([Share(0, per_voice)] * voices, confidence)
+        return intervals is not None and intervals.interval[1] < below
+
+    return _least(shown, 1, 16)
 
 
 def _least(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:

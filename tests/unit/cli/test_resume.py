@@ -289,6 +289,10 @@ def test_plan_takes_power_and_talkers_into_account() -> None:
     assert plan["design_effect"] == pytest.approx(2.9)
     rejects = plan["false_rejects"]
     assert rejects["utterances_clustered"] == pytest.approx(rejects["utterances"] * 2.9, abs=1)
+    assert rejects["talkers_without_rejects"] == 30
+    text = said("--fr-below", "5%", "--per-talker", "20")
+    assert "they need 30 talkers with 20 utterances each, and no false reject" in text
+    assert "another one for each utterance" in said("--fr-below", "5%")
 
 
 def test_plan_counts_files_for_comparing_two_systems() -> None:

@@ -61,6 +61,19 @@ def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) 
     assert "the assumed device does not hold it often enough" in rehearsal.output
 
 
+VOICES = """\
+matrix: {axes: {voice: [cass, {engine: espeak, name: en-us}, {engine: espeak, name: en-gb}]}}
+limits: {max_false_reject_upper: 0.1}
+"""
+
+
+def test_false_rejects_that_cannot_be_decided_ask_for_voices_not_for_repetitions(tmp_path: Path) -> None:
+    several = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more=VOICES)
+    assert "even with 32 times as much of the same voices. Add voices." in several.output
+    alone = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more="limits: {max_false_reject_upper: 0.1}")
+    assert "cannot be decided: plan 4 times as much." in alone.output
+
+
 def test_counts_and_intervals_have_their_n(tmp_path: Path) -> None:
     rehearsal = rehearse(tmp_path, "--missed", "5%", "--false-accepts", "3")
     assert "200 wake trials, 2:00:00 of ambient sound" in rehearsal.output

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import beta, binom, binomtest, gamma, poisson
 
 from harness.model.scenario import SequentialTest
-from harness.statistics.intervals import clopper_pearson, garwood
+from harness.statistics.intervals import Share, clopper_pearson, garwood
 from harness.statistics.planning import (
     Discordant,
     design_effect,
@@ -23,6 +23,7 @@ from harness.statistics.planning import (
     utterances_for_claim,
     utterances_for_events,
     utterances_with_power,
+    voices_for_claim,
 )
 from harness.statistics.sequential import (
     PRIOR_EVENTS,
@@ -39,6 +40,7 @@ from harness.statistics.sequential import (
     share_verdict,
     wald,
 )
+from harness.statistics.voices import over_voices
 from tests.known import known
 from tests.unit.statistics.simulations import kept_rate
 
@@ -250,6 +252,13 @@ def test_impossible_claim_is_refused() -> None:
         hours_for_claim(0.0)
     with pytest.raises(ValueError, match="more than"):
         hours_with_power(0.1, 0.0999)
+
+
+@pytest.mark.parametrize("per_voice", [1, 5, 20])
+def test_voices_for_a_claim_are_the_fewest_whose_reported_interval_ends_below(per_voice: int) -> None:
+    voices = voices_for_claim(0.05, per_voice)
+    ends = [known(over_voices([Share(0, per_voice)] * count)).interval[1] for count in (voices - 1, voices)]
+    assert ends[1] < 0.05 <= ends[0]
 
 
 def test_design_effect_matches_its_formula() -> None:
