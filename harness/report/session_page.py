@@ -260,8 +260,11 @@ def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
     for figures in wake.devices:
         plays = [play for play in session.wake.plays(figures.device) if play.kind is TrialKind.WAKE]
         if plays:
-            named_plays = [(dict(play.trial.conditions), play) for play in plays]
+            # Trials may also differ in their own level or opening, beside the axes of the matrix.
+            named_plays = [({"trial": play.trial.template} | dict(play.trial.conditions), play) for play in plays]
             axes = _axes([play.trial for play in plays])
+            if len({play.trial.template for play in plays}) > 1:
+                axes.append("trial")
             of_device = _by_conditions("false rejects", figures.device, axes, named_plays, _rejected)
             yield of_device | {"whole": Cell(figures.false_rejects.share, figures.false_rejects.interval)}
 

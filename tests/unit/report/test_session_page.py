@@ -8,6 +8,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -375,6 +376,26 @@ def test_conditions_of_all_trials_are_listed_also_a_noise_that_is_no_axis() -> N
     ]
     assert _constant(trials) == [("voice", "anna"), ("noise", "pink -50 dBFS")]
     assert _constant([trials[0], replace(trials[1], recipe=planned(2).recipe)]) == [("voice", "anna")]
+
+
+def test_false_rejects_are_shown_by_axes_of_the_matrix_and_by_trials_of_the_scenario(tmp_path: Path) -> None:
+    trials = [
+        replace(wake_trial(number, conditions=(("noise", noise),)), template=template)
+        for number, (noise, template) in enumerate(product(("pink 10 dB", "pink 2 dB"), ("near", "far", "far")))
+    ]
+    rows = rows_of(*trials)
+    for trial in trials:
+        rows.play(trial, [("kitchen", 1.75)] if trial.template == "near" or "10" in trial.conditions[0][1] else [])
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    _, markup = page(session(tmp_path / "s", rows))
+    for axis, counts in (
+        ("noise", {"pink 2 dB": (3, 2), "pink 10 dB": (3, 0)}),
+        ("trial", {"near": (2, 0), "far": (4, 2)}),
+    ):
+        table = markup.partition(f'aria-label="kitchen: false rejects by {axis}"')[2].partition("</table>")[0]
+        found = re.findall(r"<bdi>([^<]+)</bdi><td class=n>(\d+)<td class=n>(\d+)", table)
+        assert {label: (int(total), int(missed)) for label, total, missed in found} == counts
+    assert "false rejects by noise and trial" in visible(markup)
 
 
 def test_numeric_conditions_are_sorted_by_value() -> None:
