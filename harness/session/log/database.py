@@ -77,7 +77,7 @@ class SqliteLog:
             self._shelf = ClipStore(self._folder.clips)
             self._next_seq, self._run, self._link = self._position()
         except LogError:
-            os.close(self._lock_fd)
+            _unlock(self._lock_fd)
             raise
         self._closing = threads.lock()
         self._closed = False
@@ -138,7 +138,7 @@ class SqliteLog:
                 seal_end(self._connection, self._folder.database)
         finally:
             self._connection.close()
-            os.close(self._lock_fd)
+            _unlock(self._lock_fd)
 
     def __enter__(self) -> Self:
         return self
@@ -304,7 +304,7 @@ def resume_lock(session: SessionFolder) -> Iterator[None]:
         raise LogError(f"{session.path} is running", remedy="Wait until it ends: harness run attach SESSION") from error
     finally:
         if handle >= 0:
-            os.close(handle)
+            _unlock(handle)
 
 
 @contextmanager
@@ -314,7 +314,7 @@ def writer_lock(session: SessionFolder) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(handle)
+        _unlock(handle)
 
 
 def _lock(path: Path) -> int:
@@ -333,3 +333,9 @@ def _lock(path: Path) -> int:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"pid {os.getpid()}\n".encode("ascii"), 0)
     return handle
+
+
+def _unlock(handle: int) -> None:
+    """Also for a child that another thread is just starting, and that has its copy until it becomes its program."""
+    fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)

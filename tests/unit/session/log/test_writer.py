@@ -53,6 +53,15 @@ def test_rows_are_numbered_without_gaps_and_in_order(tmp_path: Path) -> None:
         assert again.append(note("more")).seq == 6
 
 
+def test_a_closed_log_is_not_locked_by_a_child_that_has_yet_to_become_its_program(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        log.append(note("first"))
+        copy = os.dup(log._lock_fd)  # as such a child has of every open file
+    with SqliteLog(tmp_path) as again:
+        assert again.append(note("second")).seq == 2
+    os.close(copy)
+
+
 def test_many_threads_share_commits_and_each_row_is_there_once(tmp_path: Path) -> None:
     seen: list[Entry] = []
     with SqliteLog(tmp_path, on_commit=seen.append) as log:
