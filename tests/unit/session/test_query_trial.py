@@ -153,7 +153,7 @@ def test_a_stall_widens_the_error_of_times_in_which_it_lies(
 def test_a_response_that_a_stall_may_have_put_after_the_query_is_asked_for_again() -> None:
     answer = [wake(), says(RIGHT), *speech(3.0, 4.0)]
     first, second = rehearse([*answer, stall(2.3, 2.0)], GOOD).standing().values()
-    assert (first.outcome, first.cause) == (Outcome.INTERRUPTED, "host_disturbed: the host stood still for 2.00 s")
+    assert (first.outcome, first.cause) == (Outcome.INTERRUPTED, "host_disturbed: the host stalled for 2.00 s")
     assert (second.outcome, second.disturbed) == (Outcome.RESPONDED, "")
 
 
