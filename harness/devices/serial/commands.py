@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import threading
+from contextlib import closing
 from enum import StrEnum
 
 import regex
@@ -32,7 +33,7 @@ class LineEnd(StrEnum):
     CRLF = "crlf"
 
 
-_BYTES = {LineEnd.LF: b"\n", LineEnd.CR: b"\r", LineEnd.CRLF: b"\r\n"}
+_LINE_ENDS = {LineEnd.LF: b"\n", LineEnd.CR: b"\r", LineEnd.CRLF: b"\r\n"}
 
 
 @frozen
@@ -65,6 +66,41 @@ class SerialCommandOptions:
         return SerialOptions(port=self.port, usb=self.usb, baud=self.baud)
 
 
+class CommandPort:
+    """An open port with a line protocol. unsent: what the port has not taken yet.
+
+    The constructor raises DeviceError if the port cannot be opened; then PortLost means that it has disappeared.
+    """
+
+    def __init__(self, options: SerialCommandOptions) -> None:
+        self.unsent = b""
+        self._unfinished = b""
+        self._line_end = _LINE_ENDS[options.line_end]
+        self._port = OpenPort(find(options.at).path, options.baud)
+        self.close = self._port.close
+
+    def send(self, command: str) -> None:
+        """Has `lines` write a command, in as many pieces as the port takes."""
+        self.unsent = command.encode() + self._line_end
+
+    def lines(self, limit_s: float) -> list[str]:
+        """Writes and reads once, at the latest after the limit; the lines that have ended, without empty ones."""
+        readable, writable, _ = select.select([self._port], [self._port] if self.unsent else [], [], limit_s)
+        if writable:
+            self.unsent = self.unsent[self._port.write(self.unsent) :]
+        if not readable:
+            return []
+        *ended, unfinished = (self._unfinished + self._port.read()).replace(b"\r", b"\n").split(b"\n")
+        self._unfinished = unfinished[-_LONGEST_LINE:]
+        return [line.decode("utf-8", "replace") for line in ended if line.strip()]
+
+    def drop_received(self) -> None:
+        """Drops what has arrived, even an unfinished line."""
+        while select.select([self._port], [], [], 0)[0]:
+            self._port.read()
+        self._unfinished = b""
+
+
 class SerialCommands:
     """Sends each order as a line, and compares each line that comes back. Opens the port again after a loss."""
 
@@ -73,7 +109,7 @@ class SerialCommands:
     def __init__(self, id: str, options: SerialCommandOptions, surroundings: Surroundings) -> None:
         self.id = id
         self._options = options
-        self._port: OpenPort | None = None
+        self._port: CommandPort | None = None
         self._lock = threads.lock()
 
     @staticmethod
@@ -99,32 +135,23 @@ class SerialCommands:
             except DeviceError as error:
                 raise DeviceError(f"{order.words}: {error.what}", remedy=error.remedy) from error
             try:
-                self._say(port, order, answers)
+                self._obey(port, order, answers)
             except PortLost as error:
                 self.close()
                 raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
 
-    def _open_port(self) -> OpenPort:
+    def _open_port(self) -> CommandPort:
         if self._port is None:
-            self._port = OpenPort(find(self._options.at).path, self._options.baud)
+            self._port = CommandPort(self._options)
             threads.sleep(self._options.ready_after_s)
         return self._port
 
-    def _say(self, port: OpenPort, order: BenchOrder, answers: OrderAnswers) -> None:
-        while select.select([port], [], [], 0)[0]:
-            port.read()  # what it sent before belongs to no order
-        left = order.text.encode() + _BYTES[self._options.line_end]
-        while left:
-            left = left[port.write(left) :]
-            if left:
-                select.select([], [port], [], answers.left_s)
-        unfinished = b""
-        while order.done:
-            if not select.select([port], [], [], answers.left_s)[0]:
-                continue
-            *lines, unfinished = (unfinished + port.read()).replace(b"\r", b"\n").split(b"\n")
-            unfinished = unfinished[-_LONGEST_LINE:]
-            if any(answers.take(raw_line.decode("utf-8", "replace")) for raw_line in lines if raw_line.strip()):
+    def _obey(self, port: CommandPort, order: BenchOrder, answers: OrderAnswers) -> None:
+        port.drop_received()  # it belongs to no order, or to an earlier one
+        port.send(order.text)
+        while port.unsent or order.done:
+            lines = port.lines(answers.left_s)
+            if order.done and any(answers.take(line) for line in lines):
                 return
 
 
@@ -134,25 +161,18 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
     ask: what asks it for a reading, every ASK_AGAIN_S; "": it sends readings by itself. DeviceError if the port cannot
     be opened or disappears, or no line has one.
     """
-    port = OpenPort(find(options.at).path, options.baud)
     numbers: list[float] = []
-    unfinished, last, asked_s = b"", "", 0.0
-    try:
+    last = ""
+    with closing(CommandPort(options)) as port:
         threads.sleep(options.ready_after_s)
+        asked_s = 0.0
         until_s = threads.monotonic() + seconds
         while (now_s := threads.monotonic()) < until_s:
-            if ask and now_s >= asked_s + ASK_AGAIN_S:
-                port.write(ask.encode() + _BYTES[options.line_end])
+            if ask and not port.unsent and now_s >= asked_s + ASK_AGAIN_S:
+                port.send(ask)
                 asked_s = now_s
-            if not select.select([port], [], [], LOOK_S)[0]:
-                continue
-            *lines, unfinished = (unfinished + port.read()).replace(b"\r", b"\n").split(b"\n")
-            unfinished = unfinished[-_LONGEST_LINE:]
-            for text in (each.decode("utf-8", "replace") for each in lines if each.strip()):
-                last = text
-                numbers += [x for x in _decimals(text) if low <= x <= high][:1]
-    finally:
-        port.close()
+            for last in port.lines(LOOK_S):
+                numbers += [number for number in _decimals(last) if low <= number <= high][:1]
     if not numbers:
         detail = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
         raise DeviceError(

@@ -1,29 +1,26 @@
 """A board on a serial port. The driver to read first: its verbs are in the order of a session.
 
-`link.py` holds the port open in a thread of its own. `peers.py` gives the bytes a meaning.
+A line's way: `OpenPort.read` (port.py) → `SerialLink`, which stamps it (link.py) → `Peer.received`, which gives it a
+meaning (peers.py) → `DriverOutlet.tell` → the sink that `open` was given. Sound and commands go the other way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
-from harness.devices.framing.board_messages import LINE
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.link import SerialLink
-from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
-from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer, Peer
-from harness.devices.serial.port import OpenPort, Port, check_ports, find, hold_back_s, is_pty, no_answer
+from harness.devices.serial.options import SerialOptions
+from harness.devices.serial.peers import FramedPeer, Peer, peer_for
+from harness.devices.serial.port import OpenPort, Port, check_ports, find, no_answer
 from harness.devices.serial.source import SerialSource
-from harness.devices.wire.adpcm import Encoding
-from harness.devices.wire.console import Console
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
-from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
 from harness.model.observation import DeviceDescribed
 from harness.model.stimulus import Waveform
@@ -32,7 +29,6 @@ from harness.model.time import Stamp
 DEFAULT_BAUD = 115200
 OPEN_LIMIT_S = 5.0
 COMMAND_LIMIT_S = 5.0
-_COMMANDS_A_SECOND = 64
 
 
 class SerialDevice:
@@ -102,7 +98,7 @@ class SerialDevice:
             raise DeviceError(
                 f"{self.id} does not accept sound over its port", remedy="Use a loudspeaker, or set `injection`"
             )
-        sound: Any = self.peer.prepared(waveform)  # slow: without the lock
+        sound = self.peer.prepared(waveform)  # slow: without the lock
         if sound is None:
             raise DeviceError(f"the board {self.id} reports that it does not accept sound", remedy="Use a loudspeaker")
         with self._outlet.lock:
@@ -187,33 +183,15 @@ class SerialDevice:
         return self.peer if isinstance(self.peer, FramedPeer) else None
 
     def _new_peer(self) -> Peer:
-        options = self._options
-        stated_ms = options.hold_back_ms
-        measured_s = hold_back_s(self._port.path) if stated_ms is None else stated_ms / 1000
-        console = Console(
+        return peer_for(
+            self.id,
+            self._options,
             self._profile,
-            self.id,
-            baud=None if is_pty(self._port.path) else self._baud,
-            hold_back_s=DEFAULT_HOLD_BACK_S if measured_s is None else measured_s,
-            measured=measured_s is not None,
-        )
-        dialogue = options.dialogue(self._profile)
-        realtime = options.pace is InjectionPace.REALTIME
-        if not options.is_framed(self._profile):
-            rate_hz = RATE_HZ if dialogue is AudioDialogue.TFLM else None
-            return ConsolePeer(self.id, self._outlet, console, rate_hz=rate_hz, realtime=realtime)
-        session = BoardSession(
-            self.id,
             self._outlet,
-            LINE,
-            encoding=Encoding[options.encoding.name],
-            realtime=realtime,
-            injects=dialogue is AudioDialogue.VH,
-            ping_period_s=options.ping_period_s,
-            answer_limit_s=options.answer_limit_s,
-            last_command=int(self._clock.wall_s() * _COMMANDS_A_SECOND) & 0xFFFFFFFF,
+            path=self._port.path,
+            baud=self._baud,
+            clock=self._clock,
         )
-        return FramedPeer(session, console, self._outlet)
 
     def _session(self) -> BoardSession:
         if self.framed_peer is None:

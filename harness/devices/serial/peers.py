@@ -1,25 +1,28 @@
 """The far end of a serial port. No I/O: bytes and times in, observations and bytes to write out.
 
 `FramedPeer` is a board that speaks docs/reference/framing.md, with log lines between frames. `ConsolePeer` is a board
-that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro's test over serial.
+that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro's test over serial. `peer_for` chooses.
 """
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import re
-from enum import Enum, auto
+from typing import Any, Protocol
 
+from harness.base.ports import Clock
 from harness.devices.active_play import ActivePlay, quantised
-from harness.devices.framing.board_messages import ReceivedMessage
+from harness.devices.framing.board_messages import LINE, ReceivedMessage
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
-from harness.devices.wire.adpcm import EncodedSound, Pcm
+from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
+from harness.devices.serial.port import hold_back_s, is_pty
+from harness.devices.wire.adpcm import EncodedSound, Encoding, Pcm
 from harness.devices.wire.console import PROOF_EVERY_S, Console, HeartbeatThrottle
 from harness.devices.wire.frames import Decoder
 from harness.devices.wire.messages import EVENTS, PayloadError, decode, to_frame
-from harness.model.numbers import exact
+from harness.devices.wire.tflm import RATE_HZ, TflmDialogue
+from harness.model.bench import AudioDialogue, DeviceProfile
+from harness.model.choices import InjectionPace
 from harness.model.observation import (
     Intent,
     ListeningProved,
@@ -36,6 +39,82 @@ from harness.model.time import Stamp
 
 _HELD_LIMIT_S = 0.5
 """Bytes that may begin a frame count as console text if nothing follows them for this time."""
+_COMMANDS_A_SECOND = 64
+"""A session numbers its commands from the wall clock, so that no later session repeats a number: none sends more."""
+
+
+class Peer(Protocol):
+    """Talks with the board, over all its boots and all openings of its port. Called under one lock.
+
+    The link calls `linked` when the port is open, then `tick`, `output` and `received` in turns, and `lost` at its end.
+    """
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything that a stimulus needs is known."""
+
+    @property
+    def rate_hz(self) -> int | None:
+        """Rate of the sound that the board accepts; None if it accepts none, or has not reported it yet."""
+
+    def linked(self, now_s: float) -> None: ...
+    def lost(self, now_s: float) -> None: ...
+
+    def tick(self, now_s: float, error_s: float) -> str:
+        """Time has passed. Returns why the board counts as lost, or "". error_s: how late the thread may wake up."""
+
+    def received(self, data: bytes, at: Stamp) -> None: ...
+
+    def output(self, now_s: float) -> bytes:
+        """What to write now; asked again only when the port has taken all of it."""
+
+    def wait_s(self, now_s: float) -> float:
+        """Time after which there may be more to write."""
+
+    def prepared(self, waveform: Waveform) -> Any:
+        """The sound as `play` takes it; None if the board accepts none. Slow, and called without the lock."""
+
+    def play(self, play_id: str, sound: Any, now_s: float) -> None: ...
+    def stop(self, now_s: float) -> None: ...
+    def level_dbfs(self) -> float | None: ...
+
+
+def peer_for(
+    id: str,
+    options: SerialOptions,
+    profile: DeviceProfile | None,
+    outlet: DriverOutlet,
+    *,
+    path: str,
+    baud: int,
+    clock: Clock,
+) -> Peer:
+    """The peer that the options or the profile name. path: of the open port, whose latency timer enters the errors."""
+    measured_s = hold_back_s(path) if options.hold_back_ms is None else options.hold_back_ms / 1000
+    console = Console(
+        profile,
+        id,
+        baud=None if is_pty(path) else baud,
+        hold_back_s=DEFAULT_HOLD_BACK_S if measured_s is None else measured_s,
+        measured=measured_s is not None,
+    )
+    dialogue = options.dialogue(profile)
+    realtime = options.pace is InjectionPace.REALTIME
+    if not options.is_framed(profile):
+        rate_hz = RATE_HZ if dialogue is AudioDialogue.TFLM else None
+        return ConsolePeer(id, outlet, console, rate_hz=rate_hz, realtime=realtime)
+    session = BoardSession(
+        id,
+        outlet,
+        LINE,
+        encoding=Encoding[options.encoding.name],
+        realtime=realtime,
+        injects=dialogue is AudioDialogue.VH,
+        ping_period_s=options.ping_period_s,
+        answer_limit_s=options.answer_limit_s,
+        last_command=int(clock.wall_s() * _COMMANDS_A_SECOND) & 0xFFFFFFFF,
+    )
+    return FramedPeer(session, console, outlet)
 
 
 class FramedPeer:
@@ -104,122 +183,6 @@ class FramedPeer:
     def _read(self, data: bytes, at: Stamp) -> None:
         for observation in self.console.feed(data, at):
             self._outlet.tell(observation)
-
-
-DATA_TYPE = "audio-pcm-16khz-mono-s16"
-RATE_HZ = 16000
-ANSWER_LIMIT_S = 5.0
-_ANSWER = re.compile(r"!(OK TEST (\d{1,5})|FAIL TEST|DATA_ACK (\d{1,6})|OK DATA .*|FAIL DATA .*)")
-_MOST_LINE_BYTES = 65536
-
-
-class TflmStep(Enum):
-    """What the dialogue waits for."""
-
-    NOTHING = auto()
-    TEST = auto()
-    ACKNOWLEDGEMENT = auto()
-    END = auto()
-
-
-class TflmDialogue:
-    """Sends one sound at a time; positions are samples of it.
-
-        harness                              device
-        !TEST                                !OK TEST <bytes per line>       only before the first sound
-        !DATA <type> <bytes of the sound>
-        <a line of sound, in base64>         !DATA_ACK <bytes of the line>   once per line
-                                             !OK DATA <type> <bytes>         after the last line
-
-    An answer that fails, or none for ANSWER_LIMIT_S, ends the sound, and the next one begins with !TEST again.
-    """
-
-    def __init__(self) -> None:
-        self.acknowledged = 0
-        self.failed = ""
-        self.complete = False
-        self._line_bytes = 0  # length of the device's data lines; 0 until it is in test mode
-        self._data = b""
-        self._command = ""
-        self._at = 0
-        self._step = TflmStep.NOTHING
-        self._since_s = 0.0
-        self._out: list[str] = []
-
-    @property
-    def active(self) -> bool:
-        return self._step is not TflmStep.NOTHING
-
-    @property
-    def sent(self) -> int:
-        return self._at // 2
-
-    def begin(self, samples: Pcm, now_s: float) -> None:
-        self._data, self._at, self.acknowledged = samples.astype("<i2", copy=False).tobytes(), 0, 0
-        self._command = f"DATA {DATA_TYPE} {len(self._data)}"
-        self.failed, self.complete = "", False
-        self._since_s = now_s
-        if self._line_bytes:
-            self._out = [f"!{self._command}"]
-            self._send_line()
-        else:
-            self._out, self._step = ["!TEST"], TflmStep.TEST
-
-    def abandon(self) -> None:
-        """Ends without sending the rest. The device still waits, so the next sound requests test mode again."""
-        self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
-        self._out.clear()
-
-    def take(self, line: str, now_s: float) -> None:
-        """Takes a line from the device that begins with an exclamation mark."""
-        match = _ANSWER.fullmatch(line)
-        if match is None or not self.active:
-            return
-        self._since_s = now_s
-        answer, size, acknowledged = match.group(1), match.group(2), match.group(3)
-        if answer.startswith("FAIL"):
-            self._fail(f"the device refuses: {line}")
-        elif size is not None and self._step is TflmStep.TEST:
-            self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
-            self._out.append(f"!{self._command}")
-            self._send_line()
-        elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
-            expected = self._at - self.acknowledged * 2
-            if int(acknowledged) != expected:
-                self._fail(f"the device accepted {acknowledged} bytes of a line of {expected}")
-                return
-            self.acknowledged = self._at // 2
-            self._send_line()
-        elif answer == f"OK {self._command}" and self._step is TflmStep.END:
-            self._step, self.complete = TflmStep.NOTHING, True
-
-    def tick(self, now_s: float) -> None:
-        if self.active and not self._out and now_s - self._since_s > ANSWER_LIMIT_S:
-            self._fail(f"no answer for {exact(ANSWER_LIMIT_S)} s to !{self._command}")
-
-    def output(self, sample_limit: int, now_s: float) -> bytes:
-        """What to write now; sample_limit: data lines wait until they end below it."""
-        if not self._out:
-            return b""
-        if self._step is TflmStep.ACKNOWLEDGEMENT and self._at // 2 > sample_limit:
-            return b""
-        text = "".join(f"{line}\n" for line in self._out)
-        self._out.clear()
-        self._since_s = now_s
-        return text.encode()
-
-    def _send_line(self) -> None:
-        piece = self._data[self._at : self._at + self._line_bytes]
-        if not piece:
-            self._step = TflmStep.END
-            return
-        self._at += len(piece)
-        self._out.append(base64.b64encode(piece).decode())
-        self._step = TflmStep.ACKNOWLEDGEMENT
-
-    def _fail(self, why: str) -> None:
-        self.abandon()
-        self.failed = why
 
 
 SETTLE_S = 0.3
@@ -371,7 +334,3 @@ class ConsolePeer:
         if playing.started:
             self._given += len(playing.samples) if complete else self._dialogue.sent
         self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))
-
-
-Peer = FramedPeer | ConsolePeer
-"""Talks with the board, over all its boots and all openings of its port. Called under one lock."""

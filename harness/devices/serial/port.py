@@ -124,7 +124,7 @@ class OpenPort:
             self._port = _connect_bridge(path)
             self._file = self._port.fileno()
             return
-        self._port = open_port(path, baud, timeout=0, write_timeout=0)
+        self._port = _open_exclusively(path, baud)
         with contextlib.suppress(OSError, ValueError, NotImplementedError):
             # Otherwise USB adapters gather bytes for 16 ms. A pty does not have this mode.
             self._port.set_low_latency_mode(True)
@@ -187,10 +187,10 @@ def is_pty(path: str) -> bool:
     return os.path.realpath(path).startswith("/dev/pts/")
 
 
-def open_port(path: str, baud: int, *, timeout: float, write_timeout: float | None = None) -> serial.Serial:
-    """Opens a port exclusively. DeviceError, which names the program that has it, when that fails."""
+def _open_exclusively(path: str, baud: int) -> serial.Serial:
+    """DeviceError, which names the program that has the port, when that fails."""
     try:
-        return serial.Serial(path, baud, timeout=timeout, write_timeout=write_timeout, exclusive=True)
+        return serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
         if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
             raise DeviceError(f"{path} is not a serial port", remedy="Correct `port`") from error

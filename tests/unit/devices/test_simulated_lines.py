@@ -13,30 +13,17 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.outlet import BROKEN
-from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
-from harness.devices.serial.port import PortLost
+from harness.devices.serial.options import FramingChoice, SerialOptions
 from harness.devices.text_streams import FarEnd, TextStream, TextStreamOptions
 from harness.devices.wire.console import Console
 from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
-from harness.model.observation import (
-    DeviceState,
-    LinkBack,
-    LinkLost,
-    ListeningProved,
-    LogLine,
-    Status,
-    StimulusEnded,
-    Unread,
-    Wake,
-)
-from harness.model.stimulus import Waveform
+from harness.model.observation import DeviceState, LinkBack, LinkLost, ListeningProved, LogLine, Status, Unread, Wake
 from tests.nights.ports import SimulatedPort, SimulatedSerial, SimulatedText
 from tests.seen import Around, Seen
 
@@ -269,73 +256,6 @@ def test_an_error_that_ends_the_drivers_thread_is_a_lost_link(
             if thread.name in ("serial box", "text box"):  # it reports its error after it has handed over
                 threading.Thread.join(thread, 60.0)
         assert [lost.what for lost in seen.of(LinkLost)] == [BROKEN]
-
-
-class FailingPort(SimulatedPort):
-    """A port that can always be opened, and then fails at once."""
-
-    opened = 0
-
-    def open(self) -> SimulatedPort:
-        self.opened += 1
-        if self.opened > 100:
-            raise DeviceError("opened far too often")
-        return self
-
-    def has_bytes(self) -> bool:
-        return True
-
-    def read(self) -> bytes:
-        raise PortLost("the port reports an error")
-
-
-def test_a_port_that_fails_at_once_is_reopened_with_growing_delay(simulated_time: SimulatedThreads) -> None:
-    box = Box(simulated_time)
-    port = FailingPort(simulated_time, box)
-    driver = SimulatedSerial("box", SerialOptions(port="simulated", framing=FramingChoice.NONE), Around(), port)
-    driver.open(Seen())
-    threads.sleep(10.0)
-    driver.close()
-    assert 5 <= port.opened <= 10
-
-
-class SlowPort(SimulatedPort):
-    """A bridge that takes 3 s to connect again, longer than `close` waits for the driver's thread."""
-
-    opened = closed = 0
-
-    def open(self) -> SimulatedPort:
-        self.opened += 1
-        if self.opened > 1:
-            threads.sleep(3.0)
-        return self
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def test_a_port_that_connects_after_the_close_is_closed_again(simulated_time: SimulatedThreads) -> None:
-    port = SlowPort(simulated_time, Box(simulated_time))
-    driver = SimulatedSerial("box", SerialOptions(port="simulated", framing=FramingChoice.NONE), Around(), port)
-    driver.open(Seen())
-    port.unplug()
-    threads.sleep(1.0)
-    driver.close()
-    threads.sleep(10.0)
-    assert (port.opened, port.closed) == (2, 2)
-
-
-def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: SimulatedThreads) -> None:
-    box = Box(simulated_time)
-    with serial(box, injection=SerialInjection.TFLM) as (driver, seen):
-        box.port.full = True
-        driver.play("a", Waveform(np.zeros(16000, dtype=np.float32), 16000))
-        threads.sleep(10.0)
-        assert not box.taken
-        (lost,), (ended,) = seen.of(LinkLost), seen.of(StimulusEnded)
-        assert "accepted no bytes" in lost.what
-        assert not ended.complete
-        assert lost.at.at_s - 1000 == pytest.approx(3.2, abs=0.3)
 
 
 def test_heartbeats_are_reported_about_every_5_s_and_at_once_after_a_restart(simulated_time: SimulatedThreads) -> None:

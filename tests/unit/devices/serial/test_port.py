@@ -1,4 +1,4 @@
-"""Opening a serial port."""
+"""Serial ports: found by path or adapter, opened exclusively, and described when a board does not answer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,45 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from serial.tools import list_ports
+from serial.tools.list_ports_common import ListPortInfo
 
-from harness.devices.serial.port import open_port
+from harness.devices.serial.options import SerialOptions
+from harness.devices.serial.port import OpenPort, Port, find, hold_back_s, no_answer
 from harness.model.errors import DeviceError
 from tests.known import known
+
+
+def adapter(path: str, serial_number: str, vid: int = 0x10C4, pid: int = 0xEA60) -> ListPortInfo:
+    port = ListPortInfo(path)
+    port.vid, port.pid, port.serial_number = vid, pid, serial_number
+    return port
+
+
+def test_ports_are_found_by_path_serial_number_and_ids(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    there = [adapter("/dev/ttyUSB1", "B"), adapter("/dev/ttyUSB0", "A"), adapter("/dev/ttyACM0", "C", 0x2341, 0x805A)]
+    monkeypatch.setattr(list_ports, "comports", lambda: there)
+    path = tmp_path / "port"
+    path.touch()
+    assert find(SerialOptions(port=str(path))) == Port(str(path))
+    assert find(SerialOptions(usb="A")) == Port("/dev/ttyUSB0", "A")
+    assert find(SerialOptions(usb="2341:805A")) == Port("/dev/ttyACM0", "C")
+    with pytest.raises(DeviceError, match=r"2 ports match `usb: 10c4:ea60`: /dev/ttyUSB0 .*A.*, /dev/ttyUSB1 .*B"):
+        find(SerialOptions(usb="10c4:ea60"))
+    assert find(SerialOptions(usb="10c4:ea60"), usb_serial="B") == Port("/dev/ttyUSB1", "B")
+    with pytest.raises(DeviceError, match="no port matches `usb: Z`"):
+        find(SerialOptions(usb="Z"))
+
+
+def test_an_adapter_that_comes_back_under_another_name_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(list_ports, "comports", lambda: [adapter("/dev/ttyUSB7", "A")])
+    gone = str(tmp_path / "ttyUSB0")
+    assert find(SerialOptions(port=gone), usb_serial="A") == Port("/dev/ttyUSB7", "A")
+    with pytest.raises(DeviceError, match="does not exist"):
+        find(SerialOptions(port=gone))
+
 
 HOLDER = "import serial, sys; port = serial.Serial(sys.argv[1], exclusive=True); print('open', flush=True); input()"
 
@@ -30,14 +65,30 @@ def test_a_port_that_another_program_has_open_is_refused_with_its_name(path: str
     with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdin=pipe, stdout=pipe, text=True) as holder:
         assert known(holder.stdout).readline() == "open\n"
         with pytest.raises(DeviceError, match=rf"in use: \S+ \(process {holder.pid}\) has it open"):
-            open_port(path, 9600, timeout=0)
+            OpenPort(path, 9600)
         holder.communicate("\n")
-    open_port(path, 9600, timeout=0).close()
+    OpenPort(path, 9600).close()
 
 
 def test_invalid_port_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DeviceError, match="not a serial port"):
-        open_port(str(tmp_path / "file"), 9600, timeout=0)
+        OpenPort(str(tmp_path / "file"), 9600)
     with pytest.raises(DeviceError, match="cannot be opened"):
-        open_port(str(tmp_path / "none"), 9600, timeout=0)
+        OpenPort(str(tmp_path / "none"), 9600)
+
+
+def test_ftdi_hold_back_time_is_read_from_its_driver(tmp_path: Path) -> None:
+    (tmp_path / "ttyUSB7").mkdir()
+    (tmp_path / "ttyUSB7" / "latency_timer").write_text("1\n", encoding="ascii")
+    assert hold_back_s("/dev/ttyUSB7", tmp_path) == pytest.approx(0.002)
+    assert hold_back_s("/dev/ttyACM0", tmp_path) is None
+
+
+def test_received_bytes_without_an_answer_are_described() -> None:
+    assert no_answer(b"", 0)[0] == "no bytes received"
+    assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text received, such as "I (5) main: hello"'
+    seen, remedy = no_answer(bytes(range(256)), 9000)
+    assert seen == "9000 bytes received that are neither text nor frames"
+    assert "`baud`" in remedy
+    assert "\x1b" not in no_answer(b"plain text that is long enough, and \x1b[31mred", 45)[0]

@@ -1,0 +1,125 @@
+"""Sound sent by the dialogue of TensorFlow Lite Micro's test over serial. No I/O: lines and times in, bytes out."""
+
+from __future__ import annotations
+
+import base64
+import re
+from enum import Enum, auto
+
+from harness.devices.wire.adpcm import Pcm
+from harness.model.numbers import exact
+
+DATA_TYPE = "audio-pcm-16khz-mono-s16"
+RATE_HZ = 16000
+ANSWER_LIMIT_S = 5.0
+_ANSWER = re.compile(r"!(OK TEST (\d{1,5})|FAIL TEST|DATA_ACK (\d{1,6})|OK DATA .*|FAIL DATA .*)")
+_MOST_LINE_BYTES = 65536
+
+
+class TflmStep(Enum):
+    """What the dialogue waits for."""
+
+    NOTHING = auto()
+    TEST = auto()
+    ACKNOWLEDGEMENT = auto()
+    END = auto()
+
+
+class TflmDialogue:
+    """Sends one sound at a time; positions are samples of it.
+
+        harness                              device
+        !TEST                                !OK TEST <bytes per line>       only before the first sound
+        !DATA <type> <bytes of the sound>
+        <a line of sound, in base64>         !DATA_ACK <bytes of the line>   once per line
+                                             !OK DATA <type> <bytes>         after the last line
+
+    An answer that fails, or none for ANSWER_LIMIT_S, ends the sound, and the next one begins with !TEST again.
+    """
+
+    def __init__(self) -> None:
+        self.acknowledged = 0
+        self.failed = ""
+        self.complete = False
+        self._line_bytes = 0  # length of the device's data lines; 0 until it is in test mode
+        self._data = b""
+        self._command = ""
+        self._at = 0
+        self._step = TflmStep.NOTHING
+        self._since_s = 0.0
+        self._out: list[str] = []
+
+    @property
+    def active(self) -> bool:
+        return self._step is not TflmStep.NOTHING
+
+    @property
+    def sent(self) -> int:
+        return self._at // 2
+
+    def begin(self, samples: Pcm, now_s: float) -> None:
+        self._data, self._at, self.acknowledged = samples.astype("<i2", copy=False).tobytes(), 0, 0
+        self._command = f"DATA {DATA_TYPE} {len(self._data)}"
+        self.failed, self.complete = "", False
+        self._since_s = now_s
+        if self._line_bytes:
+            self._out = [f"!{self._command}"]
+            self._send_line()
+        else:
+            self._out, self._step = ["!TEST"], TflmStep.TEST
+
+    def abandon(self) -> None:
+        """Ends without sending the rest. The device still waits, so the next sound requests test mode again."""
+        self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
+        self._out.clear()
+
+    def take(self, line: str, now_s: float) -> None:
+        """Takes a line from the device that begins with an exclamation mark."""
+        match = _ANSWER.fullmatch(line)
+        if match is None or not self.active:
+            return
+        self._since_s = now_s
+        answer, size, acknowledged = match.group(1), match.group(2), match.group(3)
+        if answer.startswith("FAIL"):
+            self._fail(f"the device refuses: {line}")
+        elif size is not None and self._step is TflmStep.TEST:
+            self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
+            self._out.append(f"!{self._command}")
+            self._send_line()
+        elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
+            expected = self._at - self.acknowledged * 2
+            if int(acknowledged) != expected:
+                self._fail(f"the device accepted {acknowledged} bytes of a line of {expected}")
+                return
+            self.acknowledged = self._at // 2
+            self._send_line()
+        elif answer == f"OK {self._command}" and self._step is TflmStep.END:
+            self._step, self.complete = TflmStep.NOTHING, True
+
+    def tick(self, now_s: float) -> None:
+        if self.active and not self._out and now_s - self._since_s > ANSWER_LIMIT_S:
+            self._fail(f"no answer for {exact(ANSWER_LIMIT_S)} s to !{self._command}")
+
+    def output(self, sample_limit: int, now_s: float) -> bytes:
+        """What to write now; sample_limit: data lines wait until they end below it."""
+        if not self._out:
+            return b""
+        if self._step is TflmStep.ACKNOWLEDGEMENT and self._at // 2 > sample_limit:
+            return b""
+        text = "".join(f"{line}\n" for line in self._out)
+        self._out.clear()
+        self._since_s = now_s
+        return text.encode()
+
+    def _send_line(self) -> None:
+        piece = self._data[self._at : self._at + self._line_bytes]
+        if not piece:
+            self._step = TflmStep.END
+            return
+        self._at += len(piece)
+        self._out.append(base64.b64encode(piece).decode())
+        self._step = TflmStep.ACKNOWLEDGEMENT
+
+    def _fail(self, why: str) -> None:
+        self.abandon()
+        self.failed = why

@@ -1,0 +1,148 @@
+"""The link to a board in simulated time: its lines, a port that is lost and comes back, and one that takes nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.base import threads
+from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.serial.device import SerialDevice
+from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
+from harness.devices.serial.port import PortLost
+from harness.model.errors import DeviceError
+from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded
+from harness.model.stimulus import Waveform
+from tests.nights.ports import SimulatedPort, SimulatedSerial
+from tests.seen import Around, Seen
+
+
+class Listener:
+    """A board that only keeps what it receives."""
+
+    received = b""
+
+    def takes(self, data: bytes) -> None:
+        self.received += data
+
+
+@contextmanager
+def opened(port: SimulatedPort, **options: Any) -> Iterator[tuple[SimulatedSerial, Seen]]:
+    lines_only = SerialOptions(port="simulated", framing=FramingChoice.NONE, **options)
+    driver, seen = SimulatedSerial("board", lines_only, Around(), port), Seen()
+    driver.open(seen)
+    yield driver, seen
+    driver.close()
+
+
+def test_a_line_is_stamped_when_its_last_byte_arrives(simulated_time: SimulatedThreads) -> None:
+    port = SimulatedPort(simulated_time, Listener())
+    with opened(port) as (_, seen):
+        port.send(b"hel", simulated_time.monotonic())
+        threads.sleep(1.0)
+        arrived_s = port.send(b"lo\n", simulated_time.monotonic())
+        threads.sleep(1.0)
+        (line,) = seen.of(LogLine)
+        assert (line.source, line.text) == ("board", "hello")
+        assert abs(line.at.at_s - arrived_s) <= line.at.error_s
+
+
+def test_a_lost_port_is_reported_once_and_again_when_it_is_back(simulated_time: SimulatedThreads) -> None:
+    port = SimulatedPort(simulated_time, Listener())
+    with opened(port) as (_, seen):
+        port.unplug()
+        threads.sleep(30.0)
+        assert [type(observation) for observation in seen.all] == [LinkLost]
+        port.plug()
+        threads.sleep(3.0)
+        assert [type(observation) for observation in seen.all] == [LinkLost, LinkBack]
+
+
+class FailingPort(SimulatedPort):
+    """A port that can always be opened, and then fails at once."""
+
+    opened = 0
+
+    def open(self) -> SimulatedPort:
+        self.opened += 1
+        if self.opened > 100:
+            raise DeviceError("opened far too often")
+        return self
+
+    def has_bytes(self) -> bool:
+        return True
+
+    def read(self) -> bytes:
+        raise PortLost("the port reports an error")
+
+
+def test_a_port_that_fails_at_once_is_reopened_with_growing_delay(simulated_time: SimulatedThreads) -> None:
+    port = FailingPort(simulated_time, Listener())
+    with opened(port):
+        threads.sleep(10.0)
+    assert 5 <= port.opened <= 10
+
+
+class SlowPort(SimulatedPort):
+    """A bridge that takes 3 s to connect again, longer than `close` waits for the driver's thread."""
+
+    opened = closed = 0
+
+    def open(self) -> SimulatedPort:
+        self.opened += 1
+        if self.opened > 1:
+            threads.sleep(3.0)
+        return self
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_port_that_connects_after_the_close_is_closed_again(simulated_time: SimulatedThreads) -> None:
+    port = SlowPort(simulated_time, Listener())
+    with opened(port):
+        port.unplug()
+        threads.sleep(1.0)
+    threads.sleep(10.0)
+    assert (port.opened, port.closed) == (2, 2)
+
+
+def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: SimulatedThreads) -> None:
+    board = Listener()
+    port = SimulatedPort(simulated_time, board)
+    with opened(port, injection=SerialInjection.TFLM) as (driver, seen):
+        port.full = True
+        driver.play("a", Waveform(np.zeros(16000, dtype=np.float32), 16000))
+        threads.sleep(10.0)
+        assert not board.received
+        (lost,), (ended,) = seen.of(LinkLost), seen.of(StimulusEnded)
+        assert "accepted no bytes" in lost.what
+        assert not ended.complete
+        assert lost.at.at_s - 1000 == pytest.approx(3.2, abs=0.3)
+
+
+def test_lines_loss_and_return_of_a_network_bridge_are_reported() -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    url = f"socket://127.0.0.1:{server.getsockname()[1]}"
+    device = SerialDevice("board", SerialOptions(port=url, framing=FramingChoice.NONE), Around())
+    seen = Seen()
+    device.open(seen)
+    try:
+        bridge, _ = server.accept()
+        bridge.sendall(b"hello\n")
+        assert seen.first(LogLine).text == "hello"
+        bridge.close()
+        seen.first(LinkLost)
+        bridge, _ = server.accept()
+        seen.first(LinkBack)
+        bridge.close()
+    finally:
+        device.close()
+        server.close()
+    with pytest.raises(DeviceError, match="cannot be reached"):
+        device.open(seen)
