@@ -47,7 +47,7 @@ PRINTER = "harness/model/numbers.py"
 FOR_MACHINES: dict[str, str] = {
     "harness/base/typed_table.py:_cell": "CSV with declared decimals",
     "harness/devices/camera.py:_line": "a log line that profiles match",
-    "harness/devices/esphome.py:_exactly": "a setting that is written back to the device",
+    "harness/devices/esphome.py:_exact_value": "a setting that is written back to the device",
     "harness/devices/esphome.py:_value": "a log line that profiles match",
     "harness/engines/pocketsphinx_keyphrase.py:__init__": "thresholds in the list of phrases of pocketsphinx",
     "harness/offline/mixing.py:_labels": "CSV of labels",

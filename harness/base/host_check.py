@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from typing import TypeVar
 
+from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
+
+T = TypeVar("T")
 
 
 class Level(StrEnum):
@@ -26,3 +31,14 @@ class Check:
 
     def as_json(self) -> dict[str, str]:
         return {"name": self.name, "level": self.level.value, "says": self.says, "remedy": self.remedy}
+
+
+def check_each(name: str, connections: Iterable[tuple[str, T]], attempt: Callable[[T], str]) -> Iterator[Check]:
+    """Checks connections, each an id with its options: OK with what `attempt` returns, FAIL if it raises."""
+    for id, options in connections:
+        try:
+            answer = attempt(options)
+        except HarnessError as error:
+            yield Check(name, Level.FAIL, f"{id}: {error.what}", error.remedy)
+        else:
+            yield Check(name, Level.OK, f"{id}: {answer}")

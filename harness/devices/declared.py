@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.base.host_check import Check, Level
+from harness.base.host_check import Check, check_each
 from harness.base.plugins import Group, load, names
 from harness.base.ports import NamesHostParts
 from harness.devices.device_sources import DeviceSource
 from harness.devices.orders import ORDERS, AsksOperator
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, InputError, PluginError
+from harness.model.errors import InputError, PluginError
 from harness.model.frozen import frozen
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
@@ -270,13 +271,12 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
         if isinstance(kind, ChecksHost):
             yield from kind.host_checks(named)
         elif isinstance(kind, NamesHostParts):
-            for id, options in named:
-                try:
-                    kind.demand_host(options)
-                except (InputError, DeviceError, PluginError) as error:
-                    yield Check(driver, Level.FAIL, f"{id}: {error.what}", error.remedy)
-                else:
-                    yield Check(driver, Level.OK, f"{id}: this host has what the connection names")
+            yield from check_each(driver, named, partial(_demand_host, kind))
+
+
+def _demand_host(kind: NamesHostParts, options: object) -> str:
+    kind.demand_host(options)
+    return "this host has what the connection names"
 
 
 def _keys_of(driver: str) -> set[str]:

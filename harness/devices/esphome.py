@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.host_check import Check, Level
+from harness.base.host_check import Check, check_each
 from harness.base.plugins import import_extra
-from harness.base.ports import Sink, Surroundings
+from harness.base.ports import Surroundings
 from harness.devices import tcp
 from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.esphome_assistant import AssistantTaken, EsphomeAssistant
-from harness.devices.spoken_commands import Answerer, ServerUse, StoreClip, demand_answerer
-from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStream, TextStreamOptions
+from harness.devices.spoken_commands import Answerer, AnsweringStream, ServerUse, demand_answerer
+from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStreamOptions
 from harness.model.bench import DeviceProfile, DeviceSetting
-from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import DeviceDescribed
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 CONNECT_LIMIT_S = 10.0
 ASK_LIMIT_S = 3.0
-END_LIMIT_S = 0.5  # for each step of closing
+END_LIMIT_S = 0.5  # for each step of closing, and for a press of the button, which waits for no answer
 CLOSE_LIMIT_S = 2.0
 AGAIN_LIMIT_S = 1.0  # for each setting that is restored after a loss
 SETTING_LIMIT_S = 10.0
@@ -120,12 +120,9 @@ class EsphomeOptions:
             raise InputError("`answer` needs `media`", remedy="Write media: and the URL of a sound with these words")
         if self.media and not self.media.startswith(("http://", "https://")):
             raise InputError(f"media is {self.media!r}", remedy="Write a URL that the device can open, http://…")
-        if not 1 <= self.listen_limit_s <= 120:
-            raise InputError(f"listen_limit_s is {self.listen_limit_s}", remedy="Write a number from 1 to 120")
-        if not 0 <= self.hold_back_ms <= 86_400:
-            raise InputError(f"hold_back_ms is {self.hold_back_ms}", remedy="Write a number from 0 to 86400")
-        if not 0.1 <= self.keepalive_s <= 600:
-            raise InputError(f"keepalive_s is {self.keepalive_s}", remedy="Write a number from 0.1 to 600")
+        for name, low, high in (("listen_limit_s", 1, 120), ("hold_back_ms", 0, 86_400), ("keepalive_s", 0.1, 600)):
+            if not low <= getattr(self, name) <= high:
+                raise InputError(f"{name} is {getattr(self, name)}", remedy=f"Write a number from {low} to {high}")
 
     @property
     def host_and_port(self) -> tuple[str, int]:
@@ -165,11 +162,8 @@ class EsphomeLink:
     A state at connection is `switch.mute is off`, a change is `switch.mute=on`: only a change has a time.
     """
 
-    def __init__(self, options: EsphomeOptions, stop: threading.Event, use: ServerUse | None = None) -> None:
-        """stop: ends the attempt to connect. use: what the harness works with as the assistant.
-
-        DeviceError when the device does not answer or refuses.
-        """
+    def __init__(self, options: EsphomeOptions, use: ServerUse | None = None) -> None:
+        """use: what an assistant needs. PluginError without the library, InputError without a key that it can use."""
         demand_library()
         self._options = options
         self._use = use
@@ -181,15 +175,18 @@ class EsphomeLink:
         self._button: EntityInfo | None = None
         self._settable: dict[str, EntityInfo] = {}
         self._values: dict[str, str] = {}
-        self._ended = False
+        self._disconnected = False
         self._changed = threads.condition()
         self._client: APIClient | None = None
         self._lines, self._reader = socket.socketpair()
         self._loop = asyncio.new_event_loop()
         self._writer = ThreadPoolExecutor()
         self._loop.set_default_executor(self._writer)  # of our own, so that `close` can bound the wait for its jobs
-        self._loop.set_exception_handler(self._broken)
+        self._loop.set_exception_handler(self._on_loop_error)
         self._thread = threads.thread(self._loop.run_forever, name=f"esphome {options.address}")
+
+    def open(self, stop: threading.Event) -> EsphomeLink:
+        """Connects, and returns itself; DeviceError when the device does not answer or refuses, or `stop` is set."""
         self._thread.start()
         connecting = asyncio.run_coroutine_threadsafe(self._connect(), self._loop)
         try:
@@ -199,11 +196,12 @@ class EsphomeLink:
                     break
                 except TimeoutError:
                     if stop.is_set():
-                        raise DeviceError(f"{options.address}: no answer", remedy="Open it again") from None
+                        raise DeviceError(f"{self._options.address}: no answer", remedy="Open it again") from None
         except BaseException:
             connecting.cancel()
             self.close()
             raise
+        return self
 
     def fileno(self) -> int:
         return self._reader.fileno()
@@ -221,8 +219,8 @@ class EsphomeLink:
     def settings(self, limit_s: float = SETTING_LIMIT_S) -> dict[str, DeviceSetting]:
         """Switches, numbers and selects with their values; DeviceError if the device does not report all in time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._settable.keys() <= self._values.keys(), limit_s)
-            if self._ended:
+            self._changed.wait_for(lambda: self._disconnected or self._settable.keys() <= self._values.keys(), limit_s)
+            if self._disconnected:
                 raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
             return {name: _setting(name, entity, self._values.get(name, "")) for name, entity in self._settable.items()}
 
@@ -239,8 +237,8 @@ class EsphomeLink:
 
         self._loop.call_soon_threadsafe(self._command, self._settable[name], value)
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or holds(), limit_s)
-            if self._ended:
+            self._changed.wait_for(lambda: self._disconnected or holds(), limit_s)
+            if self._disconnected:
                 raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
             if not holds():
                 now = self._values.get(name, "no value")
@@ -337,11 +335,11 @@ class EsphomeLink:
                 remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}",
             )
         client.subscribe_logs(
-            lambda message: self._take_log(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
+            lambda message: self._on_log(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
         )
-        client.subscribe_states(self._state)
+        client.subscribe_states(self._on_state)
         if self._use is not None:
-            self._assistant = EsphomeAssistant(client, self._use, options.media, self._report, self._fail)
+            self._assistant = EsphomeAssistant(client, self._use, options.media, self._report, self._end_lines)
             try:
                 async with asyncio.timeout(CONNECT_LIMIT_S):
                     await self._assistant.begin(device)
@@ -352,31 +350,31 @@ class EsphomeLink:
                 ) from error
         return device
 
-    def _take_log(self, line: bytes) -> None:
-        self._write(line)
+    def _on_log(self, line: bytes) -> None:
+        self._write_line(line)
         if self._assistant is not None:
             self._assistant.take_log_line(line)
 
     def _report(self, line: str) -> None:
-        self._write(" ".join(line.split()).encode("utf-8", "replace"))
+        self._write_line(" ".join(line.split()).encode("utf-8", "replace"))
 
-    def _broken(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An error that nobody else takes: the link ends, instead of staying silent."""
         loop.default_exception_handler(context)
-        self._fail(f"the driver met an error ({plain_text(str(context.get('exception') or context['message']), 200)})")
+        error = plain_text(str(context.get("exception") or context["message"]), 200)
+        self._end_lines(f"the driver met an error ({error})")
 
-    def _fail(self, why: str) -> None:
+    def _end_lines(self, why: str) -> None:
+        """Ends what `read` returns; its reader then closes the link."""
         self._why = why
         with contextlib.suppress(OSError):
             self._lines.shutdown(socket.SHUT_WR)
 
     def _on_close(self, event: ConnectionClosedEvent) -> None:
-        self._why = plain_text(str(event.error or "the device closed the connection"), 300)
+        self._end_lines(plain_text(str(event.error or "the device closed the connection"), 300))
         with self._changed:
-            self._ended = True
+            self._disconnected = True
             self._changed.notify_all()
-        with contextlib.suppress(OSError):
-            self._lines.shutdown(socket.SHUT_WR)
 
     async def _press(self) -> None:
         if self._client is not None and self._button is not None:
@@ -397,7 +395,7 @@ class EsphomeLink:
         await asyncio.gather(*rest, return_exceptions=True)
         await asyncio.sleep(0)  # what was closed just now ends in the next turn
 
-    def _state(self, state: EntityState) -> None:
+    def _on_state(self, state: EntityState) -> None:
         entity = (_kind(state), state.device_id, state.key)
         value = _value(state)
         name = self._entities.get(entity)
@@ -405,15 +403,15 @@ class EsphomeLink:
             return
         if name in self._settable:
             with self._changed:
-                self._values[name] = _exactly(state, value)
+                self._values[name] = _exact_value(state, value)
                 self._changed.notify_all()
         if not self._options.states:
             return
         first = entity not in self._met and entity[0] != "event"  # an event always happens now
         self._met.add(entity)
-        self._write(f"{name}{' is ' if first else '='}{value}".encode())
+        self._write_line(f"{name}{' is ' if first else '='}{value}".encode())
 
-    def _write(self, line: bytes) -> None:
+    def _write_line(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
             self._lines.sendall(line + b"\n")
 
@@ -441,7 +439,7 @@ def _value(state: EntityState) -> str | None:
 _SETTABLE = ("number", "select", "switch")
 
 
-def _exactly(state: EntityState, value: str) -> str:
+def _exact_value(state: EntityState, value: str) -> str:
     """The value of a setting with all its digits; "" if the device has none."""
     if getattr(state, "missing_state", False):
         return ""
@@ -463,7 +461,7 @@ def _setting(name: str, entity: EntityInfo, value: str) -> DeviceSetting:
             return DeviceSetting(name, value, low=low, high=high)
 
 
-class EsphomeDevice(TextStream):
+class EsphomeDevice(AnsweringStream):
     """The log lines, the states and the settings of an ESPHome device."""
 
     Options: ClassVar[type] = EsphomeOptions
@@ -472,33 +470,17 @@ class EsphomeDevice(TextStream):
     def __init__(self, id: str, options: EsphomeOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
         self._set: dict[str, str] = {}
-        self._keep: StoreClip | None = None
-        self._answerer: Answerer | None = None
 
-    def keep_sound(self, save: StoreClip) -> None:
-        self._keep = save
-
-    def open(self, sink: Sink) -> None:
+    def new_answerer(self) -> Answerer | None:
         options: EsphomeOptions = self._options
-        if options.role is EsphomeRole.ASSISTANT:
-            self._answerer = Answerer(options.recogniser, "", options.answer)
-        try:
-            super().open(sink)
-            if self._answerer is not None:
-                self._answerer.await_recogniser()
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        super().close()
-        answerer, self._answerer = self._answerer, None
-        if answerer is not None:
-            answerer.close()
+        if options.role is EsphomeRole.OBSERVER:
+            return None
+        return Answerer(options.recogniser, "", options.answer)
 
     def connect(self) -> FarEnd:
+        use = None if self._options.role is EsphomeRole.OBSERVER else self.use()
         try:
-            link = EsphomeLink(self._options, self._stop, self._use())
+            link = EsphomeLink(self._options, use).open(self._stop)
         except AssistantTaken as error:
             self._outlet.lose(FAR_END, str(error), named=True)
             raise
@@ -509,13 +491,6 @@ class EsphomeDevice(TextStream):
             link.close()
             raise
         return link
-
-    def _use(self) -> ServerUse | None:
-        options: EsphomeOptions = self._options
-        if options.role is EsphomeRole.OBSERVER:
-            return None
-        now_s, tell, limit_s = self._clock.now_s, self._outlet.tell, options.listen_limit_s
-        return ServerUse(self.id, now_s, tell, limit_s, self.hold_back_s, keep=self._keep, answerer=self._answerer)
 
     @staticmethod
     def abilities(options: TextStreamOptions, profile: DeviceProfile | None) -> Abilities:
@@ -547,7 +522,7 @@ class EsphomeDevice(TextStream):
         use = ServerUse(device, threads.monotonic, lambda _: None, options.listen_limit_s)
         served = use if options.role is EsphomeRole.ASSISTANT else None
         return StreamSource(
-            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, threads.event(), served)))
+            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, served).open(threads.event())))
         )
 
     @staticmethod
@@ -559,32 +534,22 @@ class EsphomeDevice(TextStream):
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, EsphomeOptions]]) -> Iterator[Check]:
-        for id, options in named:
-            try:
-                link = EsphomeLink(options, threads.event())
-            except HarnessError as error:
-                yield Check("esphome", Level.FAIL, f"{id}: {error.what}", error.remedy)
-                continue
-            yield Check("esphome", Level.OK, f"{id}: {options.address} answers: {_firmware(link.device)}")
-            link.close()
+        def attempt(options: EsphomeOptions) -> str:
+            with contextlib.closing(EsphomeLink(options).open(threads.event())) as link:
+                return f"{options.address} answers: {_firmware(link.device)}"
+
+        return check_each("esphome", named, attempt)
 
     @staticmethod
     def setup_advice(options: EsphomeOptions) -> SetupAdvice:
         stop = threads.event()
-
-        def end() -> None:
-            stop.wait(ASK_LIMIT_S)
-            stop.set()
-
-        threads.thread(end).start()
+        limit = threads.DelayedCall(ASK_LIMIT_S, stop.set)
+        limit.start()
         try:
-            link = EsphomeLink(options, stop)
-            try:
+            with contextlib.closing(EsphomeLink(options).open(stop)) as link:
                 return SetupAdvice(link.wake_phrases())
-            finally:
-                link.close()
         finally:
-            stop.set()
+            limit.cancel()
 
     @staticmethod
     def far_end(options: EsphomeOptions, id: str) -> str:

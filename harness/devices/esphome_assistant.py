@@ -39,15 +39,20 @@ class AssistantTaken(DeviceError):
 class EsphomeAssistant:
     """The assistant's side of a connection. All its methods run on the event loop of the link.
 
-    report: takes lines, such as `assistant.wake=Okay Nabu`. media: URL of the sound of every answer, or "". fail: ends
-    the link, with the reason.
+    report: takes lines, such as `assistant.wake=Okay Nabu`. media: URL of the sound of every answer, or "".
+    end_link: takes the reason.
     """
 
     def __init__(
-        self, client: APIClient, use: ServerUse, media: str, report: Callable[[str], None], fail: Callable[[str], None]
+        self,
+        client: APIClient,
+        use: ServerUse,
+        media: str,
+        report: Callable[[str], None],
+        end_link: Callable[[str], None],
     ) -> None:
         self._client, self._use, self._media = client, use, media
-        self._report, self._fail = report, fail
+        self._report, self._end_link = report, end_link
         self._loop = asyncio.get_running_loop()
         self._subscribed = self._refused = False
         self._port = 0
@@ -111,14 +116,14 @@ class EsphomeAssistant:
 
         self._drop()
         if flags & VoiceAssistantCommandFlag.USE_WAKE_WORD:
-            self._fail("it lets its assistant find the wake phrase. Switch it to wake word detection on the device")
+            self._end_link("it lets its assistant find the wake phrase. Switch it to wake word detection on the device")
             return None
         self._report(f"assistant.wake={phrase}" if phrase else "assistant.start=without a wake phrase")
         levels = f"noise suppression {settings.noise_suppression_level}, auto gain {settings.auto_gain}"
         self._report(f"assistant.run={conversation}; {levels}, volume {exact(settings.volume_multiplier)}")
         self._report("assistant.state=listening")
         self._command = CommandSound(RATE_HZ, 1, self._use.limit_s)
-        self._limit = self._loop.call_later(self._use.limit_s + _NO_SOUND_S, self._over)
+        self._limit = self._loop.call_later(self._use.limit_s + _NO_SOUND_S, self._end_command)
         self._event("RUN_START")
         self._event("STT_START")
         return self._port
@@ -126,11 +131,11 @@ class EsphomeAssistant:
     async def _stop(self, aborted: bool) -> None:
         """The device has stopped sending sound. aborted: it wants no answer."""
         if not aborted:
-            self._over()
+            self._end_command()
         elif self._command is not None or (self._answering is not None and not self._answering.done()):
             self._drop()
             self._report("assistant.stop=the device ended the run")
-            self._end()
+            self._end_run()
 
     async def _hear_both(self, data: bytes, _: bytes | None) -> None:
         """The first channel is the one for recognition."""
@@ -138,7 +143,7 @@ class EsphomeAssistant:
 
     def _hear(self, data: bytes) -> None:
         if self._command is not None and data and self._command.feed(data, self._use.now_s()):
-            self._over()
+            self._end_command()
 
     # What becomes of a command
 
@@ -154,7 +159,7 @@ class EsphomeAssistant:
             self._limit.cancel()
         return command
 
-    def _over(self) -> None:
+    def _end_command(self) -> None:
         """The speech of the command has ended, or the time for it."""
         if (command := self._take_command()) is not None:
             self._report("assistant.state=thinking")
@@ -181,7 +186,7 @@ class EsphomeAssistant:
                 self._report(f"assistant.error={NOTHING_HEARD}")
                 self._event("ERROR", {"code": NOTHING_HEARD, "message": "no text recognized"})
             if not words:
-                self._end()
+                self._end_run()
                 return
             self._report(f"assistant.transcript={words}")
             self._event("STT_END", {"text": words})
@@ -224,7 +229,7 @@ class EsphomeAssistant:
             if not finished.success:
                 self._remark(f"the device could not play {self._media}")
 
-    def _end(self) -> None:
+    def _end_run(self) -> None:
         self._event("RUN_END")
         self._report("assistant.state=idle")
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.host_check import Check, Level
+from harness.base.host_check import Check, check_each
 from harness.base.ports import Clock
 from harness.devices import websocket
 from harness.devices.declared import SetupAdvice
@@ -27,7 +27,7 @@ from harness.devices.readings import ReadingsFarEnd, ReadingsSource, ReadingsStr
 from harness.devices.text_streams import STEP_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.errors import DeviceError, InputError, LoginRefused
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.time import Stamp
@@ -423,23 +423,16 @@ class HomeAssistant(ReadingsStream):
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, HomeAssistantOptions]]) -> Iterator[Check]:
-        for id, options in named:
-            try:
-                link = AssistLink(options, HostClock(), threads.event())
-            except HarnessError as error:
-                yield Check("home_assistant", Level.FAIL, f"{id}: {error.what}", error.remedy)
-                continue
-            link.close()
-            answers = f"{options.url} answers: Home Assistant {link.version}, {link.satellite}"
-            yield Check("home_assistant", Level.OK, f"{id}: {answers}")
+        def attempt(options: HomeAssistantOptions) -> str:
+            with contextlib.closing(AssistLink(options, HostClock(), threads.event())) as link:
+                return f"{options.url} answers: Home Assistant {link.version}, {link.satellite}"
+
+        return check_each("home_assistant", named, attempt)
 
     @staticmethod
     def setup_advice(options: HomeAssistantOptions) -> SetupAdvice:
-        link = AssistLink(options, HostClock(), threads.event())
-        try:
+        with contextlib.closing(AssistLink(options, HostClock(), threads.event())) as link:
             return SetupAdvice(link.wake_phrases())
-        finally:
-            link.close()
 
     @staticmethod
     def far_end(options: HomeAssistantOptions, id: str) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from harness.base import threads
 from harness.base.plugins import Group, load
-from harness.base.ports import Voice
+from harness.base.ports import Sink, Voice
+from harness.devices.text_streams import TextStream
 from harness.model.errors import DeviceError, HarnessError, InputError, VoiceError
 from harness.model.frozen import frozen
 from harness.model.observation import Observation, SoundKept, Unread
@@ -145,6 +146,48 @@ class ServerUse:
                 problem = f"the sound of its microphone could not be kept: {error}"
                 self.tell(Unread(self.id, Stamp(self.now_s()), problem))
         return waveform
+
+
+class AnsweringStream(TextStream):
+    """A text stream whose device sends the harness the sound of commands, which the harness may keep and answer."""
+
+    _keep: StoreClip | None = None
+    _answerer: Answerer | None = None
+
+    def new_answerer(self) -> Answerer | None:
+        """By the options; None if the harness is not the device's server."""
+        raise NotImplementedError
+
+    def keep_sound(self, save: StoreClip) -> None:
+        self._keep = save
+
+    def open(self, sink: Sink) -> None:
+        self._answerer = answerer = self.new_answerer()
+        try:
+            super().open(sink)
+            if answerer is not None:
+                answerer.await_recogniser()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        answerer, self._answerer = self._answerer, None
+        if answerer is not None:
+            answerer.close()
+
+    def use(self) -> ServerUse:
+        """What a connection of this driver works with."""
+        return ServerUse(
+            id=self.id,
+            now_s=self._clock.now_s,
+            tell=self._outlet.tell,
+            limit_s=self._options.listen_limit_s,
+            hold_back_s=self.hold_back_s,
+            keep=self._keep,
+            answerer=self._answerer,
+        )
 
 
 def demand_answerer(recogniser: str, voice: str, answer: str) -> None:

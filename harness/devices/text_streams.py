@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, cast
 from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.foreign import plain_text
-from harness.base.host_check import Check, Level
+from harness.base.host_check import Check, check_each
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
 from harness.devices.declared import Abilities
@@ -467,15 +467,11 @@ class TcpLog(TextStream):
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
-        for id, options in named:
-            try:
-                far_end = TcpListener(options) if options.listen else connect_tcp(options)
-                far_end.close()
-            except DeviceError as error:
-                yield Check("tcp", Level.FAIL, f"{id}: {error.what}", error.remedy)
-            else:
-                state = "is free to listen at" if options.listen else "answers"
-                yield Check("tcp", Level.OK, f"{id}: {options.address} {state}")
+        def attempt(options: TcpOptions) -> str:
+            with closing(TcpListener(options) if options.listen else connect_tcp(options)):
+                return f"{options.address} {'is free to listen at' if options.listen else 'answers'}"
+
+        return check_each("tcp", named, attempt)
 
     @staticmethod
     def far_end(options: TcpOptions, id: str) -> str:

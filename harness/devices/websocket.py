@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.host_check import Check, Level
+from harness.base.host_check import Check, check_each
 from harness.base.plugins import import_extra
 from harness.base.ports import Surroundings
 from harness.devices.declared import Abilities
@@ -30,7 +30,7 @@ from harness.devices.text_streams import (
     TextStreamOptions,
 )
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.errors import DeviceError, InputError, LoginRefused
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import StimulusEnded, StimulusStarted
@@ -244,13 +244,11 @@ class WebSocketLog(TextStream):
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, WebSocketOptions]]) -> Iterator[Check]:
-        for id, options in named:
-            try:
-                WebSocketLink(options).close()
-            except HarnessError as error:
-                yield Check("websocket", Level.FAIL, f"{id}: {error.what}", error.remedy)
-            else:
-                yield Check("websocket", Level.OK, f"{id}: {options.url} answers")
+        def attempt(options: WebSocketOptions) -> str:
+            WebSocketLink(options).close()
+            return f"{options.url} answers"
+
+        return check_each("websocket", named, attempt)
 
     @staticmethod
     def far_end(options: WebSocketOptions, id: str) -> str:

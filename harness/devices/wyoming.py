@@ -19,14 +19,14 @@ from enum import StrEnum
 from typing import Any, BinaryIO, ClassVar, cast
 
 from harness.base import threads
-from harness.base.host_check import Check, Level
+from harness.base.host_check import Check, check_each
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
 from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import BROKEN, DriverOutlet
-from harness.devices.spoken_commands import Answerer, ServerUse, StoreClip, demand_answerer
-from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
+from harness.devices.spoken_commands import Answerer, AnsweringStream, ServerUse, StoreClip, demand_answerer
+from harness.devices.text_streams import FarEnd, FarEndFile
 from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.segments import WyomingEvents
@@ -357,46 +357,21 @@ class WyomingRelay:
             self._take_lines(bytes(lines), at)
 
 
-class WyomingServer(TextStream):
+class WyomingServer(AnsweringStream):
     """The harness as the server of a satellite."""
 
     Options: ClassVar[type] = WyomingOptions
     BACK_OFF_S = (0.5, 10.0)
-    keep: StoreClip | None = None
-    _answerer: Answerer | None = None
 
     def __init__(self, id: str, options: WyomingOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
         self._profile = _of_lines(surroundings.profile)
 
+    def new_answerer(self) -> Answerer:
+        return Answerer(self._options.recogniser, self._options.voice, self._options.answer)
+
     def connect(self) -> FarEnd:
-        now_s, tell, limit_s = self._clock.now_s, self._outlet.tell, self._options.listen_limit_s
-        use = ServerUse(
-            id=self.id,
-            now_s=now_s,
-            tell=tell,
-            limit_s=limit_s,
-            hold_back_s=self.hold_back_s,
-            keep=self.keep,
-            answerer=self._answerer,
-        )
-        return ServerLink(self._options.address, use, self._stop)
-
-    def open(self, sink: Sink) -> None:
-        options = self._options
-        self._answerer = answerer = Answerer(options.recogniser, options.voice, options.answer)
-        try:
-            super().open(sink)
-            answerer.await_recogniser()
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        super().close()
-        answerer, self._answerer = self._answerer, None
-        if answerer is not None:
-            answerer.close()
+        return ServerLink(self._options.address, self.use(), self._stop)
 
     def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
         return super()._follow(cast(ServerLink, far_end).begin(), bell)
@@ -430,7 +405,7 @@ class Wyoming:
 
     def keep_sound(self, save: StoreClip) -> None:
         if self._server is not None:
-            self._server.keep = save
+            self._server.keep_sound(save)
 
     @staticmethod
     def abilities(options: WyomingOptions, profile: DeviceProfile | None) -> Abilities:
@@ -506,18 +481,15 @@ class Wyoming:
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, WyomingOptions]]) -> Iterator[Check]:
-        for id, options in named:
-            far_end = options.address if options.mode is WyomingMode.SERVER else options.server
-            try:
-                free = ""
-                if options.mode is not WyomingMode.SERVER:
-                    tcp.listen(options.address).close()
-                    free = f"{options.address} is free to listen at" + (", and " if far_end else "")
-                answers = f"{far_end} answers: {reported_version(far_end)}" if far_end else ""
-            except DeviceError as error:
-                yield Check("wyoming", Level.FAIL, f"{id}: {error.what}", error.remedy)
-            else:
-                yield Check("wyoming", Level.OK, f"{id}: {free}{answers}")
+        def attempt(options: WyomingOptions) -> str:
+            if options.mode is WyomingMode.SERVER:
+                return f"{options.address} answers: {reported_version(options.address)}"
+            tcp.listen(options.address).close()
+            free = f"{options.address} is free to listen at"
+            server = options.server
+            return f"{free}, and {server} answers: {reported_version(server)}" if server else free
+
+        return check_each("wyoming", named, attempt)
 
     @staticmethod
     def setup_advice(options: WyomingOptions) -> SetupAdvice:

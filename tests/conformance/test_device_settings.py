@@ -110,7 +110,7 @@ def test_wrong_settings_are_refused_before_a_sound(runs: Runs) -> None:
 )
 def test_setting_values_are_checked_against_the_device(name: str, value: str, refusal: str) -> None:
     with EsphomeFarEnd() as device:
-        link = EsphomeLink(EsphomeOptions(address=device.address), threading.Event())
+        link = EsphomeLink(EsphomeOptions(address=device.address)).open(threading.Event())
         assert link.settings()[name].refusal(value) == refusal
         link.close()
 
@@ -123,7 +123,7 @@ def test_a_driver_that_cannot_set_is_refused(runs: Runs) -> None:
 def test_a_device_that_keeps_its_value_is_reported() -> None:
     with EsphomeFarEnd() as device:
         device.stubborn = True
-        link = EsphomeLink(EsphomeOptions(address=device.address), threading.Event())
+        link = EsphomeLink(EsphomeOptions(address=device.address)).open(threading.Event())
         link.settings()
         with pytest.raises(DeviceError, match=r"does not report switch.mute=on within 0.3 s, but off"):
             link.set_setting("switch.mute", "on", 0.3)

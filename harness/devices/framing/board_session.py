@@ -309,13 +309,13 @@ class BoardSession:
                 self._hear(event, at)
             return
         match self.events.offer(seq, event if isinstance(event, messages.Event | messages.Log) else None, at):
-            case EventDecision.TAKEN:
+            case EventDecision.ACKNOWLEDGE:
                 if self._wire.loses:
                     self._acks.append((messages.EventAck(seq), 0))
                 self._tell_due(at.at_s)
-            case EventDecision.STRANGE:
+            case EventDecision.ASK_WHO:
                 self._suspect_restart()
-            case EventDecision.LEFT:
+            case EventDecision.IGNORE:
                 pass
 
     def _take_from_other_boot(self, received: ReceivedMessage, at: Stamp) -> None:

@@ -5,6 +5,8 @@
   After a gap, later events wait: `… 7, 9, 10` holds 9 and 10 until 8 arrives, or is given up after 2 s.
 - `DeliveredEvents` (MQTT): the broker delivers each event at least once. An event is reported when it arrives, a
   repeated number is dropped, and numbers that are passed over count as missing at once.
+- `MappedNumbering` (MQTT, other devices): a device without hello, so a new boot id counts as a restart until the old
+  one continues.
 - `BoardCommands`: one at a time, resent under the same number until the board has carried it out.
 """
 
@@ -15,7 +17,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from harness.base import threads
+from harness.base.plain_json import is_integer
 from harness.devices.wire.messages import Event, Log, Set, TextCommand
+from harness.model.bench import PlainValue
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 KEPT_BY_BOARD = 32
@@ -105,11 +110,12 @@ class Boots:
 class EventDecision(Enum):
     """What to do with an event.
 
-    TAKEN: acknowledge it. LEFT: ignore it, since it will be resent. STRANGE: ask which board is speaking."""
+    IGNORE: it will be resent. ASK_WHO: request a hello, which shows which board is speaking.
+    """
 
-    TAKEN = auto()
-    LEFT = auto()
-    STRANGE = auto()
+    ACKNOWLEDGE = auto()
+    IGNORE = auto()
+    ASK_WHO = auto()
 
 
 class ResentEvents:
@@ -146,18 +152,18 @@ class ResentEvents:
             self._expected = max(1, seq - KEPT_BY_BOARD + 1)
             self._from_first, self._is_first = False, True
         if self._expected is None:
-            return EventDecision.LEFT
+            return EventDecision.IGNORE
         if seq < self._expected:
             if seq in self._delivered and self._delivered[seq] != event:  # one number, two events: not the same boot
-                return EventDecision.STRANGE
+                return EventDecision.ASK_WHO
             self.repeated += 1
-            return EventDecision.TAKEN
+            return EventDecision.ACKNOWLEDGE
         if seq >= self._expected + _AHEAD:
-            return EventDecision.STRANGE
+            return EventDecision.ASK_WHO
         if seq in self._waiting:
             self.repeated += 1
         self._waiting[seq] = event, at
-        return EventDecision.TAKEN
+        return EventDecision.ACKNOWLEDGE
 
     def due(self) -> list[StampedEvent]:
         ready: list[StampedEvent] = []
@@ -250,7 +256,7 @@ class DeliveredEvents:
         self._gap += gap
         if not repeated:
             self._due.append((event, at))
-        return EventDecision.TAKEN
+        return EventDecision.ACKNOWLEDGE
 
     def due(self) -> list[StampedEvent]:
         ready, self._due = self._due, []
@@ -275,6 +281,69 @@ class DeliveredEvents:
 
 EventNumbers = ResentEvents | DeliveredEvents
 """The events of one boot, each reported once."""
+
+
+@frozen
+class NumberingResult:
+    """What a message's numbers show: a repetition, a restart of the device, or a number of missing messages.
+
+    late: it belongs to an earlier boot. rival: the boot taken for the current one, while an earlier boot continues:
+    two devices use one name.
+    """
+
+    duplicate: bool = False
+    rebooted: bool = False
+    missing: int = 0
+    late: bool = False
+    rival: str = ""
+
+
+_LONGEST_BOOT_ID = 64
+_BOOTS_KEPT = 16
+_NUMBERS = 1 << 64
+
+
+class MappedNumbering:
+    """Judges messages of a device with mappings. Those without numbers, or with endless ones, are accepted as they are.
+
+    It knows the last boots only, so that a hostile device cannot fill the memory.
+    """
+
+    def __init__(self) -> None:
+        self._boot: str | None = None
+        self._boots: dict[str, DeliveredEvents] = {}
+
+    def judge(self, document: PlainValue) -> NumberingResult:
+        """Judges the next message in the order of arrival."""
+        if not isinstance(document, dict):
+            return NumberingResult()
+        boot, seq = document.get("boot"), document.get("seq")
+        if not (isinstance(boot, str) or is_integer(boot)) or len(str(boot)) > _LONGEST_BOOT_ID:
+            return NumberingResult()
+        if not is_integer(seq) or not 0 <= seq < _NUMBERS:
+            seq = None
+        return self._count(str(boot), seq)
+
+    def _count(self, boot: str, seq: int | None) -> NumberingResult:
+        before, rival = self._boot, ""
+        if boot != before:
+            known = self._boots.get(boot)
+            if known is not None and (seq is None or not known.is_next(seq)):
+                return NumberingResult(late=True)  # usually the last will of an earlier boot
+            if known is not None:
+                rival = before or ""
+                self._boots[boot] = self._boots.pop(boot)  # the last to be forgotten
+            else:
+                # What it sent before this connection is unknown, but after a restart it counts from 1.
+                self._boots[boot] = DeliveredEvents(from_one=before is not None)
+                if len(self._boots) > _BOOTS_KEPT:
+                    del self._boots[next(iter(self._boots))]
+            self._boot = boot
+        rebooted = before is not None and boot != before and not rival
+        if seq is None:
+            return NumberingResult(rebooted=rebooted)
+        repeated, missing = self._boots[boot].count(seq)
+        return NumberingResult(repeated, rebooted, missing, rival=rival)
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.base import threads
-from harness.base.host_check import Check
+from harness.base.host_check import Check, check_each
 from harness.base.ports import Sink, Surroundings
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MqttOptions, password
@@ -96,9 +96,9 @@ class MqttCommands:
     @staticmethod
     def host_checks(named: Sequence[tuple[str, MqttCommandOptions]]) -> Iterator[Check]:
         """Checks a connection to each broker."""
-        from harness.devices.mqtt.device import broker_check  # here, since it takes long to import
+        from harness.devices.mqtt.device import reach_broker  # here, since it takes long to import
 
-        return (broker_check(id, options.broker) for id, options in named)
+        return check_each("broker", ((id, options.broker) for id, options in named), reach_broker)
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the broker cannot be used."""

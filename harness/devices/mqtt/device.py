@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -15,13 +16,12 @@ import paho.mqtt.client as mqtt
 from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.host_check import Check, Level
-from harness.base.plain_json import is_integer
+from harness.base.host_check import Check, check_each
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
 from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
 from harness.devices.framing.board_session import BOARD
-from harness.devices.framing.numbering import DeliveredEvents
+from harness.devices.framing.numbering import MappedNumbering
 from harness.devices.mqtt import lease
 from harness.devices.mqtt.board import GIVEN, MqttBoard
 from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
@@ -40,80 +40,15 @@ from harness.devices.wire.mappings import (
     topic_matches,
 )
 from harness.devices.wire.messages import Set, SetKey, TextCommand
-from harness.model.bench import DeviceProfile, Heartbeat, PlainValue
-from harness.model.errors import DeviceError, HarnessError, InputError
-from harness.model.frozen import frozen
+from harness.model.bench import DeviceProfile, Heartbeat
+from harness.model.errors import DeviceError, InputError
 from harness.model.numbers import seconds
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Status, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
-
-@frozen
-class NumberingResult:
-    """What a message's numbers show: a repetition, a restart of the device, or a number of missing messages.
-
-    late: it belongs to an earlier boot. beside: the boot taken for the current one, while an earlier boot continues:
-    two devices use one name.
-    """
-
-    duplicate: bool = False
-    rebooted: bool = False
-    missing: int = 0
-    late: bool = False
-    beside: str = ""
-
-
-_LONGEST_BOOT_ID = 64
-_BOOTS_KEPT = 16
-_NUMBERS = 1 << 64
-
-
-class MappedNumbering:
-    """Judges messages of a device with mappings. It sends no hello, so a new boot id counts as a restart until the old
-    one continues. Messages without numbers, or with endless ones, are accepted as they are.
-
-    It knows the last boots only, so that a hostile device cannot fill the memory.
-    """
-
-    def __init__(self) -> None:
-        self._boot: str | None = None
-        self._boots: dict[str, DeliveredEvents] = {}
-
-    def judge(self, document: PlainValue) -> NumberingResult:
-        """Judges the next message in the order of arrival."""
-        if not isinstance(document, dict):
-            return NumberingResult()
-        boot, seq = document.get("boot"), document.get("seq")
-        if not (isinstance(boot, str) or is_integer(boot)) or len(str(boot)) > _LONGEST_BOOT_ID:
-            return NumberingResult()
-        if not is_integer(seq) or not 0 <= seq < _NUMBERS:
-            seq = None
-        return self._count(str(boot), seq)
-
-    def _count(self, boot: str, seq: int | None) -> NumberingResult:
-        before, beside = self._boot, ""
-        if boot != before:
-            known = self._boots.get(boot)
-            if known is not None and (seq is None or not known.is_next(seq)):
-                return NumberingResult(late=True)  # usually the last will of an earlier boot
-            if known is not None:
-                beside = before or ""
-                self._boots[boot] = self._boots.pop(boot)  # the last to be forgotten
-            else:
-                # What it sent before this connection is unknown, but after a restart it counts from 1.
-                self._boots[boot] = DeliveredEvents(from_one=before is not None)
-                if len(self._boots) > _BOOTS_KEPT:
-                    del self._boots[next(iter(self._boots))]
-            self._boot = boot
-        rebooted = before is not None and boot != before and not beside
-        if seq is None:
-            return NumberingResult(rebooted=rebooted)
-        repeated, missing = self._boots[boot].count(seq)
-        return NumberingResult(repeated, rebooted, missing, beside=beside)
-
-
 _TEXT_MAX_BYTES = 900
+"""A board has room for messages of 1024 bytes; the rest is for the JSON around the text."""
 _JOIN_S = 1.0
 _VERSION_WAIT_S = 0.5
 _HEARTBEAT = "heartbeat"
@@ -139,6 +74,8 @@ class MqttDevice:
         self._surroundings = surroundings
         profile = surroundings.profile
         self._device = options.topic_device or id
+        self._prefix = f"vh/{self._device}/"
+        self._lease_topic = self._prefix + lease.TOPIC
         self._vh = options.framing_of(profile) is MessageFraming.VH
         self._injection = options.injection_of(profile)
         self._mappings = for_device(profile.mappings if profile is not None else (), self._device)
@@ -181,7 +118,7 @@ class MqttDevice:
     @staticmethod
     def host_checks(named: Sequence[tuple[str, MqttOptions]]) -> Iterator[Check]:
         """Checks a connection to each broker."""
-        return (broker_check(id, options) for id, options in named)
+        return check_each("broker", named, reach_broker)
 
     @staticmethod
     def far_end(options: MqttOptions, id: str) -> str:
@@ -208,45 +145,16 @@ class MqttDevice:
         """
         self._outlet.open(sink)
         self._gone_before = False
-        topics = {mapping.topic for mapping in (*self._mappings, *self._beat_rule)}
-        optional: list[str] = []
-        lease_topic = f"vh/{self._device}/{lease.TOPIC}"
         if self._vh:
-            # One subscription to all of its topics, so that no message comes twice.
-            topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
-            topics.add(f"vh/{self._device}/+")
             self._board = MqttBoard(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
         if self._injection in (MqttInjection.HERMES, MqttInjection.PLAY_BYTES):
             kind = HermesMicrophone if self._injection is MqttInjection.HERMES else HermesSpeaker
             self._hermes = kind(self.id, self._device, self._surroundings, self._outlet, self._publish)
-            topics.update(self._hermes.topics)
-        if self._injection is MqttInjection.HERMES:
-            optional.append(lease_topic)
-        if self._injection not in (
-            MqttInjection.NONE,
-            MqttInjection.PLAY_BYTES,
-        ):  # a loudspeaker has no board to reserve
-            self._lease = Reservation(
-                secrets.token_hex(6),
-                lease_topic,
-                self._surroundings.clock,
-                lambda topic, payload: self._publish(topic, payload, 1, retain=True),
-                lambda why: self._outlet.lose(lease.TOPIC, why, named=True),
-                lambda: self._outlet.back(lease.TOPIC),
-            )
-        events = LinkEvents(self._up, self._on_down, self._message, self._outlet.remark)
-        self._link = BrokerLink(
-            id=self.id,
-            options=self._options,
-            clock=self._surroundings.clock,
-            folder=self._surroundings.folder,
-            topics=sorted(topics),
-            events=events,
-            optional=optional,
-            client=self.client,
-        )
+        if self._injection in (MqttInjection.VH, MqttInjection.HERMES):  # a loudspeaker has no board to reserve
+            self._lease = self._new_lease()
+        self._link = self._new_link()
         try:
             self._link.open()
             if self._board is not None:
@@ -264,23 +172,52 @@ class MqttDevice:
             self.close()
             raise
 
+    def _new_lease(self) -> Reservation:
+        return Reservation(
+            secrets.token_hex(6),
+            self._lease_topic,
+            self._surroundings.clock,
+            lambda topic, payload: self._publish(topic, payload, 1, retain=True),
+            lambda why: self._outlet.lose(lease.TOPIC, why, named=True),
+            lambda: self._outlet.back(lease.TOPIC),
+        )
+
+    def _new_link(self) -> BrokerLink:
+        topics = {mapping.topic for mapping in (*self._mappings, *self._beat_rule)}
+        if self._vh:
+            # One subscription to all of its topics, so that no message comes twice.
+            of_board = self._prefix + "+"
+            topics = {topic for topic in topics if not topic_matches(of_board, topic)} | {of_board}
+        if self._hermes is not None:
+            topics.update(self._hermes.topics)
+        return BrokerLink(
+            id=self.id,
+            options=self._options,
+            clock=self._surroundings.clock,
+            folder=self._surroundings.folder,
+            topics=sorted(topics),
+            events=LinkEvents(self._up, self._on_down, self._message, self._outlet.remark),
+            optional=[self._lease_topic] if self._injection is MqttInjection.HERMES else [],
+            client=self.client,
+        )
+
     def _open_watch(self, board: MqttBoard) -> BrokerLink | None:
         """A second connection, which sees what others send to the board; None when the broker does not allow it.
 
         On the first one, the echo of the harness's messages would delay the answers to them (Nagle: 44 ms).
         """
-        prefix = f"vh/{self._device}/"
         options = self._options
         if options.client_id:
             options = replace(options, client_id=f"{options.client_id}-watch")
-        events = LinkEvents(
-            lambda: None,
-            lambda _: None,  # the link reports this itself
-            lambda topic, payload, _, retained: None if retained else board.take_echo(topic[len(prefix) :], payload),
-            self._outlet.remark,
-        )
+
+        def take(topic: str, payload: bytes, _: Stamp, retained: bool) -> None:
+            if not retained:
+                board.take_echo(topic.removeprefix(self._prefix), payload)
+
+        # The other connection reports when the broker is lost.
+        events = LinkEvents(lambda: None, lambda _: None, take, self._outlet.remark)
         surroundings = self._surroundings
-        topics = [prefix + topic for topic in GIVEN]
+        topics = [self._prefix + topic for topic in GIVEN]
         watch = BrokerLink(
             self.id, options, surroundings.clock, surroundings.folder, topics, events, client=self.client
         )
@@ -298,9 +235,7 @@ class MqttDevice:
         if self._options.address == EMBEDDED:
             self._outlet.remark(f"the embedded broker listens at {where}; set this address in the device")
         if self._lease is not None and not self._lease.wait():
-            self._outlet.remark(
-                f"the broker does not deliver vh/{self._device}/{lease.TOPIC}, so the board cannot be reserved"
-            )
+            self._outlet.remark(f"the broker does not deliver {self._lease_topic}, so the board cannot be reserved")
         board = self._board
         if board is None:
             return
@@ -312,7 +247,7 @@ class MqttDevice:
         if not board.wait_until_met(self._options.hello_wait_s):
             why = "its last will reports that it is gone" if self._gone_before else "no answer"
             raise DeviceError(
-                f"{self.id}: no hello on vh/{self._device}/hello at {where}: {why}",
+                f"{self.id}: no hello on {self._prefix}hello at {where}: {why}",
                 remedy="Check that the board is on, uses this broker and has this name (topic_device). Check that the "
                 "broker's access list allows these topics for the board and the harness",
             )
@@ -324,20 +259,15 @@ class MqttDevice:
         beating, self._beating = self._beating, None
         if beating is not None:
             beating.join(_JOIN_S)
-        board, self._board = self._board, None
-        hermes, self._hermes = self._hermes, None
+        parts = self._board, self._hermes, self._watch, self._link
+        self._board = self._hermes = None
         reservation, self._lease = self._lease, None
         if reservation is not None:
-            reservation.close()
-        watch, self._watch = self._watch, None
-        link, self._link = self._link, None
-        if board is not None:
-            board.close()
-        if hermes is not None:
-            hermes.close()
-        for connection in (watch, link):
-            if connection is not None:
-                connection.close()
+            reservation.close()  # by the link
+        self._watch = self._link = None
+        for part in parts:
+            if part is not None:
+                part.close()
 
     # Sound and text for the device
 
@@ -395,7 +325,7 @@ class MqttDevice:
         board.command(message)
 
     def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
-        self._publish(f"vh/{self._device}/{topic}", payload, qos)
+        self._publish(self._prefix + topic, payload, qos)
 
     def _publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
         link = self._link
@@ -441,12 +371,12 @@ class MqttDevice:
         self._outlet.lose("broker", reason)
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
-        if self._lease is not None and topic == f"vh/{self._device}/{lease.TOPIC}":
+        if self._lease is not None and topic == self._lease_topic:
             self._lease.take(payload[:MAX_PAYLOAD_BYTES], retained=retained)
             return
         if retained:
             self.retained += 1
-            if topic == f"vh/{self._device}/status":
+            if topic == self._prefix + "status":
                 self._gone_before = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
@@ -458,9 +388,8 @@ class MqttDevice:
         if hermes is not None and topic in hermes.topics:
             hermes.take(topic, payload, at)
             return
-        prefix = f"vh/{self._device}/"
-        if board is not None and topic.startswith(prefix):
-            board.take(topic.removeprefix(prefix), payload, at)
+        if board is not None and topic.startswith(self._prefix):
+            board.take(topic.removeprefix(self._prefix), payload, at)
             self.duplicates = board.session.counted_repeats
             return
         if self._heartbeat is not None and topic_matches(self._beat_rule[0].topic, topic):
@@ -485,22 +414,15 @@ class MqttDevice:
         if judged.duplicate:
             self.duplicates += 1
             return ()
-        if judged.late and any(
-            isinstance(observation, Status) and observation.state is DeviceState.GONE for observation in seen
-        ):
+        states = {observation.state for observation in seen if isinstance(observation, Status)}
+        if judged.late and DeviceState.GONE in states:
             # The last will of an earlier boot: the device is already back.
             return (LogLine(self.id, at, f"from an earlier boot: {show_payload(payload)}"),)
         remarks: list[Observation] = []
-        says_so = any(
-            isinstance(observation, Status) and observation.state in (DeviceState.STARTED, DeviceState.GONE)
-            for observation in seen
-        )
-        if judged.rebooted and not says_so:
+        if judged.rebooted and not states & {DeviceState.STARTED, DeviceState.GONE}:
             remarks.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
-        if judged.beside:
-            text = (
-                f"two devices use one name: an earlier boot continues beside boot {judged.beside}. Rename one of them"
-            )
+        if judged.rival:
+            text = f"two devices use one name: an earlier boot continues beside boot {judged.rival}. Rename one of them"
             remarks.append(LogLine(self.id, at, text))
         if judged.missing:
             remarks.append(LogLine(self.id, at, f"messages missing before this one: {judged.missing}"))
@@ -539,19 +461,14 @@ class MqttSource:
         self.queue.put(DeviceOutput(at, threads.wall(), payload, topic, retained))
 
 
-def broker_check(id: str, options: MqttOptions) -> Check:
-    """Connects to a broker, and asks for its version."""
+def reach_broker(options: MqttOptions) -> str:
+    """Connects to a broker; whether it answers, with its version. HarnessError when it cannot be used."""
     if options.address == EMBEDDED:
-        return Check("broker", Level.OK, f"{id}: embedded broker, started with the session")
-    source = MqttSource(options, ("$SYS/broker/version",))
-    try:
+        return "embedded broker, started with the session"
+    with closing(MqttSource(options, ("$SYS/broker/version",))) as source:
         source.open()
         until_s = threads.monotonic() + _VERSION_WAIT_S
         while not (messages := source.queue.take(1)) and threads.monotonic() < until_s:
             threads.sleep(0.02)
-    except HarnessError as error:
-        return Check("broker", Level.FAIL, f"{id}: {error.what}", error.remedy)
-    finally:
-        source.close()
     version = ": " + plain_text(messages[0].data.decode("utf-8", "replace"), 100) if messages else ""
-    return Check("broker", Level.OK, f"{id}: {options.address} answers{version}")
+    return f"{options.address} answers{version}"

@@ -57,13 +57,17 @@ class Peer(Protocol):
     def rate_hz(self) -> int | None:
         """Rate of the sound that the board accepts; None if it accepts none, or has not reported it yet."""
 
-    def linked(self, now_s: float) -> None: ...
-    def lost(self, now_s: float) -> None: ...
+    def linked(self, now_s: float) -> None:
+        """The port is open."""
+
+    def lost(self, now_s: float) -> None:
+        """The port is gone, or the board does not answer: a sound being sent ends."""
 
     def tick(self, now_s: float, error_s: float) -> str:
         """Time has passed. Returns why the board counts as lost, or "". error_s: how late the thread may wake up."""
 
-    def received(self, data: bytes, at: Stamp) -> None: ...
+    def received(self, data: bytes, at: Stamp) -> None:
+        """Takes what has arrived, and reports the observations."""
 
     def output(self, now_s: float) -> bytes:
         """What to write now; asked again only when the port has taken all of it."""
@@ -74,9 +78,14 @@ class Peer(Protocol):
     def prepared(self, waveform: Waveform) -> Any:
         """The sound as `play` takes it; None if the board accepts none. Slow, and called without the lock."""
 
-    def play(self, play_id: str, sound: Any, now_s: float) -> None: ...
-    def stop(self, now_s: float) -> None: ...
-    def level_dbfs(self) -> float | None: ...
+    def play(self, play_id: str, sound: Any, now_s: float) -> None:
+        """Begins a sound, and ends an earlier one."""
+
+    def stop(self, now_s: float) -> None:
+        """Ends the sound being sent."""
+
+    def level_dbfs(self) -> float | None:
+        """RMS of the last 100 ms sent; None when no sound is being sent."""
 
 
 def peer_for(

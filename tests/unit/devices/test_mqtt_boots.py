@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.framing.numbering import QUIET_S, Boots, HelloResult
+from harness.devices.framing.numbering import QUIET_S, Boots, HelloResult, MappedNumbering, NumberingResult
 from harness.devices.mqtt.board import MqttBoard
-from harness.devices.mqtt.device import MappedNumbering, NumberingResult
 from harness.devices.mqtt.lease import DEFENCE_S, ECHO_S, EXPIRES_S, REFRESH_S, Lease, LeaseState
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
@@ -273,7 +272,7 @@ def test_stray_message_of_another_boot_does_not_replace_the_device() -> None:
     numbering = MappedNumbering()
     numbering.judge(message(7))
     assert numbering.judge(message(3, "deadbeef")) == NumberingResult(rebooted=True, missing=2)
-    assert numbering.judge(message(8)) == NumberingResult(beside="deadbeef")
+    assert numbering.judge(message(8)) == NumberingResult(rival="deadbeef")
     assert numbering.judge(message(8)) == NumberingResult(duplicate=True)
     assert numbering.judge({"boot": "a", "state": "gone"}) == NumberingResult()
 
@@ -296,7 +295,7 @@ def test_a_device_that_speaks_on_is_known_beside_any_number_of_others() -> None:
     numbering.judge(message(1))
     for number in range(100):
         assert numbering.judge(message(1, f"b{number}")) == NumberingResult(rebooted=True)
-        assert numbering.judge(message(number + 2)) == NumberingResult(beside=f"b{number}")
+        assert numbering.judge(message(number + 2)) == NumberingResult(rival=f"b{number}")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
         for number in list(waiting):
             if chance.random() < loss:
                 continue
-            assert offer(order, number, 0.0) is EventDecision.TAKEN
+            assert offer(order, number, 0.0) is EventDecision.ACKNOWLEDGE
             events += numbers(order.due())
             if chance.random() >= loss:
                 waiting.remove(number)
@@ -48,9 +48,9 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
 
 def test_no_event_is_taken_before_numbering_has_begun() -> None:
     order = ResentEvents()
-    assert offer(order, 7, 0.0) is EventDecision.LEFT
+    assert offer(order, 7, 0.0) is EventDecision.IGNORE
     order.begin(7)
-    assert offer(order, 7, 0.0) is EventDecision.TAKEN
+    assert offer(order, 7, 0.0) is EventDecision.ACKNOWLEDGE
     assert order.due() == []
     offer(order, 8, 0.0)
     assert numbers(order.due()) == [8]
@@ -60,8 +60,8 @@ def test_events_with_unknown_history_are_all_accepted() -> None:
     order = ResentEvents()
     order.begin(None)
     assert order.begun
-    assert offer(order, 902) is EventDecision.TAKEN
-    assert offer(order, 901) is EventDecision.TAKEN  # the line had lost it
+    assert offer(order, 902) is EventDecision.ACKNOWLEDGE
+    assert offer(order, 901) is EventDecision.ACKNOWLEDGE  # the line had lost it
     assert order.due() == []
     assert looked_at(order, 0.0, GAP_LIMIT_S + 1.0) == 0  # those before belong to an earlier session
     assert numbers(order.due()) == [901, 902]
@@ -75,9 +75,9 @@ def test_a_number_with_another_content_is_from_another_boot() -> None:
     order.begin(0)
     offer(order, 1, 0.0, "one")
     order.due()
-    assert offer(order, 1, 0.0, "one") is EventDecision.TAKEN
-    assert offer(order, 1, 0.0, "other") is EventDecision.STRANGE
-    assert offer(order, 500, 0.0) is EventDecision.STRANGE
+    assert offer(order, 1, 0.0, "one") is EventDecision.ACKNOWLEDGE
+    assert offer(order, 1, 0.0, "other") is EventDecision.ASK_WHO
+    assert offer(order, 500, 0.0) is EventDecision.ASK_WHO
 
 
 def looked_at(order: ResentEvents, start_s: float, end_s: float, every_s: float = 0.05) -> int:
