@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import deque
 from dataclasses import fields
 from pathlib import Path
 
+from harness.base import strict_yaml
 from harness.base.foreign import plain_text
 from harness.devices.device_sources import DeviceOutput, output_now
 from harness.devices.profiles.profile import load_profile
@@ -82,7 +84,6 @@ class DeviceMonitor:
         self.lines = self.mapped = self.unmapped = self.retained = 0
         self.device = device or self.profile.id
         self._path, self._folder = Path(self.profile.path), folder
-        self._seen = self._state_of_files()
         self._look_at_s = 0.0
         self._recent: deque[DeviceOutput] = deque()
         self._recent_bytes = 0
@@ -157,9 +158,12 @@ class DeviceMonitor:
             if row.retained:
                 self.retained += 1
                 continue
-            self.lines += bool(row.said)
-            self.mapped += row.mapped and bool(row.said)
-            self.unmapped += not row.mapped
+            if row.said:
+                self.lines += 1
+            if not row.mapped:
+                self.unmapped += 1
+            elif row.said:
+                self.mapped += 1
 
     def remaining_rows(self) -> list[MonitorRow]:
         """The rows still held back when no more output will arrive."""
@@ -169,29 +173,25 @@ class DeviceMonitor:
         return rows
 
     def look(self, now_s: float) -> bool:
-        """Rereads the profile if one of its files was saved since. Returns True if anything has changed.
+        """Rereads the profile if one of its files has changed. Returns True if that has changed anything.
 
         While it is invalid, it is reread each time: the error may be in a file that it has only just named.
         """
         if now_s - self._look_at_s < LOOK_S:
             return False
         self._look_at_s = now_s
-        if self._state_of_files() == self._seen and not self.problem:
+        # Hashes, not times: a file that is saved while it is read differs from what was read.
+        if not self.problem and all(_sha256_of(profile.path) == profile.sha256 for profile in self.profile.files):
             return False
         earlier_problem, self.problem = self.problem, ""
         try:
             self.profile = load_profile(self._path, beside=self._folder)
         except InputError as error:
             self.problem = plain_text_lines(str(error))
-        self._seen = self._state_of_files()
         if self.problem:
             return self.problem != earlier_problem
         self._begin()
         return True
-
-    def _state_of_files(self) -> list[tuple[int, int] | None]:
-        """Of the profile, and of those that it takes lines of."""
-        return [_state_of(Path(profile.path)) for profile in self.profile.files]
 
     def _bytes(self, output: DeviceOutput) -> list[MonitorRow]:
         if self._decoder is None:
@@ -269,12 +269,12 @@ class DeviceMonitor:
         return [MonitorRow(output.wall_s, line, made, mapped, why, snippet, retained=output.retained)]
 
 
-def _state_of(path: Path) -> tuple[int, int] | None:
+def _sha256_of(path: str) -> str:
+    """ "" if the file cannot be read."""
     try:
-        file_status = path.stat()
-    except OSError:
-        return None
-    return file_status.st_mtime_ns, file_status.st_size
+        return hashlib.sha256(strict_yaml.read_bytes(Path(path))).hexdigest()
+    except InputError:
+        return ""
 
 
 def _line_text(text: str) -> str:
