@@ -21,8 +21,10 @@ from harness.understanding.models.crf_understander import SlotField, concept_tag
 from harness.understanding.models.tritraining import Episode, TriTraining
 
 LEAST_LABELLED = 30
+"""By default a fifth is held out: six of them, just above LEAST_HELD_OUT."""
 LEAST_HELD_OUT = 5
 LEAST_SETS = 2
+"""With one set of labels there is nothing to tell apart."""
 BY = "tri-training"
 
 

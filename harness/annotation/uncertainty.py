@@ -56,12 +56,12 @@ def guesses(
     }
 
 
-def estimated_error(guesses: Mapping[str, Guess]) -> float | None:
+def estimated_error(guess_by_id: Mapping[str, Guess]) -> float | None:
     """The share of guesses that is expected to be wrong, by the classifier's own probabilities; None of none.
 
     On generated corpora the true share was smaller, by a third to a half: docs/explanation/tri-training.md.
     """
-    return float(np.mean([1 - guess.certainty for guess in guesses.values()])) if guesses else None
+    return float(np.mean([1 - guess.certainty for guess in guess_by_id.values()])) if guess_by_id else None
 
 
 @frozen

@@ -51,7 +51,9 @@ class MicrophoneOptions:
     def __post_init__(self) -> None:
         for name, value, low, high in (
             ("keep_s", self.keep_s, 30.0, 1800.0),
+            # More than a click. Speech is recognised in twice this time, which must be well below `hold_ms`, 400 ms.
             ("min_speech_ms", self.min_speech_ms, 40, 150),
+            # From `bridge_ms`, after which a sound is over. Sound of tones only is reported late by up to this time.
             ("earcon_max_ms", self.earcon_max_ms, 200, 2000),
         ):
             if not low <= value <= high:

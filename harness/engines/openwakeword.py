@@ -26,7 +26,7 @@ from harness.engines.openwakeword_classifier import (
 )
 from harness.engines.openwakeword_kernel.native import VERSION as KERNEL_VERSION
 from harness.engines.openwakeword_kernel.native import KernelEmbedding
-from harness.engines.openwakeword_onnx import Array, OnnxModel, embedding_model, model, node
+from harness.engines.openwakeword_onnx import Array, OnnxModel, embedding_model, model_proto, node
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.engines.tflite_file import Graph, Op, read_model
 from harness.model.errors import EngineError, InputError, PluginError, did_you_mean
@@ -143,7 +143,7 @@ class _MelFrames:
             node("Reshape", ["shifted", "frames"], "mels"),
         ]
         inputs = {"even": ("frames", self._taps), "odd": ("frames", self._taps)}
-        self._model = OnnxModel(model(nodes, constants, inputs, {"mels": ("frames", bands.shape[1])}))
+        self._model = OnnxModel(model_proto(nodes, constants, inputs, {"mels": ("frames", bands.shape[1])}))
 
     def __call__(self, samples: Array, steps: int) -> Array:
         shape = (FRAMES_A_STEP * steps, self._taps)

@@ -28,7 +28,7 @@ def node(operator: str, inputs: Sequence[str], output: str, **attributes: Attrib
     return b"".join(made)
 
 
-def model(
+def model_proto(
     nodes: Sequence[bytes],
     constants: Mapping[str, npt.NDArray[np.generic]],
     inputs: Mapping[str, Sequence[Dimension]],
@@ -237,7 +237,9 @@ class _Convolutions:
         size = self._graph.tensors[self._graph.outputs[0]].shape[3]
         bands = self._graph.tensors[self._graph.inputs[0]].shape[2]
         output = self._names[self._graph.outputs[0]]
-        return model(self._nodes, self._constants, {"mels": (1, 1, "time", bands)}, {output: (1, size, "windows", 1)})
+        return model_proto(
+            self._nodes, self._constants, {"mels": (1, 1, "time", bands)}, {output: (1, size, "windows", 1)}
+        )
 
     def _write(self, operator: Operator) -> None:
         source, result = operator.inputs[0], operator.outputs[0]
@@ -308,7 +310,7 @@ def classifier_model(graphs: Sequence[Graph]) -> bytes:
     written = _Layers(graphs)
     names = written.write(main, {main.inputs[0]: "windows"}, "m")
     shape = main.tensors[main.inputs[0]].shape
-    return model(
+    return model_proto(
         written.nodes, written.constants, {"windows": ("batch", *shape[1:])}, {names[main.outputs[0]]: ("batch", 1)}
     )
 

@@ -401,13 +401,15 @@ def quoted(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    return "".join(sign if sign in '"\\' else _safe(sign) for sign in text)
+    return "".join(character if character in '"\\' else _safe(character) for character in text)
 
 
-def _safe(sign: str) -> str:
-    if sign in SHORT:
-        return SHORT[sign]
-    if sign.isprintable():
-        return sign
-    point = ord(sign)
-    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+def _safe(character: str) -> str:
+    if character in SHORT:
+        return SHORT[character]
+    if character.isprintable():
+        return character
+    point = ord(character)
+    if point < 0x100:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

@@ -190,7 +190,7 @@ def _as_it_stands(text: str) -> str:
 
 def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
     grammars, clean = (_ESCAPED_LINES, unescaped) if escaped else (_RAW_LINES, _as_it_stands)
-    for number, begins, line, form in _logical(iter(lines), grammars):
+    for number, begins, line, form in _logical_lines(iter(lines), grammars):
         try:
             entry = _entry(line, form, clean)
         except ValueError as error:
@@ -214,34 +214,37 @@ def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -
     raise ValueError(f"{key} does not have the form of its key" if key in _RAW_LINES else f"unknown key {key[:40]!r}")
 
 
-def _logical(
+def _logical_lines(
     lines: Iterator[tuple[int, str]], grammars: dict[str, re.Pattern[str]]
 ) -> Iterator[tuple[int, int, str, re.Match[str] | None]]:
     """Number, beginning and text of each line, with its form. A name that was broken over several lines is joined."""
     ahead: deque[tuple[int, str]] = deque()
-    number = 0
-    while True:
-        ahead.extend(islice(lines, 0 if ahead else 1))
-        if not ahead:
-            return
+    number = 1
+    while ahead := ahead or deque(islice(lines, 1)):
         begins, line = ahead.popleft()
-        first, number = number + 1, number + 1
-        line = line.rstrip("\r")
-        if not line.strip():
-            continue
+        line, length, form = line.rstrip("\r"), 1, None
         grammar = grammars.get(line.partition(" ")[0])
-        form = None if grammar is None else grammar.fullmatch(line)
-        if grammar is not None and form is None:
+        if grammar is not None and (form := grammar.fullmatch(line)) is None:
             ahead.extend(islice(lines, MOST_LINES_OF_A_NAME - 1 - len(ahead)))
-            for more in range(1, len(ahead) + 1):
-                longer = "\n".join([line, *(text for _, text in islice(ahead, more))]).rstrip("\r")
-                form = grammar.fullmatch(longer)
-                if form is not None:
-                    line, number = longer, number + more
-                    for _ in range(more):
-                        ahead.popleft()
-                    break
-        yield first, begins, line, form
+            line, length, form = _joined(line, ahead, grammar)
+        if line.strip():
+            yield number, begins, line, form
+        number += length
+
+
+def _joined(
+    line: str, ahead: deque[tuple[int, str]], grammar: re.Pattern[str]
+) -> tuple[str, int, re.Match[str] | None]:
+    """The line with those of `ahead` that complete its form, their number, and the form. They are removed there."""
+    longer = line
+    for length, (_, following) in enumerate(ahead, 2):
+        longer += "\n" + following
+        complete = longer.rstrip("\r")
+        if (form := grammar.fullmatch(complete)) is not None:
+            for _ in range(length - 1):
+                ahead.popleft()
+            return complete, length, form
+    return line, 1, None
 
 
 def _unreadable(problem: str, place: Place) -> InputError:
@@ -272,35 +275,18 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
     def text(name: str) -> str:
         return clean(groups[name] or "")
 
+    def place() -> tuple[str, float, float, str]:
+        return file, number("start"), number("end"), text("phrase")
+
     match key:
         case "INVTA" | "INVFA" | "OOVFA":
-            return Spot(
-                key=key,
-                file=file,
-                start_ms=number("start"),
-                end_ms=number("end"),
-                phrase=text("phrase"),
-                sv_score=number("score"),
-                extras=extras,
-            )
+            return Spot(key, *place(), sv_score=number("score"), extras=extras)
         case "CMDTA" | "CMDSB":
-            return CommandSpot(
-                key=key,
-                file=file,
-                start_ms=number("start"),
-                end_ms=number("end"),
-                phrase=text("phrase"),
-                reference=text("reference"),
-                sv_score=number("score"),
-                extras=extras,
-            )
+            return CommandSpot(key, *place(), text("reference"), sv_score=number("score"), extras=extras)
         case "STTTA" | "STTSB":
             return TranscriptLine(
                 key,
-                file,
-                number("start"),
-                number("end"),
-                text("phrase"),
+                *place(),
                 text("reference"),
                 words=count("n"),
                 substitutions=count("subs"),

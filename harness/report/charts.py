@@ -165,7 +165,9 @@ def steps(values: Sequence[float]) -> list[Point]:
 
 def time_unit(span_s: float) -> tuple[str, float]:
     """The unit in which a span reads best, and its seconds."""
-    return ("seconds", 1.0) if span_s < 180 else ("minutes", 60.0) if span_s < 3 * 3600 else ("hours", 3600.0)
+    if span_s < 180:
+        return "seconds", 1.0
+    return ("minutes", 60.0) if span_s < 3 * 3600 else ("hours", 3600.0)
 
 
 def _ticks(end: float, start: float = 0.0) -> list[float]:

@@ -281,7 +281,7 @@ def _ordinals(number: int, language: str) -> list[str]:
     if language == "de":
         return [word, *(f"{word}{end}" for end in ("n", "r", "s"))]
     if language == "fr":
-        return [word, "première"] if number == 1 else [word, *(["second", "seconde"] if number == 2 else [])]
+        return [word, *{1: ["première"], 2: ["second", "seconde"]}.get(number, [])]
     if language == "es" and word.endswith("o"):
         return [word, f"{word[:-1]}a", *([word[:-1]] if word.endswith(("primero", "tercero")) else [])]
     return [word]

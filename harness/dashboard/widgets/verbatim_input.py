@@ -1,4 +1,4 @@
-"""The field for what a person writes: it holds the text as it is, and shows every sign safely in one line."""
+"""The field for what a person writes: it holds the text as it is, and shows every character safely in one line."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _SHOWN = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
 TOGETHER_S = 0.02
 """Keys of pasted text arrive faster than anybody types."""
 _UNSEEN = "·"
-"""Stands for a sign that a terminal does not show, such as a joiner."""
+"""Stands for a character that a terminal does not show, such as a joiner."""
 
 
 @lru_cache(maxsize=4096)
-def safe_sign(sign: str) -> str:
-    """The one sign that a terminal shows for a sign of a text."""
-    if sign in _SHOWN:
-        return _SHOWN[sign]
-    if sign < " ":
-        return chr(0x2400 + ord(sign))  # the picture of a control
-    shown = plain_text(sign, 20)
+def safe_character(character: str) -> str:
+    """The one character that a terminal shows for a character of a text."""
+    if character in _SHOWN:
+        return _SHOWN[character]
+    if character < " ":
+        return chr(0x2400 + ord(character))  # the picture of a control
+    shown = plain_text(character, 20)
     return shown if len(shown) == 1 else _UNSEEN
 
 
 @lru_cache(maxsize=4096)
-def _cells(sign: str) -> int:
-    return cell_len(safe_sign(sign))
+def _cells(character: str) -> int:
+    return cell_len(safe_character(character))
 
 
 def _is_text(character: str | None) -> bool:
@@ -40,11 +40,11 @@ def _is_text(character: str | None) -> bool:
 
 
 class VerbatimInput(Input):
-    """`value` is what was typed or pasted, with all its lines; no sign is dropped or changed.
+    """`value` is what was typed or pasted, with all its lines; no character is dropped or changed.
 
     Enter runs the screen's action `send`, escape `leave`, in the order of the keys: bindings would run later, when this
-    field has taken further keys. Some terminals do not mark pasted text. There, a sign that arrives together with an
-    enter shows that lines are pasted, and that enter ends a line.
+    field has taken further keys. Some terminals do not mark pasted text. There, a character that arrives together with
+    an enter shows that lines are pasted, and that enter ends a line.
     """
 
     def __init__(self, value: str = "", placeholder: str = "") -> None:
@@ -53,15 +53,15 @@ class VerbatimInput(Input):
 
     @property
     def _value(self) -> Text:
-        return Text("".join(map(safe_sign, self.value)), no_wrap=True, overflow="ignore", end="")
+        return Text("".join(map(safe_character, self.value)), no_wrap=True, overflow="ignore", end="")
 
     def _position_to_cell(self, position: int) -> int:
         return sum(map(_cells, self.value[:position]))
 
     def _cell_offset_to_index(self, offset: int) -> int:
         at = offset + self.scroll_offset.x
-        for index, sign in enumerate(self.value):
-            at -= _cells(sign)
+        for index, character in enumerate(self.value):
+            at -= _cells(character)
             if at < 0:
                 return index
         return len(self.value)

@@ -79,6 +79,8 @@ _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 LEAST_BAND = 3
 """Least dots of a band with a free line."""
 
+_HEADROOM = 1.6
+"""The present band and the limit end at five eighths of the height at most, so that wider bands show above them."""
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -103,7 +105,7 @@ def nice_top(value: float) -> float:
 def top_of(points: Sequence[Point], limit: float | None, highest: float = math.inf) -> float:
     """The end of the scale: it fits the present band and the limit. Earlier, wider bands are cut."""
     last = points[-1] if points else None
-    wanted = 1.6 * max(0.0 if last is None else last.high, 0.0 if limit is None else limit)
+    wanted = _HEADROOM * max(0.0 if last is None else last.high, 0.0 if limit is None else limit)
     return min(highest, nice_top(wanted))
 
 

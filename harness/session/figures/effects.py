@@ -71,7 +71,7 @@ class _ReportedEffect:
     """The result of the device's reports. word is None without a report that counts."""
 
     word: EffectOutcome | None
-    said: str
+    words: str
 
 
 class EffectRows:
@@ -84,9 +84,9 @@ class EffectRows:
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
-        self._looks: dict[AttemptKey, _AttemptReports] = {}
+        self._reports: dict[AttemptKey, _AttemptReports] = {}
         self._plays: dict[str, _AttemptReports] = {}
-        self._at: dict[str, _AttemptReports] = {}
+        self._current: dict[str, _AttemptReports] = {}
         self._answers: list[Entry] = []
         self.responses_wall_s: dict[AttemptKey, float] = {}
         """Unix times of the responses that are kept."""
@@ -111,16 +111,16 @@ class EffectRows:
             case AttemptStarted() as row:
                 self._begin(row, entry.at_s)
             case StimulusSpoken() as stimulus:
-                if (look := self._looks.get((stimulus.trial_id, stimulus.take, stimulus.attempt))) is not None:
-                    look.row = stimulus.measured(look.row)
+                if (reports := self._reports.get((stimulus.trial_id, stimulus.take, stimulus.attempt))) is not None:
+                    reports.row = stimulus.measured(reports.row)
             case ResponseFrozen() as frozen:
                 key = frozen.trial_id, frozen.take, frozen.attempt
                 self.responses_wall_s[key] = entry.wall_s
-                if (look := self._looks.get(key)) is not None:
-                    look.response_ends_s = frozen.ends.at_s
+                if (reports := self._reports.get(key)) is not None:
+                    reports.response_ends_s = frozen.ends.at_s
             case AttemptFinished() as row:
-                if (look := self._looks.get((row.trial_id, row.take, row.attempt))) is not None:
-                    look.answered = row.outcome.answered
+                if (reports := self._reports.get((row.trial_id, row.take, row.attempt))) is not None:
+                    reports.answered = row.outcome.answered
             case EffectAnswered():
                 self._answers.append(entry)
             case _:
@@ -134,14 +134,14 @@ class EffectRows:
                 self._plays[play_id].started_s = at.at_s
             case StimulusHeard(play_id=play_id, at=at) if play_id in self._plays:
                 self._plays[play_id].heard_s = at.at_s
-            case StateTold(source=source, at=at) if source in self._at:
-                look = self._at[source]
-                checked = look.trial.effect is not None  # else a talkative device would fill the memory
+            case StateTold(source=source, at=at) if source in self._current:
+                reports = self._current[source]
+                checked = reports.trial.effect is not None  # else a talkative device would fill the memory
                 # A report counts if its time, within its error, can lie in the window.
-                if checked and (opens_s := look.opens_s) is not None and at.at_s + at.error_s >= opens_s:
-                    look.states.append((seen, at.at_s - opens_s))
-            case LinkLost(source=source, at=at) if source in self._at:
-                self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
+                if checked and (opens_s := reports.opens_s) is not None and at.at_s + at.error_s >= opens_s:
+                    reports.states.append((seen, at.at_s - opens_s))
+            case LinkLost(source=source, at=at) if source in self._current:
+                self._current[source].cut_off(at.at_s, f"the link to {source} was lost")
             case _:
                 pass
 
@@ -160,34 +160,34 @@ class EffectRows:
         evidence_by_key: dict[AttemptKey, EffectEvidence] = {}
         if not (self._checked or answers):
             return evidence_by_key
-        for key, look in self._looks.items():
+        for key, reports in self._reports.items():
             wall_s = self.responses_wall_s.get(key)
-            if wall_s is not None and look.answered and (look.trial.effect is not None or key in answers):
-                evidence_by_key[key] = self._evidence(look, wall_s, [row for _, row in answers.get(key, ())], zone)
+            if wall_s is not None and reports.answered and (reports.trial.effect is not None or key in answers):
+                evidence_by_key[key] = self._evidence(reports, wall_s, [row for _, row in answers.get(key, ())], zone)
         return evidence_by_key
 
     def _begin(self, row: AttemptStarted, at_s: float) -> None:
         trial = self._trials.get(row.trial_id)
         if trial is None:
             return
-        look = _AttemptReports(trial, row)
-        self._looks[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = look
+        reports = _AttemptReports(trial, row)
+        self._reports[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = reports
         for target in trial.targets:
             for source in target.sources:
-                if (before := self._at.get(source)) is not None:
+                if (before := self._current.get(source)) is not None:
                     before.cut_off(at_s, "it was asked something else")
-                self._at[source] = look
+                self._current[source] = reports
 
     def _cut_off_all(self, why: str) -> None:
-        for look in self._at.values():
-            look.cut_off(self._now_s, why)
-        self._at.clear()
+        for reports in self._current.values():
+            reports.cut_off(self._now_s, why)
+        self._current.clear()
 
     def _evidence(
-        self, look: _AttemptReports, response_wall_s: float, answers: list[EffectAnswered], zone: tzinfo | None
+        self, reports: _AttemptReports, response_wall_s: float, answers: list[EffectAnswered], zone: tzinfo | None
     ) -> EffectEvidence:
-        check = look.trial.effect or EffectCheck("")
-        device = self._by_device(look, check)
+        check = reports.trial.effect or EffectCheck("")
+        device = self._by_device(reports, check)
         due_wall_s = due(check, response_wall_s, zone)
         # A person's answer outranks the device's report, except that nobody could tell.
         if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.word is None):
@@ -196,27 +196,27 @@ class EffectRows:
             return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_wall_s)
         if device.word is not None:
             unsure = f"; {answers[-1].by} could not tell{_detail(answers[-1])}" if answers else ""
-            return EffectEvidence(check, device.word, EffectSource.DEVICE, device.said + unsure, due_wall_s)
-        return EffectEvidence(check, said=device.said, due_wall_s=due_wall_s)
+            return EffectEvidence(check, device.word, EffectSource.DEVICE, device.words + unsure, due_wall_s)
+        return EffectEvidence(check, said=device.words, due_wall_s=due_wall_s)
 
-    def _by_device(self, look: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
+    def _by_device(self, reports: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
         if not check.state:
             return _ReportedEffect(None, "")
-        if not look.trial.connection or ObservationKind.STATE not in look.trial.reports:
+        if not reports.trial.connection or ObservationKind.STATE not in reports.trial.reports:
             return _ReportedEffect(None, "the device reports no state")
         until_s = check.within_s
-        if look.closes_s is not None and look.opens_s is not None:
-            ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
-            until_s = ends_s - look.opens_s
-        states = [(state, after_s) for state, after_s in look.states if after_s - state.at.error_s <= until_s]
+        if reports.closes_s is not None and reports.opens_s is not None:
+            ends_s = reports.closes_s if reports.cut_s is None else min(reports.closes_s, reports.cut_s)
+            until_s = ends_s - reports.opens_s
+        states = [(state, after_s) for state, after_s in reports.states if after_s - state.at.error_s <= until_s]
         words = [_reported_state(wanted, states) for wanted in check.state]
         met = sum(fits for fits, _ in words)
         summary = "; ".join(text for _, text in words)
         if met == len(words):
             return _ReportedEffect(EffectOutcome.RIGHT, summary)
-        if look.closes_s is None or look.cut_s is not None:
-            return _ReportedEffect(None, f"{look.cut or 'its sound was not heard'} before it had reported all of it")
-        if self._now_s < look.closes_s:
+        if reports.closes_s is None or reports.cut_s is not None:
+            return _ReportedEffect(None, f"{reports.cut or 'its sound was not heard'} before it had reported all of it")
+        if self._now_s < reports.closes_s:
             return _ReportedEffect(None, "it still has time to report it")
         return _ReportedEffect(
             EffectOutcome.PARTIAL if met else EffectOutcome.WRONG, f"{summary}, within {exact(until_s, 3)} s"
@@ -259,14 +259,11 @@ def _in_words(answer: EffectAnswered, device: _ReportedEffect) -> str:
     if device.word is None:
         return statement
     does = "says so too" if device.word is answer.word else f"says otherwise: {device.word.value}"
-    return f"{statement}; the device {does} ({device.said})"
+    return f"{statement}; the device {does} ({device.words})"
 
 
 def _detail(answer: EffectAnswered) -> str:
     return f", “{answer.detail}”" if answer.detail else ""
-
-
-_DAYS = 3
 
 
 def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> float:
@@ -279,8 +276,8 @@ def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> 
     first = datetime.fromtimestamp(after_s, zone).date()
     moments = [
         moment
-        for ahead in range(_DAYS)
-        for moment in _on(first + timedelta(days=ahead), int(hour), int(minute), zone)
+        for day in (first, first + timedelta(days=1))  # tomorrow's lies ahead whatever the clocks do
+        for moment in _on(day, int(hour), int(minute), zone)
         if moment > after_s
     ]
     return min(moments)

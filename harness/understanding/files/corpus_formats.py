@@ -341,11 +341,8 @@ def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -
     if (text := written.get("text")) is not None:
         words = tuple([strings.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
     tags = None if (annotation := written.get("tags")) is None else _read_tags(annotation, words, strings)
-    slots = (
-        None
-        if (annotation := written.get("slots")) is None
-        else _read_slots(annotation, len(words) if text is not None else None)
-    )
+    count = None if text is None else len(words)
+    slots = None if (annotation := written.get("slots")) is None else _read_slots(annotation, count)
     intents, groups = _read_intents(written.get("intents")), _read_groups(written)
     return Utterance(
         id=id_.strip(),

@@ -326,8 +326,8 @@ class _Training:
 def _counts(gold: Sequence[Utterance], voted: Sequence[UtteranceVotes]) -> IntentCounts:
     return sum(
         (
-            count_intents(utterance.intents or (), vote.intents or ())
-            for utterance, vote in zip(gold, voted, strict=True)
+            count_intents(utterance.intents or (), votes.intents or ())
+            for utterance, votes in zip(gold, voted, strict=True)
         ),
         IntentCounts(),
     )

@@ -14,6 +14,8 @@ SelectedLabels = npt.NDArray[np.bool_]
 """Shape (texts, labels): whether a text is given a label."""
 THRESHOLD = 0.5
 """A label is given above it. Source: the MEDIA paper, 3.2 and 4.1."""
+_CERTAINTY_DIGITS = 6
+"""Below that, certainties differ by rounding only: such votes are ordered by their utterances."""
 Refusal = Callable[[Intents], str]
 """Why labels exclude each other; "" if they do not (`LabelSet.refusal`)."""
 
@@ -97,13 +99,17 @@ def vote(
     reasons: dict[Intents, str] = {}
     outcomes = []
     for id_, certain, *votes in zip(utterances, certainty, first, second, third, strict=True):
-        agreed = consensus(votes)
-        if agreed is not None and agreed not in reasons:
-            reasons[agreed] = refusal(agreed)
-        refused = "" if agreed is None else reasons[agreed]
+        intents = consensus(votes)
+        if intents is not None and intents not in reasons:
+            reasons[intents] = refusal(intents)
+        refused = "" if intents is None else reasons[intents]
         outcomes.append(
             UtteranceVotes(
-                id_, (votes[0], votes[1], votes[2]), None if refused else agreed, refused, round(float(certain), 6)
+                utterance=id_,
+                votes=(votes[0], votes[1], votes[2]),
+                intents=None if refused else intents,
+                refused=refused,
+                certainty=round(float(certain), _CERTAINTY_DIGITS),
             )
         )
     return outcomes

@@ -22,7 +22,6 @@ from harness.devices.serial.options import FramingChoice, SerialOptions
 from harness.devices.text_streams import FarEnd, TextStream, TextStreamOptions
 from harness.devices.wire.console import Console
 from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
-from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LinkBack, LinkLost, ListeningProved, LogLine, Status, Unread, Wake
 from tests.nights.ports import SimulatedPort, SimulatedSerial, SimulatedText
 from tests.seen import Around, Seen
@@ -214,29 +213,6 @@ def test_merged_lines_do_not_spoil_the_learned_clock(simulated_time: SimulatedTh
         threads.sleep(1.0)
     errors_s = contained(seen, box.wrote_s)
     assert max(errors_s[45:]) < 0.04
-
-
-def test_an_unplugged_port_is_lost_and_comes_back(simulated_time: SimulatedThreads) -> None:
-    box = Box(simulated_time)
-    with serial(box) as (_, seen):
-        box.hears(simulated_time.monotonic())
-        threads.sleep(5.0)
-        box.port.unplug()
-        gone_s = simulated_time.monotonic()
-        box.port.send(box.line("heard alexa 0.93", gone_s + 1.0), gone_s + 1.0)
-        threads.sleep(30.0)
-        box.port.plug()
-        back_s = simulated_time.monotonic()
-        threads.sleep(5.0)
-        box.hears(simulated_time.monotonic())
-        threads.sleep(1.0)
-        (lost,), (back,) = seen.of(LinkLost), seen.of(LinkBack)
-        assert gone_s <= lost.at.at_s <= gone_s + 0.25
-        assert "unplugged" in lost.what
-        assert back_s <= back.at.at_s <= back_s + 2.1
-        with pytest.raises(DeviceError), serial(box):
-            pass  # another driver has it
-    contained(seen, box.wrote_s)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -24,7 +24,7 @@ from harness.engines.openwakeword import (
     margin,
 )
 from harness.engines.openwakeword_classifier import PackageClassifier, load_classifier
-from harness.engines.openwakeword_onnx import free_batch, model, node
+from harness.engines.openwakeword_onnx import free_batch, model_proto, node
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, ScoreTrack, SpotRule
@@ -222,7 +222,7 @@ def onnx_alexa(batch: int | str) -> bytes:
         nodes.append(node("Gemm", [last, f"w{number}", f"b{number}"], f"g{number}", transB=1))
         nodes.append(node("Relu" if number + 1 < len(layers) else "Sigmoid", [f"g{number}"], f"a{number}"))
         last = f"a{number}"
-    return model(nodes, constants, {"input": (batch, 16, 96)}, {last: (batch, 1)})
+    return model_proto(nodes, constants, {"input": (batch, 16, 96)}, {last: (batch, 1)})
 
 
 @pytest.mark.parametrize("batch", [1, "batch"])
@@ -247,7 +247,7 @@ def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Pa
         node("Mul", ["mean", "tenth"], "small"),
         node("Sigmoid", ["small"], "score"),
     ]
-    content = model(nodes, {"tenth": np.array(0.1, np.float32)}, {"input": (1, 16, 96)}, {"score": ()})
+    content = model_proto(nodes, {"tenth": np.array(0.1, np.float32)}, {"input": (1, 16, 96)}, {"score": ()})
     windows = np.random.default_rng(4).normal(size=(7, 16, 96)).astype(np.float32)
     scores = load_classifier(tmp_path / "mean.onnx", content, INTERPRETER).scores(windows)
     assert np.allclose(scores, 1 / (1 + np.exp(-windows.mean((1, 2)) / 10)), atol=1e-5)
@@ -257,7 +257,7 @@ def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Pa
 @pytest.mark.parametrize("shape", [(1, 16, 64), (1, 81, 96), (1, 96), ("batch", "windows", 96)])
 def test_an_onnx_file_of_another_shape_is_refused(shape: tuple[int | str, ...], tmp_path: Path) -> None:
     file = tmp_path / "other.onnx"
-    file.write_bytes(model([node("Sigmoid", ["input"], "score")], {}, {"input": shape}, {"score": shape}))
+    file.write_bytes(model_proto([node("Sigmoid", ["input"], "score")], {}, {"input": shape}, {"score": shape}))
     with pytest.raises(InputError, match=r"other\.onnx is not an openWakeWord classifier"):
         OpenWakeWordOffline(str(file), {})
 

@@ -16,7 +16,7 @@ from harness.devices.serial.commands import SerialCommandOptions, SerialCommands
 from harness.devices.serial.port import OpenPort
 from harness.model.errors import DeviceError
 from harness.model.positioners import BenchOrder
-from tests.seen import Around, Seen
+from tests.seen import Around
 
 
 @dataclass
@@ -56,14 +56,6 @@ def far_end() -> Iterator[FarEnd]:
 def byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that takes one byte of what it is given, as a full one does."""
     monkeypatch.setattr(OpenPort, "write", lambda port, data: os.write(port.fileno(), data[:1]))
-
-
-def test_an_order_is_done_when_the_far_end_says_so(far_end: FarEnd) -> None:
-    far_end.answers = {b"ANGLE 30": b"moving\r\nDONE 30\r\n"}
-    with closing(SerialCommands("table", SerialCommandOptions(port=far_end.port), Around())) as driver:
-        driver.open(Seen())
-        driver.carry_out(BenchOrder("table: turn", "ANGLE 30", done="^DONE", within_s=20.0), threading.Event())
-    assert far_end.received == [b"ANGLE 30"]
 
 
 @pytest.mark.usefixtures("byte_by_byte")

@@ -52,15 +52,32 @@ def test_a_line_is_stamped_when_its_last_byte_arrives(simulated_time: SimulatedT
         assert abs(line.at.at_s - arrived_s) <= line.at.error_s
 
 
-def test_a_lost_port_is_reported_once_and_again_when_it_is_back(simulated_time: SimulatedThreads) -> None:
+def test_an_unplugged_port_is_lost_and_comes_back(simulated_time: SimulatedThreads) -> None:
     port = SimulatedPort(simulated_time, Listener())
     with opened(port) as (_, seen):
+        gone_s = simulated_time.monotonic()
         port.unplug()
+        port.send(b"unheard\n", gone_s + 1.0)
         threads.sleep(30.0)
-        assert [type(observation) for observation in seen.all] == [LinkLost]
+        back_s = simulated_time.monotonic()
         port.plug()
-        threads.sleep(3.0)
-        assert [type(observation) for observation in seen.all] == [LinkLost, LinkBack]
+        threads.sleep(5.0)
+        port.send(b"hello again\n", simulated_time.monotonic())
+        threads.sleep(1.0)
+        lost, back, line = seen.all
+        assert isinstance(lost, LinkLost)
+        assert gone_s <= lost.at.at_s <= gone_s + 0.25
+        assert "unplugged" in lost.what
+        assert isinstance(back, LinkBack)
+        assert back_s <= back.at.at_s <= back_s + 2.1
+        assert isinstance(line, LogLine)
+        assert line.text == "hello again"
+
+
+def test_a_port_is_opened_by_one_driver_only(simulated_time: SimulatedThreads) -> None:
+    port = SimulatedPort(simulated_time, Listener())
+    with opened(port), pytest.raises(DeviceError), opened(port):
+        pass
 
 
 class FailingPort(SimulatedPort):
