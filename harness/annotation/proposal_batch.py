@@ -20,11 +20,9 @@ from harness.understanding.files.corpus_writing import slots_of, tags_of
 from harness.understanding.models.crf_understander import SlotField, concept_tags
 from harness.understanding.models.tritraining import Episode, TriTraining
 
-LEAST_LABELLED = 30
-"""By default a fifth is held out: six of them, just above LEAST_HELD_OUT."""
 LEAST_HELD_OUT = 5
-LEAST_SETS = 2
-"""With one set of labels there is nothing to tell apart."""
+LEAST_LABELLED = 30  # by default a fifth is held out: six of them, just above LEAST_HELD_OUT
+LEAST_SETS = 2  # with one set of labels there is nothing to tell apart
 BY = "tri-training"
 
 

@@ -553,8 +553,7 @@ class EsphomeDevice(AnsweringStream):
 
     @staticmethod
     def far_end(options: EsphomeOptions, id: str) -> str:
-        host, port = options.host_and_port
-        return f"{host}:{port}"
+        return "{}:{}".format(*options.host_and_port)
 
 
 def _firmware(device: DeviceInfo) -> str:

@@ -41,13 +41,17 @@ NO_TOTAL = 1 << 62
 """libsndfile reports this many frames or more when the number is unknown."""
 
 
-class MappedWave:
-    """A memory-mapped WAVE file. Blocks are read-only views of the file, without a copy."""
+class _WaveFile:
+    """A WAVE file of PCM samples."""
 
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz, self.assumed = sound.frames, sound.rate_hz, sound.assumed
         self._file, self._offset = file, sound.offset
         self._before = state_of(file)
+
+
+class MappedWave(_WaveFile):
+    """A memory-mapped WAVE file. Blocks are read-only views of the file, without a copy."""
 
     def blocks(self) -> Iterator[Samples]:
         number = self._file.fileno()
@@ -67,13 +71,8 @@ class MappedWave:
             mapped.madvise(mmap.MADV_DONTNEED, 0, done)
 
 
-class StreamedWave:
+class StreamedWave(_WaveFile):
     """A WAVE file that is read: from a network file system or a store by blocks, in memory as one view."""
-
-    def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
-        self.samples, self.rate_hz, self.assumed = sound.frames, sound.rate_hz, sound.assumed
-        self._file, self._offset = file, sound.offset
-        self._before = state_of(file)
 
     def blocks(self) -> Iterator[Samples]:
         if isinstance(self._file, io.BytesIO):

@@ -79,8 +79,8 @@ _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 LEAST_BAND = 3
 """Least dots of a band with a free line."""
 
+# The present band and the limit end at five eighths of the height at most, so that wider bands show above them.
 _HEADROOM = 1.6
-"""The present band and the limit end at five eighths of the height at most, so that wider bands show above them."""
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 

@@ -47,8 +47,7 @@ from harness.model.observation import DeviceState, ListeningProved, LogLine, Obs
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
-_TEXT_MAX_BYTES = 900
-"""A board has room for messages of 1024 bytes; the rest is for the JSON around the text."""
+_TEXT_MAX_BYTES = 900  # a board has room for messages of 1024 bytes; the rest is for the JSON around the text
 _JOIN_S = 1.0
 _VERSION_WAIT_S = 0.5
 _HEARTBEAT = "heartbeat"

@@ -172,7 +172,8 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
                 port.send(ask)
                 asked_s = now_s
             for last in port.lines(LOOK_S):
-                numbers += [number for number in _decimals(last) if low <= number <= high][:1]
+                decimals = (float(decimal.replace(",", ".")) for decimal in _DECIMAL.findall(last))
+                numbers += [number for number in decimals if low <= number <= high][:1]
     if not numbers:
         detail = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
         raise DeviceError(
@@ -180,7 +181,3 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
             remedy="Check the meter, its baud rate, and what asks it for a reading",
         )
     return numbers
-
-
-def _decimals(text: str) -> list[float]:
-    return [float(number.replace(",", ".")) for number in _DECIMAL.findall(text)]

@@ -115,7 +115,7 @@ class SerialLink:
             wait_s = min(self._peer.wait_s(now_s), _WAIT_S)
         if self._pending:
             self._write(port)
-            wait_s = _WAIT_S if self._pending else 0.0
+            wait_s = _WAIT_S if self._pending else 0.0  # the port has room: ask the peer for more at once
         before_s = self._now_s()
         readable, writable = self._bell.wait(port, wait_s, writes=bool(self._pending))
         waited_s = self._now_s() - before_s

@@ -214,32 +214,32 @@ class ConsolePeer:
         self.rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()
-        self._pace = HeartbeatThrottle()
+        self._throttle = HeartbeatThrottle()
         self.ready = False
-        self._held = b""  # start of a line that may belong to the dialogue
+        self._unfinished = b""  # start of a line that may belong to the dialogue
         self._at_line_start = True
         self._playing: ActivePlay | None = None
-        self._began_s = 0.0
-        self._ends_s: float | None = None
-        self._given = 0  # samples of all earlier sounds
+        self._started_s = 0.0
+        self._settled_s: float | None = None
+        self._earlier_samples = 0  # of all earlier sounds
         self._proved_s = float("-inf")
 
     def linked(self, now_s: float) -> None:
         self.ready = True
-        self._held, self._at_line_start = b"", True
+        self._unfinished, self._at_line_start = b"", True
 
     def lost(self, now_s: float) -> None:
         self.ready = False
-        self._pace.cut()
+        self._throttle.cut()
         self._end(now_s, complete=False)
         self._dialogue.abandon()
 
     def tick(self, now_s: float, error_s: float) -> str:
         for observation in self.console.feed(b"", Stamp(now_s, error_s)):
-            if self._pace.passes(observation):
+            if self._throttle.passes(observation):
                 self._tell(observation)
         self._dialogue.tick(now_s)
-        self._follow(now_s)
+        self._report_progress(now_s)
         return ""
 
     def received(self, data: bytes, at: Stamp) -> None:
@@ -247,20 +247,20 @@ class ConsolePeer:
             self._read(data, at)
             return
         for piece in data.splitlines(keepends=True):
-            self._sort(piece, at)
-        self._follow(at.at_s)
+            self._divide(piece, at)
+        self._report_progress(at.at_s)
 
     def output(self, now_s: float) -> bytes:
         playing = self._playing
         if playing is None or not self.ready:
             return b""
         if not playing.started:
-            playing.started, self._began_s = True, now_s
+            playing.started, self._started_s = True, now_s
             self._dialogue.begin(playing.samples, now_s)
             self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._audio_line_s(0)))
         limit = len(playing.samples)
         if self._realtime:
-            limit = min(limit, int((now_s - self._began_s + _AHEAD_S) * playing.rate_hz))
+            limit = min(limit, int((now_s - self._started_s + _AHEAD_S) * playing.rate_hz))
         return self._dialogue.output(limit, now_s)
 
     def wait_s(self, now_s: float) -> float:
@@ -277,7 +277,7 @@ class ConsolePeer:
             self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         self._playing = ActivePlay(play_id, sound, RATE_HZ, 0, len(sound))
-        self._ends_s = None
+        self._settled_s = None
 
     def stop(self, now_s: float) -> None:
         if self._playing is not None:
@@ -287,13 +287,13 @@ class ConsolePeer:
     def level_dbfs(self) -> float | None:
         return self._playing.level_dbfs(self._dialogue.sent) if self._playing is not None else None
 
-    def _sort(self, piece: bytes, at: Stamp) -> None:
+    def _divide(self, piece: bytes, at: Stamp) -> None:
         """Passes the dialogue's lines to the dialogue. All others go to the console, as early as possible."""
         ended = piece.endswith((b"\n", b"\r"))
-        if self._held or (self._at_line_start and piece.startswith(b"!")):
-            self._held += piece
-            if ended or len(self._held) > _MOST_HELD:
-                line, self._held = self._held, b""
+        if self._unfinished or (self._at_line_start and piece.startswith(b"!")):
+            self._unfinished += piece
+            if ended or len(self._unfinished) > _MOST_HELD:
+                line, self._unfinished = self._unfinished, b""
                 self._dialogue.take(line.strip().decode("ascii", "replace"), at.at_s)
         else:
             self._read(piece, at)
@@ -301,7 +301,7 @@ class ConsolePeer:
 
     def _read(self, data: bytes, at: Stamp) -> None:
         for observation in self.console.feed(data, at):
-            if self._pace.passes(observation):
+            if self._throttle.passes(observation):
                 self._tell(self._add_place(observation))
 
     def _add_place(self, seen: Observation) -> Observation:
@@ -312,7 +312,7 @@ class ConsolePeer:
             )
         return seen
 
-    def _follow(self, now_s: float) -> None:
+    def _report_progress(self, now_s: float) -> None:
         """Reports the state of the dialogue."""
         playing = self._playing
         if playing is None or not playing.started:
@@ -321,8 +321,8 @@ class ConsolePeer:
             self._tell(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
             self._end(now_s, complete=False)
         elif self._dialogue.complete:
-            self._ends_s = now_s + SETTLE_S if self._ends_s is None else self._ends_s
-            if now_s >= self._ends_s:
+            self._settled_s = now_s + SETTLE_S if self._settled_s is None else self._settled_s
+            if now_s >= self._settled_s:
                 self._prove(now_s)
                 self._end(now_s, complete=True)
         elif self._dialogue.acknowledged and now_s - self._proved_s >= PROOF_EVERY_S:
@@ -334,12 +334,12 @@ class ConsolePeer:
         self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, audio_s))
 
     def _audio_line_s(self, sample: int) -> float:
-        return (self._given + sample) / self.rate_hz if self.rate_hz else 0.0
+        return (self._earlier_samples + sample) / self.rate_hz if self.rate_hz else 0.0
 
     def _end(self, now_s: float, *, complete: bool) -> None:
         playing, self._playing = self._playing, None
         if playing is None:
             return
         if playing.started:
-            self._given += len(playing.samples) if complete else self._dialogue.sent
+            self._earlier_samples += len(playing.samples) if complete else self._dialogue.sent
         self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))

@@ -44,10 +44,10 @@ class TflmDialogue:
         self._line_bytes = 0  # length of the device's data lines; 0 until it is in test mode
         self._data = b""
         self._command = ""
-        self._at = 0
+        self._sent_bytes = 0
         self._step = TflmStep.NOTHING
-        self._since_s = 0.0
-        self._out: list[str] = []
+        self._waiting_since_s = 0.0
+        self._unsent: list[str] = []
 
     @property
     def active(self) -> bool:
@@ -55,69 +55,69 @@ class TflmDialogue:
 
     @property
     def sent(self) -> int:
-        return self._at // 2
+        return self._sent_bytes // 2
 
     def begin(self, samples: Pcm, now_s: float) -> None:
-        self._data, self._at, self.acknowledged = samples.astype("<i2", copy=False).tobytes(), 0, 0
+        self._data, self._sent_bytes, self.acknowledged = samples.astype("<i2", copy=False).tobytes(), 0, 0
         self._command = f"DATA {DATA_TYPE} {len(self._data)}"
         self.failed, self.complete = "", False
-        self._since_s = now_s
+        self._waiting_since_s = now_s
         if self._line_bytes:
-            self._out = [f"!{self._command}"]
-            self._send_line()
+            self._unsent = [f"!{self._command}"]
+            self._queue_line()
         else:
-            self._out, self._step = ["!TEST"], TflmStep.TEST
+            self._unsent, self._step = ["!TEST"], TflmStep.TEST
 
     def abandon(self) -> None:
         """Ends without sending the rest. The device still waits, so the next sound requests test mode again."""
         self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
-        self._out.clear()
+        self._unsent.clear()
 
     def take(self, line: str, now_s: float) -> None:
         """Takes a line from the device that begins with an exclamation mark."""
         match = _ANSWER.fullmatch(line)
         if match is None or not self.active:
             return
-        self._since_s = now_s
+        self._waiting_since_s = now_s
         answer, size, acknowledged = match.group(1), match.group(2), match.group(3)
         if answer.startswith("FAIL"):
             self._fail(f"the device refuses: {line}")
         elif size is not None and self._step is TflmStep.TEST:
             self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
-            self._out.append(f"!{self._command}")
-            self._send_line()
+            self._unsent.append(f"!{self._command}")
+            self._queue_line()
         elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
-            expected = self._at - self.acknowledged * 2
+            expected = self._sent_bytes - self.acknowledged * 2
             if int(acknowledged) != expected:
                 self._fail(f"the device accepted {acknowledged} bytes of a line of {expected}")
                 return
-            self.acknowledged = self._at // 2
-            self._send_line()
+            self.acknowledged = self._sent_bytes // 2
+            self._queue_line()
         elif answer == f"OK {self._command}" and self._step is TflmStep.END:
             self._step, self.complete = TflmStep.NOTHING, True
 
     def tick(self, now_s: float) -> None:
-        if self.active and not self._out and now_s - self._since_s > ANSWER_LIMIT_S:
+        if self.active and not self._unsent and now_s - self._waiting_since_s > ANSWER_LIMIT_S:
             self._fail(f"no answer for {exact(ANSWER_LIMIT_S)} s to !{self._command}")
 
     def output(self, sample_limit: int, now_s: float) -> bytes:
         """What to write now; sample_limit: data lines wait until they end below it."""
-        if not self._out:
+        if not self._unsent:
             return b""
-        if self._step is TflmStep.ACKNOWLEDGEMENT and self._at // 2 > sample_limit:
+        if self._step is TflmStep.ACKNOWLEDGEMENT and self._sent_bytes // 2 > sample_limit:
             return b""
-        text = "".join(f"{line}\n" for line in self._out)
-        self._out.clear()
-        self._since_s = now_s
+        text = "".join(f"{line}\n" for line in self._unsent)
+        self._unsent.clear()
+        self._waiting_since_s = now_s
         return text.encode()
 
-    def _send_line(self) -> None:
-        piece = self._data[self._at : self._at + self._line_bytes]
+    def _queue_line(self) -> None:
+        piece = self._data[self._sent_bytes : self._sent_bytes + self._line_bytes]
         if not piece:
             self._step = TflmStep.END
             return
-        self._at += len(piece)
-        self._out.append(base64.b64encode(piece).decode())
+        self._sent_bytes += len(piece)
+        self._unsent.append(base64.b64encode(piece).decode())
         self._step = TflmStep.ACKNOWLEDGEMENT
 
     def _fail(self, why: str) -> None:

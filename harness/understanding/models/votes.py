@@ -14,8 +14,8 @@ SelectedLabels = npt.NDArray[np.bool_]
 """Shape (texts, labels): whether a text is given a label."""
 THRESHOLD = 0.5
 """A label is given above it. Source: the MEDIA paper, 3.2 and 4.1."""
+# Below that, certainties differ by rounding only: such votes are ordered by their utterances.
 _CERTAINTY_DIGITS = 6
-"""Below that, certainties differ by rounding only: such votes are ordered by their utterances."""
 Refusal = Callable[[Intents], str]
 """Why labels exclude each other; "" if they do not (`LabelSet.refusal`)."""
 
