@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from harness.model.judgment import Category
-from harness.rating.figures.categories import compare_categories, figures_of, side_of
+from harness.rating.figures.categories import figures_of
+from harness.rating.figures.category_comparison import compare_categories, side_of
 from harness.statistics.intervals import clustered_interval, design_effect, wilson
 from tests.unit.rating.figures.rated_rows import Fleet, simulated
 

@@ -20,18 +20,17 @@ from harness.model.numbers import fixed
 from harness.rating.figures.categories import (
     GROUPINGS,
     By,
-    CategoryComparison,
     CategoryFigures,
     CrossedFigures,
     Figure,
     RepromptFigures,
-    compare_categories,
     crossed,
     figures_of,
     grouped,
     label_by,
     reprompts_of,
 )
+from harness.rating.figures.category_comparison import CategoryComparison, compare_categories
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.rating.guide import LABELS
 from harness.statistics.significance import SwapTestResult

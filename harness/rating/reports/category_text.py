@@ -15,16 +15,15 @@ from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
     By,
-    CategoryComparison,
     CategoryFigures,
     CountedShare,
     CrossedFigures,
-    DifferingQuery,
     Figure,
     Method,
     RepromptFigures,
     Waits,
 )
+from harness.rating.figures.category_comparison import CategoryComparison, DifferingQuery
 from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.rating.guide import KEYS, TO_JUDGE
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of

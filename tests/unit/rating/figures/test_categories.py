@@ -11,16 +11,8 @@ from hypothesis import strategies as st
 from harness.model.choices import Grouping, Reading, ResultGrouping
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.categories import (
-    GROUPINGS,
-    Method,
-    Waits,
-    compare_categories,
-    crossed,
-    figures_of,
-    grouped,
-    reprompts_of,
-)
+from harness.rating.figures.categories import GROUPINGS, Method, Waits, crossed, figures_of, grouped, reprompts_of
+from harness.rating.figures.category_comparison import compare_categories
 from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.statistics.intervals import wilson
 from harness.statistics.significance import Discordance, mcnemar

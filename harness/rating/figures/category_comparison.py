@@ -1,0 +1,160 @@
+"""Which of two devices or sessions has more responses of a category, on the queries that both answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from harness.base.grouping import group_by
+from harness.model.choices import Reading
+from harness.model.frozen import frozen
+from harness.model.judgment import Category
+from harness.rating.figures.categories import Figure, category_under, counts_as
+from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
+from harness.statistics.significance import SwapTestResult, swapped_together
+from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference
+
+_NUMBER: dict[Category | None, int] = {category: at for at, category in enumerate(Category)}
+_Query = tuple[str, str]
+_Place = tuple[_Query, tuple[str, ...]]
+
+
+@frozen
+class DifferingQuery:
+    """A query on which the two sides differ. first, second: categories of each side, with counts."""
+
+    query_id: str
+    text: str
+    difference: float
+    first: tuple[tuple[Category, int], ...]
+    second: tuple[tuple[Category, int], ...]
+
+
+@frozen
+class CategoryComparison:
+    """First side minus second side, on queries for which both have a category.
+
+    A stratum is a query under conditions. Sides are compared by their shares within each stratum. `queries`, `strata`:
+    common ones. `first_responses`, `second_responses`: responses in those strata. `first_unpaired`, `second_unpaired`:
+    responses with a category outside them. `difference`: over the queries, whose sides its test swaps. `all_swap`: the
+    same test over all eleven categories. `differing`: queries that differ on `on`, largest difference first.
+    `why_not`: why there is no comparison, "" if there is one.
+    """
+
+    first: str
+    second: str
+    on: Figure
+    reading: Reading
+    queries: int = 0
+    strata: int = 0
+    first_responses: int = 0
+    second_responses: int = 0
+    first_unpaired: int = 0
+    second_unpaired: int = 0
+    difference: StratifiedDifference | None = None
+    all_swap: SwapTestResult | None = None
+    differing: tuple[DifferingQuery, ...] = ()
+    why_not: str = ""
+
+
+def compare_categories(
+    trials: Sequence[RatedTrial], first: str, second: str, on: Figure, reading: Reading = Reading.ADMITTED
+) -> CategoryComparison:
+    """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
+    of_first, of_second = side_of(trials, first), side_of(trials, second)
+    mine, theirs = _by_place(of_first), _by_place(of_second)
+    shared = [place for place in mine if place in theirs]
+    pairs = ((mine, theirs), (theirs, mine))
+    left = [sum(len(of) for place, of in side.items() if place not in other) for side, other in pairs]
+    head = CategoryComparison(first, second, on, reading, first_unpaired=left[0], second_unpaired=left[1])
+    if not shared:
+        return _nothing(head, of_first, of_second)
+    strata = {place: _stratum(mine[place], theirs[place], on, reading) for place in shared}
+    by_query = group_by((place[0], place) for place in shared)
+    return replace(
+        head,
+        queries=len(by_query),
+        strata=len(shared),
+        first_responses=sum(len(mine[place]) for place in shared),
+        second_responses=sum(len(theirs[place]) for place in shared),
+        difference=stratified_difference([[strata[place] for place in places] for places in by_query.values()]),
+        all_swap=_over_the_eleven(mine, theirs, list(by_query.values()), reading),
+        differing=_differing(mine, theirs, by_query, strata, reading),
+    )
+
+
+def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
+    """The queries of a device, or else of a session; ValueError for an unknown name."""
+    held = tuple(trials)
+    side = [trial for trial in held if trial.trial.device == name] or [
+        trial for trial in held if trial.session_id == name
+    ]
+    if not side:
+        raise ValueError(f"there is no device and no session {name!r}")
+    return tuple(side)
+
+
+def _by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
+    return group_by(
+        ((trial.query, trial.conditions), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY
+    )
+
+
+def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]) -> CategoryComparison:
+    for name, side in ((head.first, first), (head.second, second)):
+        if all(trial.outcome is not QueryOutcome.CATEGORY for trial in side):
+            return replace(head, why_not=f"no response of {name} has a category")
+    common_queries = {trial.query for trial in first} & {trial.query for trial in second}
+    why = "both have no query in common under the same conditions" if common_queries else "both have no query in common"
+    return replace(head, why_not=why)
+
+
+def _stratum(mine: Sequence[RatedTrial], theirs: Sequence[RatedTrial], on: Figure, reading: Reading) -> Stratum:
+    counts = [sum(counts_as(trial, on, reading) for trial in of) for of in (mine, theirs)]
+    return Stratum(counts[0], len(mine), counts[1], len(theirs))
+
+
+def _over_the_eleven(
+    mine: dict[_Place, list[RatedTrial]],
+    theirs: dict[_Place, list[RatedTrial]],
+    queries: Sequence[Sequence[_Place]],
+    reading: Reading,
+) -> SwapTestResult | None:
+    rows = np.zeros((len(queries), len(Category)))
+    for row, places in zip(rows, queries, strict=True):
+        for place in places:
+            sides = mine[place], theirs[place]
+            weight = 2 * len(sides[0]) * len(sides[1]) / (len(sides[0]) + len(sides[1]))
+            for side, sign in zip(sides, (1, -1), strict=True):
+                for trial in side:
+                    row[_NUMBER[category_under(trial, reading)]] += sign * weight / len(side)
+    return swapped_together(np.where(np.abs(rows) < 1e-9, 0.0, rows))
+
+
+def _differing(
+    mine: dict[_Place, list[RatedTrial]],
+    theirs: dict[_Place, list[RatedTrial]],
+    by_query: dict[_Query, list[_Place]],
+    strata: dict[_Place, Stratum],
+    reading: Reading,
+) -> tuple[DifferingQuery, ...]:
+    differences = []
+    for query, places in by_query.items():
+        weight = sum((strata[place].weight for place in places), Fraction())
+        difference = sum((strata[place].difference for place in places), Fraction()) / weight
+        if any(strata[place].difference for place in places):
+            sides = [
+                _category_counts([trial for place in places for trial in side[place]], reading)
+                for side in (mine, theirs)
+            ]
+            differences.append(DifferingQuery(*query, float(difference), *sides))
+    return tuple(sorted(differences, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))
+
+
+def _category_counts(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:
+    counts = Counter(category_under(trial, reading) for trial in trials)
+    return tuple((category, counts[category]) for category in Category if counts[category])
