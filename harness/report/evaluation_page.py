@@ -14,7 +14,7 @@ from harness.base.pages import filled_page
 from harness.base.plain_json import from_plain
 from harness.base.table import Table
 from harness.base.whole_file import write_atomically
-from harness.model.numbers import counted, exact
+from harness.model.numbers import exact
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
@@ -30,7 +30,7 @@ from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.report.session_cases import MOST_LISTED, PageSounds, SoundStorage
 from harness.statistics import text
-from harness.statistics.verdict import LimitVerdict, worst
+from harness.statistics.verdict import LimitVerdict, held, worst
 
 MOST_CASES = 2000
 """Of JUnit, for one evaluation."""
@@ -78,8 +78,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, written = run_of(engine.journal), _summary(engine)
     limits = limits_of(_declared(written), engine.counted)
-    verdict, held = worst(limit.verdict for limit in limits), sum(limit.holds for limit in limits)
-    why = f"{held} of {counted(len(limits), 'limit')} hold" if limits else "no limit was declared"
+    verdict, why = worst(limit.verdict for limit in limits), held(limits)
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"

@@ -18,7 +18,6 @@ from harness.model.numbers import NOTHING, counted, exact, fixed, moment
 from harness.model.observation import weak_evidence_text
 from harness.model.record import EndReason, Entry
 from harness.model.scenario import Scenario, SequentialTest, Stopping, TrialKind
-from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession, limits_of
@@ -39,10 +38,10 @@ from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, in_words
 from harness.statistics.intervals import Interval, Share
-from harness.statistics.text import TOO_FEW_VOICES
+from harness.statistics.text import TOO_FEW_VOICES, measured
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
-from harness.wake.reports.figures_text import consistent_words, pause_words
+from harness.wake.reports.figures_text import consistent_words, pause_words, review_in_words
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake_plays import CommandResult, HeardWake, Play
 from harness.wake.wake_progress import DeviceWake, UnmatchedWake
@@ -53,6 +52,7 @@ _VERDICTS = {
     **dict.fromkeys((Outcome.INTERRUPTED, Outcome.ABORTED), CaseVerdict.ERROR),
     **dict.fromkeys((Outcome.INCONCLUSIVE, Outcome.SKIPPED), CaseVerdict.SKIPPED),
 }
+_OPEN = Reason(CaseVerdict.SKIPPED, "open", "the run goes on and may still change it")
 _BY_FRAME = (Outcome.RESPONDED, Outcome.UNDERSTOOD, Outcome.MISHEARD)
 
 
@@ -201,9 +201,9 @@ class _Reporting:
         if verdict and verdict.heard is not None:
             lines.append(f"heard: {plain_text(verdict.heard)}")
         if verdict and verdict.latency:
-            lines.append(f"latency: {_milliseconds(verdict.latency)}")
+            lines.append(f"latency: {measured(verdict.latency)}")
         if verdict and verdict.first_sound:
-            lines.append(f"first sound: {_milliseconds(verdict.first_sound)}")
+            lines.append(f"first sound: {measured(verdict.first_sound)}")
         if (response := trial.answer) is not None and response.transcript is not None:
             lines.append(f"answered (by our transcription): {plain_text(response.transcript)}")
         lines += _frames_said(trial)
@@ -230,12 +230,12 @@ class _Reporting:
         if bounded and reason is not None and reason.type == "false_reject":
             reason = None  # a limit on their number is a separate case
         broken = [
-            verdict.name
+            verdict.sentence
             for verdict in limits
             if verdict.verdict is LimitVerdict.FAIL and "false_accepts" in verdict.name
         ]
         if reason is None and false and broken:
-            message = f"{counted(len(false), 'false accept')}, and {', '.join(broken)} does not hold"
+            message = f"{counted(len(false), 'false accept')}; {'; '.join(broken)}"
             reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(lines))
         return self._case(trial, device, kind, reason, lines)
 
@@ -300,7 +300,9 @@ def _sequential(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Ca
     test: SequentialTest | None = getattr(stopping, figure)
     declared = "" if test is None else f"good {exact(test.good)}, bad {exact(test.bad)}"
     reason = None
-    if limit.found is None:
+    if limit.verdict is LimitVerdict.OPEN:
+        reason = _OPEN
+    elif limit.found is None:
         verdict = CaseVerdict.FAILURE if limit.fails_run else CaseVerdict.SKIPPED
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
     elif limit.fails_run:
@@ -312,7 +314,7 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
     """Of a session or an evaluation, with the sentence that every surface shows."""
     reason = None
     if limit.verdict is LimitVerdict.OPEN:
-        reason = Reason(CaseVerdict.SKIPPED, "open", "the run goes on and may still change it")
+        reason = _OPEN
     elif limit.fails_run:
         reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}")
     return Case(name, class_name, 0.0, reason, (limit.sentence,))
@@ -348,7 +350,7 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
     """A device's verdict on one stimulus."""
     reading = play.reading
     if play.kind is not TrialKind.AMBIENT:
-        delay = f", {_milliseconds(reading.delay)} after the phrase" if reading.delay else ""
+        delay = f", {measured(reading.delay)} after the phrase" if reading.delay else ""
         weak = weak_evidence_text(plain_text(reading.hit.inferred, 60), ", ") if reading.hit else ""
         yield f"woke{delay}{weak}" if reading.hit else OUTCOME_WORDS[Outcome.NO_WAKE]
     else:
@@ -357,7 +359,7 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
         yield f"said: {plain_text(play.trial.reference)}"
         yield f"heard: {plain_text(reading.heard) if reading.command is not CommandResult.MISSING else 'nothing'}"
         if play.answers and (sound := play.first_sound) is not None:
-            yield f"first sound: {_milliseconds(sound)}"
+            yield f"first sound: {measured(sound)}"
     for event in reading.unmatched[:EVENTS_SHOWN]:
         yield _event(play, event, events.get(event.seq))
     if len(reading.unmatched) > EVENTS_SHOWN:
@@ -368,13 +370,9 @@ def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
     score = "" if event.score is None else f", score {exact(event.score)}"
     score += weak_evidence_text(plain_text(event.inferred, 60), ", ")
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
-    word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
+    word = review_in_words(None if dressed is None else dressed.word)
     at_s = play.place(event) - play.start_s
     return f"unmatched event at {moment(at_s)}: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
-
-
-def _milliseconds(value: MeasuredDuration) -> str:
-    return f"{fixed(value.value_s * 1000, 0)} ms ± {fixed(value.error_s * 1000, 1)} ms"
 
 
 def _frames_said(trial: TrialProgress) -> Iterator[str]:

@@ -32,7 +32,8 @@ from harness.model.trial import Outcome
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import LogReader
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
+from harness.session.summary import host_banner
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, held, worst
 from harness.wake.wake import WakeFigures
 
 FAULTS_KEPT = 20
@@ -164,7 +165,7 @@ def read_session(folder: Path, later: Iterable[Entry] = ()) -> WholeSession:
 
 def limits_of(session: WholeSession, scenario: Scenario) -> tuple[DeclaredLimit, ...]:
     """Each declared limit and sequential test."""
-    return limits_so_far(scenario, session.progress, session.wake.snapshot())
+    return limits_so_far(scenario.limits, scenario.stopping, session.progress, session.wake.snapshot())
 
 
 def worst_of(limits: Sequence[DeclaredLimit], finished: EndReason | None) -> LimitVerdict:
@@ -177,16 +178,10 @@ def worst_of(limits: Sequence[DeclaredLimit], finished: EndReason | None) -> Lim
 def verdict_of(session: WholeSession, limits: Sequence[DeclaredLimit]) -> tuple[LimitVerdict, str]:
     """As `worst_of`, and why."""
     progress = session.progress
-    verdict, disturbed = worst_of(limits, progress.finished), progress.totals.disturbed
+    verdict = worst_of(limits, progress.finished)
     if progress.finished is not EndReason.COMPLETED:
         ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
         why = f"the run {ended}; {progress.totals.finished} of {progress.totals.planned} trials are finished"
-    elif not limits:
-        why = "the scenario declares no limits"
     else:
-        why = f"{sum(limit.holds for limit in limits)} of {len(limits)} limits hold"
-    if disturbed.count:
-        why += f"; the host disturbed {disturbed.count} of {disturbed.total} attempts"
-    if consequence := progress.late_sound.consequence:
-        why += f"; {consequence}"
-    return verdict, why
+        why = held(limits)
+    return verdict, "; ".join([why, *host_banner(progress)])

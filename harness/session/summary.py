@@ -181,7 +181,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
         lines += procedure_lines(scenario, progress, wake)
-        lines += verdict_lines(limits_so_far(scenario, progress, snapshot), progress)
+        lines += verdict_lines(limits_so_far(scenario.limits, scenario.stopping, progress, snapshot), progress)
     return lines
 
 
@@ -487,8 +487,16 @@ def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: 
 
 
 def verdict_lines(limits: Iterable[DeclaredLimit], progress: Progress) -> list[str]:
-    """The lines of the limits; the last line says whether the host may have caused the results."""
-    return [*limit_lines(limits), *labelled_lines("BUSY HOST", filter(None, [progress.late_sound.consequence]), 10)]
+    """The lines of the limits; the last lines say how far the host may have caused the results."""
+    return [*limit_lines(limits), *labelled_lines("BUSY HOST", host_banner(progress), 10)]
+
+
+def host_banner(progress: Progress) -> list[str]:
+    """What stands beside each verdict on a run that the host disturbed; [] if it did not."""
+    disturbed, sentences = progress.totals.disturbed, [progress.late_sound.consequence]
+    if disturbed.count:
+        sentences.insert(0, f"the host disturbed {disturbed.count} of {counted(disturbed.total, 'attempt')}")
+    return [sentence for sentence in sentences if sentence]
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
@@ -520,11 +528,11 @@ def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[s
 
 
 def wer_in_words(words: GroupTranscripts) -> str:
-    """`3 of 60 words = 5.00 % (95 % CI over queries 1.20–9.00 %)`; errors of reference words."""
+    """`3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`; errors of reference words."""
     counts, low_high = words.counts, words.interval
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
-    interval = "" if low_high is None else f" (95 % CI over {words.unit} {percent_interval(low_high)})"
+    interval = "" if low_high is None else f" (95 % over {words.unit} {percent_interval(low_high)})"
     return f"{counts.errors} of {counts.words} words = {percent(counts.wer)}{interval}"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from harness.base.grouping import group_by
 from harness.model import numbers
 from harness.model.frozen import frozen
+from harness.statistics import text
 from harness.statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -49,22 +50,16 @@ SEVERITY = tuple(LimitVerdict)
 
 @frozen
 class ValueUnit:
-    """How values are written. A declared one keeps the digits that it was declared with.
-
-    scale: from the value to the number that is written. sign: after it.
-    """
+    """How results, intervals and limits are written. declared: a limit, with the digits that it was declared with."""
 
     write: Callable[[float | None], str] = numbers.number
-    scale: float = 1.0
-    sign: str = ""
-
-    def declared(self, value: float) -> str:
-        return numbers.exact(value * self.scale) + self.sign
+    interval: Callable[[Interval], str] = text.number_interval
+    declared: Callable[[float], str] = numbers.exact
 
 
-SHARE = ValueUnit(numbers.percent, 100, " %")
+SHARE = ValueUnit(numbers.percent, text.percent_interval, lambda value: f"{numbers.exact(value * 100)} %")
 RATE = ValueUnit()
-COEFFICIENT = ValueUnit(lambda value: numbers.fixed(value, 3))
+COEFFICIENT = ValueUnit(text.coefficient, text.coefficient_interval)
 
 
 @frozen
@@ -145,7 +140,10 @@ class DeclaredLimit:
             return "no decision" if self.found is None else decision
         if self.found is None:
             return numbers.NOTHING + self._why_not
-        return f"{self.unit.write(self.found)}{' or more' if self.or_more else ''}"
+        written = self.unit.write(self.found)
+        if self.found != self.wanted and written == self.unit.write(self.wanted):
+            written = self.unit.declared(self.found)  # 5.004 % fails a limit of 5 %, which 5.00 % would seem to hold
+        return f"{written} or more" if self.or_more else written
 
     @property
     def _why_not(self) -> str:
@@ -153,13 +151,13 @@ class DeclaredLimit:
 
     @property
     def interval_text(self) -> str:
-        """`1.10 % to 7.09 %`, `148 ms or more`; "" without an interval."""
-        if self.interval is None:
+        """`1.10–7.09 %`, `148 ms or more`; "" without an interval."""
+        ends = [end for end in self.interval or () if not math.isinf(end)]
+        if self.interval is None or not ends:
             return ""
-        ends = [self.unit.write(end) for end in self.interval if not math.isinf(end)]
         if len(ends) == 1:
-            return f"{ends[0]} or {'more' if math.isinf(self.interval[1]) else 'less'}"
-        return " to ".join(ends)
+            return f"{self.unit.write(ends[0])} or {'more' if math.isinf(self.interval[1]) else 'less'}"
+        return self.unit.interval(self.interval)
 
     @property
     def sentence(self) -> str:
@@ -194,6 +192,14 @@ def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
 def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
     """The most severe; NO_LIMITS of none."""
     return max(verdicts, key=SEVERITY.index, default=LimitVerdict.NO_LIMITS)
+
+
+def held(limits: Sequence[DeclaredLimit]) -> str:
+    """`3 of 4 limits hold`, `no limits are declared`."""
+    if not limits:
+        return "no limits are declared"
+    count = sum(limit.holds for limit in limits)
+    return f"{count} of {numbers.counted(len(limits), 'limit')} {'holds' if len(limits) == 1 else 'hold'}"
 
 
 def unheld(limits: Iterable[DeclaredLimit]) -> str:

@@ -195,8 +195,8 @@ class LiveSession:
                 self._scenario = read_scenario(self.folder)
             except HarnessError as error:
                 return ["", f"limits: {error}"]
-        progress = self._figures.snapshot()
-        limits = limits_so_far(self._scenario, progress, self._wake.figures.snapshot())
+        progress, wake, declared = self._figures.snapshot(), self._wake.figures.snapshot(), self._scenario
+        limits = limits_so_far(declared.limits, declared.stopping, progress, wake)
         return ["", *verdict_lines(limits, progress)]
 
 

@@ -148,7 +148,7 @@ def test_a_third_partys_firmware_that_wakes_to_anything_fails_its_limit(typed: T
     report = (tmp_path / "junit.xml").read_bytes()
     assert problems(report) == []
     assert report.count(b'type="false_accept"') == 1
-    assert f'message="{events} false accepts, and max_false_accepts_per_hour[badge]'.encode() in report
+    assert f'message="{events} false accepts; false accepts per hour of badge'.encode() in report
 
 
 def _chatter(port: str) -> None:

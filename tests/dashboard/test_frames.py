@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from harness.dashboard.watch import DeclaredCriteria
 from harness.dashboard.widgets.run import FramePanel, TotalsPanel
 from harness.model.observation import Overrun
-from harness.model.record import Observed, TrialStarted, UnderstandingResult
-from harness.model.scenario import RepeatUntil, RepromptRule
+from harness.model.record import EndReason, Observed, SessionFinished, TrialStarted, UnderstandingResult
+from harness.model.scenario import Limits, RepeatUntil, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import ExpectedFrame
@@ -112,9 +113,9 @@ def test_a_run_without_such_trials_has_no_panel_to_show() -> None:
     assert lines(rows) == ["none yet"]
 
 
-def figures(progress: Progress) -> list[str]:
+def figures(progress: Progress, declared: DeclaredCriteria | None = None) -> list[str]:
     panel = TotalsPanel()
-    panel.show(progress, WakeProgress())
+    panel.show(progress, WakeProgress(), declared)
     return panel.paint(37, 8).plain.splitlines()
 
 
@@ -136,6 +137,18 @@ def test_lost_sound_that_may_have_caused_the_results_comes_before_the_figures() 
     assert not figures(progress_of(rows))[0].startswith("BUSY HOST")
     rows.add(Observed(Overrun("near", Stamp(1.0), 12)), 1.0)
     assert figures(progress_of(rows))[0] == "BUSY HOST  12 blocks late or lost"
+    rows.trial("time-1", disturbed="the host stood still for 800 ms")
+    assert figures(progress_of(rows))[0] == "BUSY HOST  1 of 1 attempt disturbed"
+
+
+def test_the_verdict_on_the_limits_comes_before_the_figures() -> None:
+    rows = one_query()
+    rows.trial("time-1")
+    declared = DeclaredCriteria(Limits(min_recognised_share=0.5, max_inconclusive=-1))
+    assert figures(progress_of(rows), declared)[0] == "Limits     FAIL (0 of 2 hold)"
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    assert figures(progress_of(rows), declared)[0] == "Limits     FAIL (1 of 2 hold)"
+    assert not figures(progress_of(rows))[0].startswith("Limits")
 
 
 def test_figures_of_words_stay_beside_them_where_words_decide(tmp_path: Path) -> None:

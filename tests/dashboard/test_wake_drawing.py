@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
 
-from harness.dashboard.watch import View
+from harness.dashboard.watch import DeclaredCriteria, View
 from harness.dashboard.widgets.run import TotalsPanel
 from harness.dashboard.widgets.wake import (
     LABEL,
     Point,
     block_rows,
     funnel,
+    limits_of,
     nice_top,
     plus_minus,
     short_span,
@@ -24,7 +25,7 @@ from harness.dashboard.widgets.wake import (
 )
 from harness.dashboard.wording import median_latency, wer
 from harness.model.record import TrialFinished, TrialStarted
-from harness.model.scenario import Normalisation, RecognitionRule, TrialKind
+from harness.model.scenario import Limits, Normalisation, RecognitionRule, TrialKind
 from harness.model.time import MeasuredDuration
 from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
@@ -198,3 +199,12 @@ def test_intervals_of_false_rejects_name_their_unit(
     rows = [row.plain for row in block_rows(view, 100, 20)]
     assert rows[1].startswith(f" FR    0.00 %  0 of {whole.total} ")
     assert all(text in row for text, row in zip(texts, rows[2:5], strict=True)), rows
+
+
+def test_a_device_shows_no_limit_on_queries() -> None:
+    declared = DeclaredCriteria(Limits(max_first_sound_p95_ms=900, max_false_reject_share=0.1))
+    limits = limits_of(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), declared=declared))
+    assert {device: list(named) for device, named in limits.items()} == {
+        "kitchen": ["max_false_reject_share"],
+        "": ["max_first_sound_p95_ms"],
+    }

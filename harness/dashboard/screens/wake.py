@@ -28,7 +28,7 @@ from harness.model.numbers import fixed
 from harness.model.observation import weak_evidence_text
 from harness.model.record import ReviewVerdict
 from harness.session.wording import cut
-from harness.wake.reports.figures_text import REVIEW_WORDS
+from harness.wake.reports.figures_text import REVIEW_WORDS, review_in_words
 from harness.wake.wake_progress import UnmatchedWake, WakeProgress
 
 COLOURS = {
@@ -40,10 +40,9 @@ COLOURS = {
 
 
 def word_of(event: UnmatchedWake) -> tuple[str, str]:
-    if event.word is None:
-        return "unreviewed", palette.YELLOW
-    by = "" if event.reviewed_by else " (rule)"
-    return f"{REVIEW_WORDS[event.word]}{by}", COLOURS[event.word]
+    by = "" if event.word is None or event.reviewed_by else " (rule)"
+    colour = palette.YELLOW if event.word is None else COLOURS[event.word]
+    return f"{review_in_words(event.word)}{by}", colour
 
 
 class UnmatchedList(RowList):

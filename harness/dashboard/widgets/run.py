@@ -14,6 +14,7 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
+from harness.dashboard.watch import DeclaredCriteria
 from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
@@ -21,6 +22,8 @@ from harness.model.numbers import counted, number, percent, seconds
 from harness.model.record import UnderstandingResult
 from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
+from harness.report.session import worst_of
+from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.wording import OUTCOME_WORDS, short_names
@@ -249,10 +252,11 @@ class TotalsPanel(Painted):
         self.border_title = TOTALS_TITLE
         self._progress = Progress()
         self._wake = WakeProgress()
+        self._declared = DeclaredCriteria()
 
-    def show(self, progress: Progress, wake: WakeProgress) -> None:
+    def show(self, progress: Progress, wake: WakeProgress, declared: DeclaredCriteria | None = None) -> None:
         if progress != self._progress or wake is not self._wake:
-            self._progress, self._wake = progress, wake
+            self._progress, self._wake, self._declared = progress, wake, declared or self._declared
             name = plain_text(normalisation_of(progress), 40)
             heard = words_of_session(progress.totals, wake)[0].attempts
             self.border_title = Content(f"95 % intervals · words: {name}" if heard else TOTALS_TITLE)
@@ -277,8 +281,14 @@ class TotalsPanel(Painted):
         if self._wake.planned:
             queries = any(trial.trial.listening is None for trial in progress.trials)
             rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
+        if limits := limits_so_far(self._declared.limits, self._declared.stopping, progress, self._wake):
+            held = sum(limit.holds for limit in limits)
+            rows.insert(0, ("Limits", f"{worst_of(limits, progress.finished)} ({held} of {len(limits)} hold)"))
         if progress.late_sound.consequence:
             rows.insert(0, ("BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"))
+        if totals.disturbed.count:
+            attempts = counted(totals.disturbed.total, "attempt")
+            rows.insert(0, ("BUSY HOST", f"{totals.disturbed.count} of {attempts} disturbed"))
         if progress.unread:
             rows.insert(0, ("NOT READ", f"{counted(progress.unread, 'line')} of devices"))
         if progress.unplaced:

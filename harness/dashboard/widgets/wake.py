@@ -13,19 +13,19 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from harness.base.foreign import plain_text
+from harness.base.grouping import group_by
 from harness.dashboard import palette
-from harness.dashboard.watch import DeclaredCriteria, View
+from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import RowList
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact, exposure, fixed, hours, number, p_is, percent, seconds
 from harness.model.scenario import WakeSettings
-from harness.session.figures.limits import check_limits
-from harness.session.figures.progress import Totals
+from harness.session.figures.limits import limits_so_far
 from harness.statistics.text import TOO_FEW_VOICES, number_interval, percent_interval
 from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
-from harness.wake.wake_progress import DeviceWake, MarkKind, Ratio, TimelineMark, WakeProgress
+from harness.wake.wake_progress import DeviceWake, MarkKind, Ratio, TimelineMark
 
 COLOURS = {
     LimitVerdict.PASS: palette.GREEN,
@@ -60,11 +60,12 @@ class LimitText:
     verdict: LimitVerdict
 
 
-def limits_of(device: DeviceWake, declared: DeclaredCriteria, running: bool) -> dict[str, DeclaredLimit]:
-    """The device's limits and tests by their keys, by the rule that sets the exit status."""
-    totals, wake = Totals(), WakeProgress(devices=(device,))
-    limits = check_limits(declared.limits, totals, wake, declared.stopping, running=running)
-    return {limit.name.partition("[")[0]: limit for limit in limits}
+def limits_of(view: View) -> dict[str, dict[str, DeclaredLimit]]:
+    """The limits and tests of each device by their keys, by the rule that sets the exit status."""
+    limits = limits_so_far(view.declared.limits, view.declared.stopping, view.progress, view.wake)
+    keys = (limit.name.removesuffix("]").partition("[") for limit in limits)
+    by_device = group_by((device, (key, limit)) for (key, _, device), limit in zip(keys, limits, strict=True))
+    return {device: dict(named) for device, named in by_device.items()}
 
 
 def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[LimitText]:
@@ -296,15 +297,17 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
     figure_lines = next((layout for layout in (TALL, FULL) if lines_of(layout) <= each), COMPACT)
     settings = next((trial.trial.listening.settings for trial in view.progress.trials if trial.trial.listening), None)
     rows: list[Text] = []
+    limits = limits_of(view)
     for device in devices:
-        rows += _block(device, view, width, figure_lines, settings or WakeSettings())
+        rows += _block(device, view, limits.get(device.device, {}), width, figure_lines, settings or WakeSettings())
     return rows + compared
 
 
-def _block(device: DeviceWake, view: View, width: int, lines: int, settings: WakeSettings) -> list[Text]:
+def _block(
+    device: DeviceWake, view: View, limits: Mapping[str, DeclaredLimit], width: int, lines: int, settings: WakeSettings
+) -> list[Text]:
     ratio, rate = device.false_rejects, device.after_review
-    running = not view.over and view.progress.finished is None
-    wanted, limits = view.declared.limits, limits_of(device, view.declared, running)
+    running, wanted = not view.over and view.progress.finished is None, view.declared.limits
     if lines == COMPACT:
         reject_words = [[f" FR    {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"]]
         accept_words = [[f" FA/h  {number(rate.per_hour)} ({number_interval(rate.any_time)})"]]

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from harness.model import numbers
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, fixed
-from harness.model.scenario import Limits, OnUndecided, Scenario, Stopping
+from harness.model.numbers import counted, exact, fixed
+from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Progress, Totals, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share, values_needed
+from harness.statistics.text import seconds_interval
 from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit
 from harness.wake.requests import pause_against, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -62,10 +63,12 @@ class LimitResult:
     or_more: bool = False
 
 
-def limits_so_far(scenario: Scenario, progress: Progress, wake: WakeProgress | None) -> tuple[DeclaredLimit, ...]:
+def limits_so_far(
+    limits: Limits, stopping: Stopping, progress: Progress, wake: WakeProgress | None
+) -> tuple[DeclaredLimit, ...]:
     """As `check_limits`, of a session that has ended, still runs, or failed before it began."""
     running = progress.finished is None and not progress.failed_at_start
-    return check_limits(scenario.limits, progress.totals, wake, scenario.stopping, running=running)
+    return check_limits(limits, progress.totals, wake, stopping, running=running)
 
 
 def check_limits(
@@ -124,8 +127,10 @@ def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
 
 
 def _unit(key: str) -> ValueUnit:
+    if key == "max_request_gap_ms":
+        return _PAUSE
     if key.endswith("_ms"):
-        return _MILLISECONDS
+        return _DURATION
     if any(word in key for word in ("share", "wer", "reject")):
         return SHARE
     if key == "min_exposure_hours":
@@ -133,23 +138,29 @@ def _unit(key: str) -> ValueUnit:
     return _COUNT if key in ("max_inconclusive", "max_interrupted") else RATE
 
 
-def _milliseconds(value: float | None) -> str:
-    if value is None:
+def _pause(value_ms: float | None) -> str:
+    if value_ms is None:
         return numbers.NOTHING
-    if math.isinf(value):
-        return "any length"
-    return f"{fixed(value, 0)} ms" if value < 10_000 else numbers.seconds(value / 1000)
+    return "any length" if math.isinf(value_ms) else f"{exact(value_ms)} ms"
 
 
 def _hours(value: float | None) -> str:
-    return numbers.NOTHING if value is None else f"{numbers.number(value)} h"
+    return numbers.NOTHING if value is None else numbers.exposure(value)
 
 
 def _count(value: float | None) -> str:
     return numbers.NOTHING if value is None else fixed(value, 0)
 
 
-_MILLISECONDS, _HOURS, _COUNT = ValueUnit(_milliseconds, sign=" ms"), ValueUnit(_hours, sign=" h"), ValueUnit(_count)
+_DURATION = ValueUnit(
+    lambda value_ms: numbers.seconds(None if value_ms is None else value_ms / 1000),
+    lambda ends_ms: seconds_interval(ends_ms[0] / 1000, ends_ms[1] / 1000),
+    lambda value_ms: f"{exact(value_ms)} ms" if value_ms < 1000 else f"{exact(value_ms / 1000)} s",
+)
+_PAUSE = ValueUnit(_pause, lambda ends_ms: f"{exact(ends_ms[0])} to {exact(ends_ms[1])} ms", _pause)
+"""Of the pauses that a scenario plays, which it gives in ms."""
+_HOURS = ValueUnit(_hours, declared=lambda value: f"{exact(value)} h")
+_COUNT = ValueUnit(_count)
 NamedResult = tuple[str, LimitResult]
 
 

@@ -30,6 +30,11 @@ REVIEW_WORDS: dict[ReviewVerdict, str] = {
 }
 
 
+def review_in_words(word: ReviewVerdict | None) -> str:
+    """What a review found of an event."""
+    return "unreviewed" if word is None else REVIEW_WORDS[word]
+
+
 def wake_summary(figures: WakeFigures) -> list[str]:
     """Lines for every device that listened and every pair of them; none without such trials."""
     progress = figures.snapshot()
@@ -65,8 +70,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
         yield f"  commands           {text.share_with_interval(device.commands)}; {wrong}"
     if device.first_sounds.times.measured:
         yield f"  first sound        {device.first_sounds}"
-    words = ((count, "unreviewed" if word is None else REVIEW_WORDS[word]) for word, count in device.events)
-    events = ", ".join(f"{word} {count}" for count, word in words) or "none"
+    events = ", ".join(f"{review_in_words(word)} {count}" for word, count in device.events) or "none"
     more = [
         f"{count} {label}"
         for count, label in (

@@ -206,7 +206,7 @@ def test_totals_include_first_and_final_wer(queried: Path) -> None:
     (first,) = [line for line in lines if line.startswith("WER, first attempt")]
     (final,) = [line for line in lines if line.startswith("WER, final attempt")]
     assert " of 17 words = " in first
-    assert final.startswith("WER, final attempt   4 of 20 words = 20.0 % (95 % CI over attempts ")
+    assert final.startswith("WER, final attempt   4 of 20 words = 20.0 % (95 % over attempts ")
     assert max(map(len, (first, final))) <= 80
     assert "transcripts          4 of 5 first and 5 of 5 final attempts; words compared as spoken" in lines
     assert "attempts             1: 1 = 20.0 %, 2: 4 = 80.0 %, not recognised: 0 = 0.00 %" in lines
@@ -241,7 +241,7 @@ def test_tables_fit_the_terminal_width(width: int) -> None:
 def test_the_unit_of_an_interval_is_named_and_no_figure_is_cut() -> None:
     wrong = WordCounts(10, 5, 0, 123_456, 1, 1)
     many = GroupTranscripts.of((f"q{number}", wrong) for number in range(6))
-    assert " (95 % CI over queries " in summary.wer_in_words(many)
+    assert " (95 % over queries " in summary.wer_in_words(many)
     trials = tuple(
         TranscribedTrial(replace(planned(1), query_id=f"q{number}"), "", AttemptTranscript(1, "", wrong), None)
         for number in range(6)

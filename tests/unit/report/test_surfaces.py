@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.dashboard.watch import read_declared
+from harness.dashboard.watch import View, read_declared
 from harness.dashboard.widgets.wake import limits_of as dashboard_limits
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, SequentialTest, Stopping
@@ -23,7 +23,7 @@ from harness.model.trial import Outcome, Recognition
 from harness.report.session import limits_of, read_session, verdict_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.reader import LogReader, read_scenario
-from harness.session.summary import limit_lines
+from harness.session.summary import limit_lines, verdict_lines
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from tests.command import harness
 from tests.unit.report.test_prometheus import parsed
@@ -94,6 +94,9 @@ CASES = {
     "wake, passing": Case(wake_rows, MANY_MISSES, LimitVerdict.PASS),
     "wake, failing": Case(wake_rows, FEW_MISSES, LimitVerdict.FAIL),
     "wake, running": Case(lambda: cut(wake_rows(), 1), MANY_MISSES, LimitVerdict.OPEN),
+    "wake, running test": Case(
+        lambda: cut(wake_rows(), 1), Limits(), LimitVerdict.OPEN, Stopping(false_accepts=SequentialTest(1.0, 2.0))
+    ),
     "wake, upper end": Case(wake_rows, Limits(max_false_reject_upper=0.3), LimitVerdict.FAIL),
     "wake, open test": Case(
         wake_rows, Limits(), LimitVerdict.UNDECIDED, Stopping(false_accepts=SequentialTest(1.0, 2.0))
@@ -126,13 +129,21 @@ def in_junit(folder: Path) -> str:
     return html.unescape(" ".join(text for part in root.iter() for text in (*part.attrib.values(), part.text or "")))
 
 
+def failing_in_junit(folder: Path) -> set[str]:
+    """The limits and tests that JUnit counts as failures."""
+    root = ElementTree.fromstring(harness("export", folder, "--junit", "-").stdout)
+    suites = [suite for suite in root if suite.get("name") in ("limits", "sequential tests")]
+    return {case.get("name", "") for suite in suites for case in suite if case.find("failure") is not None}
+
+
 def in_message(folder: Path) -> str:
     """What a notification says of the limits: those of the figures that the engine keeps."""
     figures = LiveFigures(read_scenario(folder))
     with LogReader(folder) as reader:
         for entry in reader.entries():
             figures.add(entry)
-    return "\n".join(limit_lines(figures.limits(running=figures.session().finished is None)))
+    progress = figures.session()
+    return "\n".join(verdict_lines(figures.limits(running=progress.finished is None), progress))
 
 
 def surfaces(folder: Path) -> dict[str, Callable[[DeclaredLimit], bool]]:
@@ -148,14 +159,9 @@ def surfaces(folder: Path) -> dict[str, Callable[[DeclaredLimit], bool]]:
 
 def on_dashboard(folder: Path) -> dict[str, LimitVerdict]:
     """The limits beside the figures of each device; the verdicts by the limits' full names."""
-    whole, declared = read_session(folder), read_declared(folder)
-    running = whole.progress.finished is None
-    return {
-        limit.name: limit.verdict
-        for device in whole.wake.snapshot().devices
-        for limit in dashboard_limits(device, declared, running).values()
-        if OF_WAKE in limit.name
-    }
+    whole = read_session(folder)
+    view = View(whole.progress, whole.wake.snapshot(), declared=read_declared(folder))
+    return {limit.name: limit.verdict for of_device in dashboard_limits(view).values() for limit in of_device.values()}
 
 
 @pytest.fixture(params=CASES)
@@ -175,6 +181,8 @@ def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> No
         assert [name for name, agree in agrees.items() if not agree(limit)] == []
         if OF_WAKE in limit.name:
             assert dashboard[limit.name] is limit.verdict
+    final = {limit.name for limit in limits if limit.verdict is not LimitVerdict.OPEN}
+    assert failing_in_junit(folder) == {limit.name for limit in limits if limit.fails_run} & final
     assert ("no limits" in in_show(folder)) == (not limits)
     metrics = parsed(harness("export", folder, "--prometheus", "-").stdout)
     (held,) = [labels for (name, labels), value in metrics.items() if name.endswith("verdict") and value == 1]
@@ -184,9 +192,9 @@ def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> No
 def test_each_verdict_says_how_much_the_host_disturbed(case: tuple[Case, Path]) -> None:
     _, folder = case
     count = read_session(folder).progress.totals.disturbed.count
-    phrases = {in_show: "disturbed attempts: ", in_page: "the host disturbed ", in_junit: "disturbed attempts: "}
-    for surface, words in phrases.items():
-        assert (f"{words}{count} of " in surface(folder)) == bool(count), surface.__name__
+    for surface in (in_show, in_page, in_message):
+        assert (f"the host disturbed {count} of " in surface(folder)) == bool(count), surface.__name__
+    assert (f"disturbed attempts: {count} of " in in_junit(folder)) == bool(count)
 
 
 def table() -> Iterator[str]:

@@ -317,7 +317,7 @@ def test_board_identities_and_their_changes_are_kept() -> None:
 def test_an_open_interval_is_written_as_such() -> None:
     ends = [(1.5, 2.5), (1.5, math.inf), (-math.inf, 2.5), (-math.inf, math.inf)]
     texts = [DeclaredLimit("x", "x", 1.0, 2.0, interval=interval).interval_text for interval in ends]
-    assert texts == ["1.50 to 2.50", "1.50 or more", "2.50 or less", ""]
+    assert texts == ["1.50–2.50", "1.50 or more", "2.50 or less", ""]
 
 
 def test_lost_connections_restarts_and_what_they_interrupted_are_counted_by_device() -> None:

@@ -118,7 +118,7 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
         assert line in summary
         assert line in visible(shown)
     assert verdict.value == "MARGINAL", "the interval reaches beyond the limit"
-    assert "pause before the request of kitchenMARGINAL≤ 500 ms500 ms250 ms to 1000 ms50 requests" in visible(shown)
+    assert "pause before the request of kitchenMARGINAL≤ 500 ms500 ms250 to 1000 ms50 requests" in visible(shown)
     (requests,) = as_json(whole, ())["requests"]
     assert requests["shortest_pause_ms"] == {
         "too_short": 250, "enough": 500, "interval": [250.0, 1000.0], "consistent": 500,

@@ -1,0 +1,33 @@
+"""How a limit is worded; its verdicts are tested with the sessions and evaluations that have them."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit, held
+
+
+@pytest.mark.parametrize(
+    ("unit", "wanted", "found", "sentence"),
+    [
+        (SHARE, 0.05, 0.05004, "rejects ≤ 5 %: found 5.004 %, fails"),
+        (SHARE, 0.05, 0.04996, "rejects ≤ 5 %: found 4.996 %, holds"),
+        (SHARE, 0.05, 0.05, "rejects ≤ 5 %: found 5.00 %, holds"),
+        (SHARE, 0.05, 0.0512, "rejects ≤ 5 %: found 5.12 %, fails"),
+        (RATE, 0.00001, 0.000014, "rejects ≤ 0.00001: found 0.000014, fails"),
+    ],
+)
+def test_a_result_near_its_limit_does_not_read_as_the_limit(
+    unit: ValueUnit, wanted: float, found: float, sentence: str
+) -> None:
+    assert DeclaredLimit("x", "rejects", wanted, found, unit=unit).sentence == sentence
+
+
+def test_limits_that_hold_are_counted_with_their_noun() -> None:
+    good, bad = DeclaredLimit("x", "x", 1.0, 0.5), DeclaredLimit("y", "y", 1.0, 2.0)
+    assert [held([]), held([good]), held([bad]), held([good, bad])] == [
+        "no limits are declared",
+        "1 of 1 limit holds",
+        "0 of 1 limit holds",
+        "1 of 2 limits hold",
+    ]
