@@ -25,12 +25,13 @@ from harness.model.trial import Outcome, Trial
 from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
-from harness.report.session import WholeSession, read_session
+from harness.report.session import WholeSession, limits_of, read_session, verdict_of
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
-from harness.session.log.reader import later_rows
-from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compared_units, verdict_of
+from harness.session.log.reader import later_rows, read_scenario
+from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compared_units
+from harness.statistics.comparison import verdict_of as difference_verdict
 from harness.statistics.intervals import Interval, Share, exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
@@ -109,9 +110,10 @@ class ComparedMeasure:
 
 @frozen
 class SessionComparison:
-    """sessions: the first is the baseline. rows: worse ones first. warnings: lines for people, escaped."""
+    """sessions: the first is the baseline. verdicts: of each, and why. rows: worse ones first. warnings: escaped."""
 
     sessions: tuple[WholeSession, ...]
+    verdicts: tuple[str, ...]
     rows: tuple[ComparedMeasure, ...]
     warnings: tuple[str, ...]
 
@@ -154,7 +156,12 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
         if len(rows) == before:
             problem = f"A and {letter(at)} have no device with results in common"
             raise InputError(problem, remedy="See the devices of each: harness report show SESSION")
-    return SessionComparison(tuple(sessions), _judged(rows), tuple(dict.fromkeys(warnings)))
+    verdicts = (
+        verdict_of(session, limits_of(session, read_scenario(folder)))
+        for folder, session in zip(folders, sessions, strict=True)
+    )
+    in_words = tuple(f"{verdict}: {why}" for verdict, why in verdicts)
+    return SessionComparison(tuple(sessions), in_words, _judged(rows), tuple(dict.fromkeys(warnings)))
 
 
 def letter(index: int) -> str:
@@ -190,12 +197,6 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
         name, progress = letter(at), session.progress
         if progress.finished is not EndReason.COMPLETED:
             yield f"{name} is not complete: {progress.totals.finished} of {progress.totals.planned} trials are finished"
-        if progress.late_sound.consequence:
-            yield f"{name}: {progress.late_sound.consequence}"
-        disturbed, of_first = progress.totals.disturbed, first.progress.totals.disturbed
-        if disturbed.value != of_first.value:
-            ours = f"{disturbed.count} of {disturbed.total} attempts of {name}"
-            yield f"the host disturbed {ours}, and {of_first.count} of {of_first.total} of A"
         if session.started.scenario_sha256 != first.started.scenario_sha256:
             yield f"the scenario of {name} differs from that of A: differences may come from its trials"
         if session.wake.settings != first.wake.settings:
@@ -336,7 +337,7 @@ def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
 
 
 def _with_verdict(row: ComparedMeasure, corrected: float | None) -> ComparedMeasure:
-    change = verdict_of(row.difference, row.p, more_is_better=row.measure.more_is_better, corrected=corrected)
+    change = difference_verdict(row.difference, row.p, more_is_better=row.measure.more_is_better, corrected=corrected)
     why = ""
     if change is DifferenceVerdict.UNDECIDED:
         why = "too little was measured" if row.p is None else "it may be chance among so many tests"

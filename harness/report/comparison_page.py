@@ -132,8 +132,8 @@ def difference_cell(row: ComparedMeasure) -> str:
 
 def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
     """For a terminal: regressions and improvements with conditions, all other measures as a whole."""
-    for at, session in enumerate(comparison.sessions):
-        yield from note(letter(at), shown(session.started.session_id), width, 2)
+    for at, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True)):
+        yield from note(letter(at), f"{shown(session.started.session_id)}, {verdict}", width, 2)
     for warning in comparison.warnings:
         yield f"note: {warning}"
     yield ""
@@ -158,7 +158,10 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
 
 def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> str:
     """For a comment on a pull request: at most 60,000 characters; names stand in code, so they link to nothing."""
-    names = [f"- {letter(at)}: {_code(session.started.session_id)}" for at, session in enumerate(comparison.sessions)]
+    names = [
+        f"- {letter(at)}: {_code(session.started.session_id)}, {_code(verdict, 400)}"
+        for at, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True))
+    ]
     head = [
         f"### {headline(comparison)}",
         "",
@@ -206,6 +209,7 @@ def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> di
     """One object; durations are in seconds."""
     return {
         "sessions": {letter(at): session.started.session_id for at, session in enumerate(comparison.sessions)},
+        "verdicts": {letter(at): verdict for at, verdict in enumerate(comparison.verdicts)},
         "regressions": len(comparison.rows_with(DifferenceVerdict.WORSE)),
         "warnings": list(comparison.warnings),
         "differing": to_plain(facts),

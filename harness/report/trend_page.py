@@ -22,6 +22,7 @@ from harness.report.trend import LevelChange, Trend, TrendFolder, TrendSession, 
 from harness.statistics import text
 from harness.statistics.change_points import LEAST_SERIES, LEAST_SIDE
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
+from harness.statistics.intervals import values_needed
 
 METHOD = (
     "In brackets: trials, words, hours of sound, or durations. Intervals are 95 % each.",
@@ -46,14 +47,21 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
         case MeasureKind.RATE:
             return f"{numbers.number(value.value)}/h ({numbers.exposure(value.of)})"
         case MeasureKind.TIME:
-            return f"{numbers.seconds(value.value)} ({numbers.fixed(value.of, 0)})"
+            written = numbers.TOO_FEW if _too_few(trend, value) else numbers.seconds(value.value)
+            return f"{written} ({numbers.fixed(value.of, 0)})"
         case _:
             return f"{numbers.percent(value.value)} ({numbers.fixed(value.of, 0)})"
 
 
+def _too_few(trend: Trend, value: TrendValue) -> bool:
+    """Whether it is a percentile of too few durations, which no report prints."""
+    quantile = trend.followed.quantile or 0.0
+    return quantile > 0.5 and value.of < values_needed(quantile)
+
+
 def ends(trend: Trend, value: TrendValue | None) -> str:
     """The interval of a session's value, in its unit."""
-    if value is None or value.interval is None:
+    if value is None or value.interval is None or _too_few(trend, value):
         return ""
     if trend.followed.measure.counted is MeasureKind.TIME:
         return text.seconds_interval(*value.interval)

@@ -88,6 +88,8 @@ def difference_text(counted: MeasureKind, difference: float | None, interval: In
     if difference is None or interval is None:
         return numbers.NOTHING
     write, unit = _WRITTEN[counted]
+    if counted is MeasureKind.TIME and abs(difference) >= 0.9995:
+        write, unit = numbers.signed, "s"
     low, high = (write(end) if math.isfinite(end) else numbers.TOO_FEW for end in interval)
     return f"{write(difference)} {unit} ({low} to {high})"
 
@@ -179,8 +181,9 @@ def compared_units(
     )
     # As for a WER: few stimuli say too little of further ones, but their repetitions say something of them.
     single = clusters < LEAST_QUERIES or clusters == units
-    number, noun = (units, "trials") if single else (clusters, "clusters")
-    how = f"{'paired' if paired else 'unpaired'}, {number} {noun}" if number else "no trials to compare"
+    number = units if single else clusters
+    of = numbers.counted(number, "trial" if single else "cluster")
+    how = f"{'paired' if paired else 'unpaired'}, {of}" if number else "no trials to compare"
     if counted is MeasureKind.RATE and not paired:
         how = "Poisson, of all trials"
     estimate: Difference | None = None

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from harness.base.foreign import plain_text
 from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import separated, shortened, shown
+from harness.base.text_table import Column, separated, shortened, shown, text_table
 from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_is, probability
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
@@ -18,7 +18,11 @@ from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Discordance
 from harness.statistics.text import number_interval, percentile, quantile
 
-NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
+NAMES = {
+    TrialKind.WAKE: ("wake trial", "wake trials"),
+    TrialKind.COMMAND: ("wake phrase of a command", "wake phrases of commands"),
+}
+WOKEN = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
 MOST_DIFFERING = 50
 CONDITIONS: tuple[Field[tuple[str, Discordance]], ...] = (
     Field("condition", "condition", lambda row: row[0]),
@@ -41,7 +45,7 @@ def lines(
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from separated(
-        *(_table(comparison.counts(kind), name) for kind, name in NAMES.items()),
+        *(_table(comparison.counts(kind), nouns) for kind, nouns in NAMES.items()),
         _conditions(comparison),
         _ambient(comparison.ambient),
         _delays(comparison),
@@ -51,14 +55,13 @@ def lines(
     )
 
 
-def _table(counts: Discordance, name: str) -> Iterator[str]:
+def _table(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
     if not counts.total:
         return
-    yield f"  {counts.total} {name}"
-    yield f"    {'':14}{'offline woke':>14}{'did not':>10}{'':4}live"
-    woke, not_woke = counts.both + counts.only_first, counts.only_second + counts.neither
-    yield f"    {'live woke':14}{counts.both:>14}{counts.only_first:>10}    {woke} of {counts.total}"
-    yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
+    yield f"  {counted(counts.total, *nouns)}"
+    sides = (("live woke", counts.both, counts.only_first), ("did not", counts.only_second, counts.neither))
+    rows = [(name, str(woke), str(not_woke), f"{woke + not_woke} of {counts.total}") for name, woke, not_woke in sides]
+    yield from (f"    {line}" for line in text_table(WOKEN, rows, CONDITIONS_WIDTH))
     if counts.difference is not None:
         words = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
         yield f"    share that woke: {words} (McNemar)"

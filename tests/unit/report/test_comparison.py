@@ -72,7 +72,11 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
     assert harness("compare", bad, good).exit_code == 0
     report = json.loads(harness("compare", good, bad, "--json").stdout)
     assert report["measures"][0]["change"] == "worse"
-    assert (tmp_path / "c.md").read_text(encoding="utf-8").startswith("### ")
+    assert report["verdicts"] == dict.fromkeys("AB", "NO LIMITS: no limits are declared")
+    written = (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert written.startswith("### ")
+    for surface in (done.stdout, written, (tmp_path / "c.html").read_text(encoding="utf-8")):
+        assert surface.count("NO LIMITS: no limits are declared") == 2
     assert "✗" in (tmp_path / "c.html").read_text(encoding="utf-8")
 
 

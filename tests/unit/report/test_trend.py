@@ -16,6 +16,7 @@ from harness.model.record import EndReason, SessionFinished, SessionStarted
 from harness.report.comparison import Measure
 from harness.report.session import read_session
 from harness.report.trend import TrendFolder, TrendMeasure, follow
+from harness.report.trend_page import cell, ends
 from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import latency_figures
 from tests.command import harness
@@ -100,6 +101,14 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
         night(tmp_path, at, 0, heard_s=1.75 if at < 6 else 1.80, error_s=error_s)
     delay = TrendMeasure(Measure.WAKE_DELAY, 0.5)
     assert of(follow(tmp_path, [delay.name]), delay) == changes
+
+
+def test_a_percentile_of_too_few_durations_is_not_printed(tmp_path: Path) -> None:
+    night(tmp_path, 1, 1)
+    night(tmp_path, 2, 0)
+    (trend,) = follow(tmp_path, [TrendMeasure(Measure.WAKE_DELAY, 0.95).name]).trends
+    assert [cell(trend, value) for value in trend.values] == ["too few (19)", "152 ms (20)"]
+    assert [ends(trend, value) for value in trend.values] == ["", "152 ms – too few"]
 
 
 def test_sessions_that_do_not_count_are_listed_with_the_reason(tmp_path: Path) -> None:
