@@ -25,13 +25,13 @@ from harness.model.trial import Outcome, Trial
 from harness.offline.figures.comparison import Clusters
 from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
-from harness.report.session import WholeSession, limits_of, read_session, verdict_of
+from harness.report.session import WholeSession, limits_of, read_session
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows, read_scenario
-from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compared_units
-from harness.statistics.comparison import verdict_of as difference_verdict
+from harness.session.summary import session_verdict
+from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compared_units, verdict_of
 from harness.statistics.intervals import Interval, Share, exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
@@ -157,10 +157,10 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
             problem = f"A and {letter(at)} have no device with results in common"
             raise InputError(problem, remedy="See the devices of each: harness report show SESSION")
     verdicts = (
-        verdict_of(session, limits_of(session, read_scenario(folder)))
+        session_verdict(limits_of(session, read_scenario(folder)), session.progress)
         for folder, session in zip(folders, sessions, strict=True)
     )
-    in_words = tuple(f"{verdict}: {why}" for verdict, why in verdicts)
+    in_words = tuple(f"{verdict}: {'; '.join(why)}" for verdict, why in verdicts)
     return SessionComparison(tuple(sessions), in_words, _judged(rows), tuple(dict.fromkeys(warnings)))
 
 
@@ -337,7 +337,7 @@ def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
 
 
 def _with_verdict(row: ComparedMeasure, corrected: float | None) -> ComparedMeasure:
-    change = difference_verdict(row.difference, row.p, more_is_better=row.measure.more_is_better, corrected=corrected)
+    change = verdict_of(row.difference, row.p, more_is_better=row.measure.more_is_better, corrected=corrected)
     why = ""
     if change is DifferenceVerdict.UNDECIDED:
         why = "too little was measured" if row.p is None else "it may be chance among so many tests"

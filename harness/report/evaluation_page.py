@@ -14,7 +14,7 @@ from harness.base.pages import filled_page
 from harness.base.plain_json import from_plain
 from harness.base.table import Table
 from harness.base.whole_file import write_atomically
-from harness.model.numbers import exact
+from harness.model.numbers import counted, exact
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
@@ -81,7 +81,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     verdict, why = worst(limit.verdict for limit in limits), held(limits)
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
-        why = f"interrupted after {run.outcomes} of {run.header.planned} files"
+        why = f"interrupted after {run.outcomes} of {counted(run.header.planned, 'file')}"
     elif engine.counted.counts.has_faults:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
         usable = engine.counted.counts.inv_files or engine.counted.counts.oov_files

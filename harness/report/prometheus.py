@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from harness.base.foreign import plain_text
 from harness.model.numbers import exact
 from harness.model.scenario import Scenario
-from harness.report.session import WholeSession, limits_of, verdict_of
+from harness.report.session import WholeSession, limits_of
 from harness.session.figures.progress import words_of_session
 from harness.session.figures.requests import requests_of_session
+from harness.session.summary import session_verdict
 from harness.statistics.intervals import Interval, LatencyFigures, values_needed
 from harness.statistics.verdict import SEVERITY
 
@@ -64,7 +65,7 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
     yield "info", {"scenario": started.scenario_id, "bench": started.bench_id, "schema": str(SCHEMA)}, 1
     yield "last_row_seconds", {}, session.last_s
     limits = limits_of(session, scenario)
-    verdict, _ = verdict_of(session, limits)
+    verdict, _ = session_verdict(limits, session.progress)
     for state in SEVERITY:
         yield "verdict", {"verdict": state.value}, int(state is verdict)
     yield "trials_planned", {}, totals.planned

@@ -1,9 +1,9 @@
-"""A whole session, read once from its rows, and its verdict: the source of JUnit, wake-evaluation logs and JSON."""
+"""A whole session, read once from its rows, and its limits: the source of JUnit, wake-evaluation logs and JSON."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.record import (
     Clip,
-    EndReason,
     EngineStarted,
     Entry,
     FaultMet,
@@ -32,8 +31,7 @@ from harness.model.trial import Outcome
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import LogReader
-from harness.session.summary import host_banner
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict, held, worst
+from harness.statistics.verdict import DeclaredLimit
 from harness.wake.wake import WakeFigures
 
 FAULTS_KEPT = 20
@@ -166,22 +164,3 @@ def read_session(folder: Path, later: Iterable[Entry] = ()) -> WholeSession:
 def limits_of(session: WholeSession, scenario: Scenario) -> tuple[DeclaredLimit, ...]:
     """Each declared limit and sequential test."""
     return limits_so_far(scenario.limits, scenario.stopping, session.progress, session.wake.snapshot())
-
-
-def worst_of(limits: Sequence[DeclaredLimit], finished: EndReason | None) -> LimitVerdict:
-    """The worst of the limits. A run that goes on is open, and one that was cut short is undecided, unless it fails."""
-    at_best = LimitVerdict.OPEN if finished is None else LimitVerdict.UNDECIDED
-    verdicts = [limit.verdict for limit in limits]
-    return worst(verdicts if finished is EndReason.COMPLETED else [*verdicts, at_best])
-
-
-def verdict_of(session: WholeSession, limits: Sequence[DeclaredLimit]) -> tuple[LimitVerdict, str]:
-    """As `worst_of`, and why."""
-    progress = session.progress
-    verdict = worst_of(limits, progress.finished)
-    if progress.finished is not EndReason.COMPLETED:
-        ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
-        why = f"the run {ended}; {progress.totals.finished} of {progress.totals.planned} trials are finished"
-    else:
-        why = held(limits)
-    return verdict, "; ".join([why, *host_banner(progress)])

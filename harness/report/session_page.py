@@ -33,7 +33,7 @@ from harness.model.trial import Trial
 from harness.rating.reports import agreement
 from harness.rating.reports.categories import name_of
 from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
-from harness.report.session import WholeSession, limits_of, verdict_of
+from harness.report.session import WholeSession, limits_of
 from harness.report.session_cases import (
     KIND_OF,
     MOST_LISTED,
@@ -52,7 +52,7 @@ from harness.session.figures.progress import Progress, normalisation_of, recogni
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import TrialProgress, by_group, heard_in, understood_of
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
-from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
+from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, session_verdict, wer_in_words
 from harness.session.wording import OUTCOME_WORDS, connection_in_words
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
@@ -141,7 +141,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
     scenario = read_scenario(path)
     wake = session.wake.snapshot()
     limits = limits_of(session, scenario)
-    verdict, why = verdict_of(session, limits)
+    verdict, why = session_verdict(limits, session.progress)
     progress = session.progress
     plays = session.wake.plays_by_trial()
     heard = heard_in(progress.trials, session.wake)
@@ -152,7 +152,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "session": session,
         "number": number,
         "verdict": verdict,
-        "verdict_why": why,
+        "verdict_why": "; ".join(why),
         "limits": limits,
         "procedure": scenario.procedure,
         "clauses": clause_rows(scenario, progress, session.wake),
@@ -379,7 +379,9 @@ def _trade_off(id: str, session: WholeSession) -> Chart | None:
                 (accepts / hours, 100 * rejects / tried)
                 for _, rejects, accepts in raised_thresholds(session.wake, device.device)
             ]
-            curves.append((f"{device.device}, {tried} trials, {numbers.hours(device.exposure_s, 1)}", line, []))
+            curves.append(
+                (f"{device.device}, {numbers.counted(tried, 'trial')}, {numbers.hours(device.exposure_s, 1)}", line, [])
+            )
     words = "The right end is the result of this session. Events that would only have come later are not in it."
     return chart(id, "False rejects, %, if the threshold were raised", "false accepts per hour", words, curves)
 

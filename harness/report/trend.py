@@ -22,8 +22,9 @@ from harness.model.time import MeasuredDuration
 from harness.rating.figures.judged_responses import rated_trials, read_sessions
 from harness.report.comparison import Measure, device_names, device_results
 from harness.report.comparison_page import DifferingFact, differing, facts_of
-from harness.report.session import WholeSession, read_session, verdict_of
+from harness.report.session import WholeSession, read_session
 from harness.session.log.reader import later_rows
+from harness.session.summary import session_verdict
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scan_series
 from harness.statistics.comparison import ComparedColumns, ComparedUnit, DifferenceVerdict, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, Share, garwood, latency_figures
@@ -162,7 +163,7 @@ def follow(
             left.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
             continue
         if session.progress.finished is not EndReason.COMPLETED:
-            left.append((name, verdict_of(session, ())[1]))
+            left.append((name, "; ".join(session_verdict((), session.progress)[1])))
         elif not followed_session.values:
             left.append((name, "it has no result of " + (plain_text(device, 80) if device else "these measures")))
         else:

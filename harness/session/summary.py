@@ -16,10 +16,10 @@ from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import NOTHING, counted, percent, seconds
-from harness.model.record import EffectAnswered
+from harness.model.record import EffectAnswered, EndReason
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.trial import Outcome, Trial
-from harness.session.figures.limits import limits_so_far
+from harness.session.figures.limits import limits_so_far, worst_of
 from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
@@ -36,7 +36,7 @@ from harness.session.log.reader import read_scenario
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, held
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
@@ -460,7 +460,7 @@ def totals_lines(figures: Totals) -> list[str]:
         f"latency              {delays(figures.latency)}",
         *([f"first sound          {figures.first_sounds}"] if figures.first_sounds.times.measured else []),
         f"wake delay           {delays(figures.wake_delay)}",
-        f"judged               {figures.judged} of {figures.to_judge} responses",
+        f"judged               {figures.judged} of {counted(figures.to_judge, 'response')}",
     ]
 
 
@@ -486,17 +486,24 @@ def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: 
     return ", ".join(shares) or NOTHING
 
 
-def verdict_lines(limits: Iterable[DeclaredLimit], progress: Progress) -> list[str]:
-    """The lines of the limits; the last lines say how far the host may have caused the results."""
-    return [*limit_lines(limits), *labelled_lines("BUSY HOST", host_banner(progress), 10)]
+def verdict_lines(limits: Sequence[DeclaredLimit], progress: Progress) -> list[str]:
+    """The lines of the limits, a line on a run that was not completed, and lines on what the host did to it."""
+    verdict, (why, *host) = session_verdict(limits, progress)
+    cut_short = [] if progress.finished is EndReason.COMPLETED else [f"{verdict:<9} {why}"]
+    return [*limit_lines(limits), *cut_short, *labelled_lines("BUSY HOST", host, 10)]
 
 
-def host_banner(progress: Progress) -> list[str]:
-    """What stands beside each verdict on a run that the host disturbed; [] if it did not."""
-    disturbed, sentences = progress.totals.disturbed, [progress.late_sound.consequence]
-    if disturbed.count:
-        sentences.insert(0, f"the host disturbed {disturbed.count} of {counted(disturbed.total, 'attempt')}")
-    return [sentence for sentence in sentences if sentence]
+def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tuple[LimitVerdict, list[str]]:
+    """The verdict on a whole session; why, and then what the host did to it."""
+    verdict = worst_of(limits, progress.finished, failed_at_start=progress.failed_at_start)
+    why = held(limits)
+    if progress.finished is not EndReason.COMPLETED:
+        ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
+        ended = "failed at its start" if progress.failed_at_start else ended
+        why = f"the run {ended}; {progress.totals.finished} of {progress.totals.planned} trials are finished"
+    disturbed = progress.totals.disturbed
+    attempts = f"the host disturbed {disturbed.count} of {counted(disturbed.total, 'attempt')}"
+    return verdict, [why, *filter(None, (attempts if disturbed.count else "", progress.late_sound.consequence))]
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
@@ -533,7 +540,7 @@ def wer_in_words(words: GroupTranscripts) -> str:
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
     interval = "" if low_high is None else f" (95 % over {words.unit} {percent_interval(low_high)})"
-    return f"{counts.errors} of {counts.words} words = {percent(counts.wer)}{interval}"
+    return f"{counts.errors} of {counted(counts.words, 'word')} = {percent(counts.wer)}{interval}"
 
 
 def heard_tables(

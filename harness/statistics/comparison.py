@@ -293,7 +293,7 @@ def units_text(counted: MeasureKind, units: Sequence[ComparedUnit]) -> str:
         case MeasureKind.SHARE:
             return share(Share(int(count), int(among)))
         case MeasureKind.WORDS:
-            return f"{int(count)} of {int(among)} words = {numbers.percent(value)}"
+            return f"{int(count)} of {numbers.counted(int(among), 'word')} = {numbers.percent(value)}"
         case MeasureKind.RATE:
             rate = numbers.NOTHING if value is None else f"{numbers.number(value)}/h"
             return f"{int(count)} in {numbers.exposure(among)} = {rate}"

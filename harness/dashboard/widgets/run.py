@@ -22,10 +22,10 @@ from harness.model.numbers import counted, number, percent, seconds
 from harness.model.record import UnderstandingResult
 from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
-from harness.report.session import worst_of
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
+from harness.session.summary import session_verdict
 from harness.session.wording import OUTCOME_WORDS, short_names
 from harness.statistics.intervals import exact_enough
 from harness.statistics.text import number_interval, percent_interval, percentile
@@ -283,7 +283,8 @@ class TotalsPanel(Painted):
             rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
         if limits := limits_so_far(self._declared.limits, self._declared.stopping, progress, self._wake):
             held = sum(limit.holds for limit in limits)
-            rows.insert(0, ("Limits", f"{worst_of(limits, progress.finished)} ({held} of {len(limits)} hold)"))
+            verdict, _ = session_verdict(limits, progress)
+            rows.insert(0, ("Limits", f"{verdict} ({held} of {len(limits)} hold)"))
         if progress.late_sound.consequence:
             rows.insert(0, ("BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"))
         if totals.disturbed.count:

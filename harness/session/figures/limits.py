@@ -9,13 +9,14 @@ from dataclasses import replace
 from harness.model import numbers
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, fixed
+from harness.model.record import EndReason
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Progress, Totals, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share, values_needed
 from harness.statistics.text import seconds_interval
-from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit
+from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict, ValueUnit, worst
 from harness.wake.requests import pause_against, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
@@ -69,6 +70,14 @@ def limits_so_far(
     """As `check_limits`, of a session that has ended, still runs, or failed before it began."""
     running = progress.finished is None and not progress.failed_at_start
     return check_limits(limits, progress.totals, wake, stopping, running=running)
+
+
+def worst_of(
+    limits: Iterable[DeclaredLimit], finished: EndReason | None, *, failed_at_start: bool = False
+) -> LimitVerdict:
+    """The worst of the limits. A run that goes on is open, and one that was cut short is undecided, unless it fails."""
+    at_best = LimitVerdict.OPEN if finished is None and not failed_at_start else LimitVerdict.UNDECIDED
+    return worst([*(limit.verdict for limit in limits), *(() if finished is EndReason.COMPLETED else (at_best,))])
 
 
 def check_limits(

@@ -85,7 +85,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     beside = f" ({', '.join(more)})" if more else ""
     yield f"  unmatched events   {events}{beside}"
     if device.source_events:
-        yield f"  sources            {disagreements(device)}, of {device.source_events} events"
+        yield f"  sources            {disagreements(device)}, of {numbers.counted(device.source_events, 'event')}"
     for evidence, count in device.inferred:
         events = "event is" if count == 1 else "events are"
         yield f"  weak evidence      {count} {events} inferred from {plain_text(evidence, 60)}"

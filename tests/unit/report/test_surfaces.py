@@ -20,10 +20,10 @@ from harness.dashboard.widgets.wake import limits_of as dashboard_limits
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, SequentialTest, Stopping
 from harness.model.trial import Outcome, Recognition
-from harness.report.session import limits_of, read_session, verdict_of
+from harness.report.session import limits_of, read_session
 from harness.session.figures.live import LiveFigures
 from harness.session.log.reader import LogReader, read_scenario
-from harness.session.summary import limit_lines, verdict_lines
+from harness.session.summary import limit_lines, session_verdict, verdict_lines
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from tests.command import harness
 from tests.unit.report.test_prometheus import parsed
@@ -174,13 +174,16 @@ def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> No
     of, folder = case
     whole, scenario = read_session(folder), read_scenario(folder)
     limits = limits_of(whole, scenario)
-    verdict, why = verdict_of(whole, limits)
+    verdict, why = session_verdict(limits, whole.progress)
     assert verdict is of.verdict, why
     agrees, dashboard = surfaces(folder), on_dashboard(folder)
     for limit in limits:
         assert [name for name, agree in agrees.items() if not agree(limit)] == []
         if OF_WAKE in limit.name:
             assert dashboard[limit.name] is limit.verdict
+    ended = whole.progress.finished is EndReason.COMPLETED
+    for surface in (in_show, in_message):
+        assert (f"{verdict:<9} {why[0]}" in surface(folder)) == (not ended)
     final = {limit.name for limit in limits if limit.verdict is not LimitVerdict.OPEN}
     assert failing_in_junit(folder) == {limit.name for limit in limits if limit.fails_run} & final
     assert ("no limits" in in_show(folder)) == (not limits)
@@ -203,7 +206,7 @@ def table() -> Iterator[str]:
             folder = session(Path(where) / str(at) / "s", of.rows(), of.limits, of.stopping)
             whole = read_session(folder)
             limits = limits_of(whole, read_scenario(folder))
-            yield f"{name}: {verdict_of(whole, limits)[0]}"
+            yield f"{name}: {session_verdict(limits, whole.progress)[0]}"
             for limit in limits:
                 alike = ", ".join(name for name, agree in surfaces(folder).items() if agree(limit))
                 yield f"    {limit.verdict:<9} {limit.sentence}   [{alike}]"
