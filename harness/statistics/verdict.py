@@ -140,10 +140,13 @@ class DeclaredLimit:
             return "no decision" if self.found is None else decision
         if self.found is None:
             return numbers.NOTHING + self._why_not
-        written = self.unit.write(self.found)
-        if self.found != self.wanted and written == self.unit.write(self.wanted):
-            written = self.unit.declared(self.found)  # 5.004 % fails a limit of 5 %, which 5.00 % would seem to hold
-        return f"{written} or more" if self.or_more else written
+        return f"{self._written(self.found)}{' or more' if self.or_more else ''}"
+
+    def _written(self, value: float) -> str:
+        """With more digits where it would read like the limit: 5.004 % fails one of 5 %, which 5.00 % seems to hold."""
+        written = self.unit.write(value)
+        reads_alike = value != self.wanted and written == self.unit.write(self.wanted)
+        return self.unit.declared(value) if reads_alike else written
 
     @property
     def _why_not(self) -> str:
@@ -171,7 +174,7 @@ class DeclaredLimit:
         elif self.bound is None:
             result = f"found {self.found_text}, too little for an interval"
         else:
-            result = f"found {self.found_text}, {self.unit.write(self.bound)} at the end of its interval"
+            result = f"found {self.found_text}, {self._written(self.bound)} at the end of its interval"
         return f"{self.words} {self.wanted_text}: {result}, {self.verdict.in_words}"
 
 

@@ -23,6 +23,11 @@ def test_a_result_near_its_limit_does_not_read_as_the_limit(
     assert DeclaredLimit("x", "rejects", wanted, found, unit=unit).sentence == sentence
 
 
+def test_an_end_of_an_interval_near_the_limit_does_not_read_as_the_limit() -> None:
+    limit = DeclaredLimit("x", "rejects", 0.05, 0.03, unit=SHARE, interval=(0.01, 0.05004), on_bound=True)
+    assert limit.sentence == "rejects ≤ 5 %: found 3.00 %, 5.004 % at the end of its interval, fails"
+
+
 def test_limits_that_hold_are_counted_with_their_noun() -> None:
     good, bad = DeclaredLimit("x", "x", 1.0, 0.5), DeclaredLimit("y", "y", 1.0, 2.0)
     assert [held([]), held([good]), held([bad]), held([good, bad])] == [
