@@ -128,6 +128,10 @@ class SerialLink:
         taken = port.write(self._pending)
         self._pending = self._pending[taken:]
         if taken:
+            if self._stuck_since_s < math.inf and not self._outlet.linked:  # a board that was lost takes bytes again
+                with self._outlet.lock:
+                    self._peer.linked(self._now_s())
+                    self._check_ready()
             self._stuck_since_s = math.inf
             return
         now_s = self._now_s()

@@ -58,7 +58,7 @@ class Peer(Protocol):
         """Rate of the sound that the board accepts; None if it accepts none, or has not reported it yet."""
 
     def linked(self, now_s: float) -> None:
-        """The port is open."""
+        """The port is open, or takes bytes again."""
 
     def lost(self, now_s: float) -> None:
         """The port is gone, or the board does not answer: a sound being sent ends."""

@@ -16,7 +16,7 @@ from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.port import PortLost
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded
+from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded, StimulusStarted
 from harness.model.stimulus import Waveform
 from tests.nights.ports import SimulatedPort, SimulatedSerial
 from tests.seen import Around, Seen
@@ -141,6 +141,22 @@ def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: S
         assert "accepted no bytes" in lost.what
         assert not ended.complete
         assert lost.at.at_s - 1000 == pytest.approx(3.2, abs=0.3)
+
+
+def test_a_port_that_takes_sound_again_is_back(simulated_time: SimulatedThreads) -> None:
+    port = SimulatedPort(simulated_time, Listener())
+    sound = Waveform(np.zeros(16000, dtype=np.float32), 16000)
+    with opened(port, injection=SerialInjection.TFLM) as (driver, seen):
+        port.full = True
+        driver.play("a", sound)
+        threads.sleep(10.0)
+        driver.play("b", sound)  # ends at once, since the board is lost
+        port.full = False
+        threads.sleep(10.0)
+        assert len(seen.of(LinkBack)) == 1
+        driver.play("c", sound)
+        threads.sleep(1.0)
+        assert [started.play_id for started in seen.of(StimulusStarted)] == ["a", "c"]
 
 
 def test_lines_loss_and_return_of_a_network_bridge_are_reported() -> None:
