@@ -148,7 +148,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
         yield "No threshold meets it. Use more recordings, another target or another model"
         return
     yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
-    yield "Results, with 95 % intervals:"
+    yield "Results, with 95 % intervals that treat files as independent:"
     if choice.reported is None:
         yield f"  on the same list: {figures_text(choice.chosen)}"
         yield FLATTERS
