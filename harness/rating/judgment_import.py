@@ -99,7 +99,8 @@ class ImportPlan:
             if named not in self._sessions:
                 raise WrongCell(f"no session {shown(named)} was given", self._nearest(named, self._sessions))
             return self._sessions[named].place(row, self._nearest)
-        holding = [candidate for candidate in self._sessions.values() if candidate.holds(row)]
+        holding = [candidate for candidate in self._sessions.values() if row.text("id") in candidate.rows]
+        holding = holding or [candidate for candidate in self._sessions.values() if candidate.holds(row)]
         if len(self._sessions) > 1 and len(holding) != 1:
             among = "in several sessions" if holding else "in no session"
             raise WrongCell(f"the response occurs {among}", "Write its session in the column session")
@@ -193,6 +194,9 @@ class _Responses:
             return _Place(self._session, trial, row.integer("take") or 1, row.integer("attempt") or 1, clip)
         if trial and trial not in self._trials:
             raise WrongCell(f"there is no trial {shown(trial)} in this session", nearest(trial, self._trials))
+        known = self.rows.get(row.text("id"))
+        if known is not None and known.clip_sha256 == clip:
+            trial = trial or known.trial_id
         place = self._of_clip(trial, clip) if clip else self._of_trial(trial)
         for column, is_so in (("take", place.take), ("attempt", place.attempt)):
             written = row.integer(column)
@@ -285,7 +289,7 @@ def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
 
 def _content(judgment: Judgment, written: Judgment) -> Judgment:
     """Its content, without what a file may leave out or add. written: of the file, in which columns may be missing."""
-    may_lack = {**_UNKNOWN, "span_s": None}
+    may_lack = {**_UNKNOWN, "span_s": None, "item_id": ""}
     unknown = {name: value for name, value in may_lack.items() if getattr(written, name) == value}
     comment, rater = to_nfc(judgment.comment), name_key(judgment.rater)
     return replace(judgment, imported_from="", session_id="", replaces=None, comment=comment, rater=rater, **unknown)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from harness.base.typed_table import ColumnContent, TypedTable, Value
-from harness.model.judgment import Judgment, in_force
+from harness.model.judgment import EXERCISE, Judgment, in_force
 from harness.rating.figures.judged_responses import RatedSession, RatedTrial, rated_in
 
 TEXT, WHOLE, NUMBER, YES_NO, LIST = ColumnContent
@@ -31,15 +31,19 @@ CONTEXT: dict[str, ColumnContent] = {
 CONDITION = "condition."
 """Prefix of the columns of conditions, before the name of the axis; also written but not read."""
 
-REVEALING = ("session", "trial", "device", "span_start_s", "span_end_s", "imported_from")
-"""Columns that a blind file leaves out, besides conditions: they reveal the session or the device."""
+REVEALING = ("session", "trial", "device", "item_id", "span_start_s", "span_end_s", "imported_from")
+"""Columns that a blind file leaves out, besides conditions: they reveal the session or the device.
+
+An item's id is a hash of the session and the trial: it confirms a guess.
+"""
 
 
 def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = False, blind: bool = False) -> TypedTable:
     """Every judgment row of these sessions, oldest first in each.
 
     only_in_force: without judgments that were changed or taken back, and with empty `replaces`. blind: without columns
-    that reveal the session or the device, and sorted by clip, which then identifies the response.
+    that reveal the session or the device, sorted by clip, which then identifies the response. Exercises are left out,
+    since they would look like responses.
     """
     axes = sorted({axis for session in sessions for trial in session.trials for axis, _ in trial.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
@@ -51,6 +55,8 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
         judgments = list({judgment.id: judgment for judgment in session.rows}.values())
         standing = {judgment.id for judgment in in_force(judgments)}
         for judgment in judgments:
+            if blind and judgment.trial_id.startswith(EXERCISE):
+                continue
             if judgment.id in standing or not only_in_force:
                 values = {
                     **_judgment(judgment, session.session_id),
@@ -66,10 +72,13 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
 
 
 def number_counting(table: TypedTable) -> int:
-    """Number of rows with a category that were neither changed nor taken back."""
+    """Number of judgments of responses with a category that were neither changed nor taken back."""
     names = [name for name, _ in table.columns]
-    counts, category = names.index("in_force"), names.index("category")
-    return sum(bool(row[counts]) and row[category] is not None for row in table.rows)
+    rows = [dict(zip(names, row, strict=True)) for row in table.rows]
+    return sum(
+        bool(row["in_force"]) and row["category"] is not None and not str(row.get("trial")).startswith(EXERCISE)
+        for row in rows
+    )
 
 
 def _judgment(judgment: Judgment, session_id: str) -> dict[str, Value]:

@@ -25,7 +25,7 @@ from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, Judgm
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged_responses import read_sessions
 from harness.session.log.reader import rating_rows
-from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
+from tests.judged_sessions import _tone, answers, clips_of, give, judged, judged_responses, store_session
 
 FORMATS = ("csv", "jsonl", "parquet")
 
@@ -146,7 +146,8 @@ def test_blind_export_names_no_device_and_can_be_imported(folder: Path, tmp_path
     assert harness("export", folder, "--jsonl", file, "--blind", "--current").exit_code == 0
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == 7
-    revealing = {"session", "trial", "device", "condition.voice", "span_start_s", "span_end_s", "imported_from"}
+    revealing = {"session", "trial", "device", "item_id", "condition.voice", "imported_from"}
+    revealing |= {"span_start_s", "span_end_s"}
     assert not revealing & rows[0].keys()
     assert {"reference", "response", "rater", "category"} <= rows[0].keys()
     copy = bare(folder, tmp_path / "copy")
@@ -164,6 +165,24 @@ def test_rows_of_a_blind_export_do_not_follow_sessions_or_trials(folder: Path, t
     assert clips == sorted(clips)
     assert "s1" not in exported
     assert "s2" not in exported
+
+
+def test_a_blind_export_of_equal_clips_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.judged_sessions._tone", lambda number, seconds: _tone(1, seconds))
+    session = store_session(tmp_path / "s1", answers(2))
+    give(session, [judged(trial, clip, "ann") for trial, (_, clip) in clips_of(session).items()])
+    file = tmp_path / "blind.csv"
+    harness("export", session, "--csv", file, "--blind")
+    assert harness("import", session, file).output == "0 new judgments, 2 already there\n"
+
+
+def test_a_blind_export_has_no_exercises(folder: Path, tmp_path: Path) -> None:
+    give(folder, [judged("exercise:01", "0" * 64, "ann", id="exercise-of-ann")])
+    exported = harness("export", folder, "--csv", tmp_path / "a.csv", "--blind")
+    whole = harness("export", folder, "--csv", tmp_path / "b.csv")
+    assert [result.stdout.rpartition("; ")[2] for result in (exported, whole)] == ["7 judgments count\n"] * 2
+    assert "exercise-of-ann" not in (tmp_path / "a.csv").read_text()
+    assert "exercise-of-ann" in (tmp_path / "b.csv").read_text()
 
 
 def test_exported_cells_are_not_spreadsheet_formulas(folder: Path) -> None:
