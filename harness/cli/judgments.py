@@ -61,7 +61,7 @@ def export(
     from harness.rating.reports.judgment_table import judgment_table, number_counting
 
     if csv_file == jsonl_file == parquet_file is None:
-        raise InputError("no file is named", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
+        raise InputError("no output file is given", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
     if parquet_file == STDOUT or csv_file == jsonl_file == STDOUT:
         raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Name a file")
     if parquet_file is not None:

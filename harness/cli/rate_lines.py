@@ -48,7 +48,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"wanted effect: {wanted}"
         yield f"effect: {known}"
     if item.note:
-        yield f"{'what it did' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
+        yield f"{'context' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
     if item.core_capability:
         yield "core capability: every device of this kind must support it"
     yield from text_lines(view)

@@ -135,7 +135,7 @@ WORDS = SiteWords(
     name="Rating",
     welcome="Rating first responses",
     kept="what you judge, when, and how often and how long you listened, under your pseudonym",
-    go_on="Go on rating",
+    go_on="Continue rating",
     rest="Everything that you judged is saved. You may close this window.",
 )
 

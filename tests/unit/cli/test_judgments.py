@@ -382,7 +382,7 @@ def test_columns_can_be_mapped_and_unknown_columns_are_reported(folder: Path, tm
 
 
 def test_wrong_options_and_files_are_refused(folder: Path, tmp_path: Path) -> None:
-    assert "no file is named" in refused(harness("export", folder))
+    assert "no output file is given" in refused(harness("export", folder))
     assert "standard output" in refused(harness("export", folder, "--parquet", "-"))
     assert "standard output" in refused(harness("export", folder, "--csv", "-", "--jsonl", "-"))
     assert "no such file" in refused(harness("import", folder, tmp_path / "none.csv"))

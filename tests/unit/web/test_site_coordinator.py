@@ -69,7 +69,7 @@ def test_a_rater_without_open_responses_is_done(premises: Premises) -> None:
 
 def test_the_instructions_lead_a_coordinator_to_the_progress(carla: Browser) -> None:
     page = carla.page("/instructions")
-    assert "You judge nothing yourself" in page
+    assert "You do not judge responses yourself" in page
     assert ">See the progress</a>" in page
     assert ">Begin</a>" not in page
     assert ">Open responses</th>" in carla.page("/coordinate")
