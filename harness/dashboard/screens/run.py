@@ -19,7 +19,7 @@ from harness.dashboard.widgets.bars import KeyBar, NoticeLine
 from harness.dashboard.widgets.response import LastResponse
 from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
 from harness.dashboard.wording import screen_text
-from harness.model.feed import Abort, Misspoke, Rerun, SetMark, Skip, WriteNote
+from harness.model.feed import Abort, Misspoke, Rerun, SetMark, Skip, StateWord, WriteNote
 
 HELP = screen_text("run.txt")
 
@@ -138,11 +138,14 @@ class RunScreen(Sheet):
             if yes:
                 self.post_message(CommandWanted(Abort(new_id(), self._by), "abort"))
 
-        question = Confirm(
-            "Abort this session?",
-            "The running attempt is discarded, and the remaining trials are not run. The log keeps everything else.",
-        )
-        self.app.push_screen(question, decided)
+        if self._view is not None and self._view.state is not None and self._view.state.word is StateWord.FINISHED:
+            text = "All trials have been played: detach (ctrl+q) to end it. An aborted session counts as incomplete."
+        else:
+            text = (
+                "The running attempt is discarded, and the remaining trials are not run. The log keeps everything else. "
+                "An aborted session cannot be resumed; one that `harness run stop` has ended can."
+            )
+        self.app.push_screen(Confirm("Abort this session?", text), decided)
 
     def _ask(self, question: str, make: Callable[[str], CommandWanted], *, needed: bool = True) -> None:
         def answered(line: str | None) -> None:

@@ -147,7 +147,7 @@ def test_disagreements_are_counted_and_shown() -> None:
     rows = session(TrialKind.AMBIENT, (*seen, *lights))
     assert rows.device().source_events == 4
     assert "  sources            led but no serial or log: 3, of 4 events" in wake_summary(rows.figures)
-    assert "all agree, of 1 events" in "\n".join(wake_summary(session(TrialKind.AMBIENT, seen).figures))
+    assert "all agree, of 1 event" in "\n".join(wake_summary(session(TrialKind.AMBIENT, seen).figures))
 
 
 def test_a_device_with_one_source_has_no_disagreements() -> None:
