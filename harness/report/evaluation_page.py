@@ -21,7 +21,7 @@ from harness.offline.figures.groups import FileBreakdown
 from harness.offline.figures.sweep import figures_at
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve
-from harness.offline.reports.groups import gap_texts
+from harness.offline.reports.groups import P_OF_GROUPS, gap_texts
 from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, stored_lines, summary_line
 from harness.offline.request import DeclaredLimits
 from harness.report.charts import Chart, det_chart
@@ -61,6 +61,7 @@ def write_evaluations(
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
         gaps=gap_texts,
+        p_of_groups=P_OF_GROUPS,
         intervals=interval_info,
         most_ids=MOST_LISTED,
     )

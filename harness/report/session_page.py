@@ -61,7 +61,15 @@ from harness.understanding.counts import Rule
 from harness.understanding.reports.score_html import selection
 from harness.understanding.reports.score_text import SystemReport, label_table
 from harness.understanding.scoring import counted, score
-from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
+from harness.wake.reports.figures_text import (
+    correction_note,
+    disagreements,
+    heard_sentence,
+    lag,
+    rate,
+    ratio,
+    recovery_words,
+)
 from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_plays import CommandResult, Play
 from harness.wake.wake_progress import Speakers
@@ -121,6 +129,8 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         connection_in_words=connection_in_words,
         in_words=OUTCOME_WORDS,
         disagreements=disagreements,
+        correction_note=correction_note,
+        heard_sentence=heard_sentence,
         lag=lag,
         recovery_words=recovery_words,
         figures=((*Category, *CategoryGroup)),

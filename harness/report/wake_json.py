@@ -189,7 +189,7 @@ def _comparison(pair: DevicePair) -> Json:
     fields: Json = to_plain(pair)
     del fields["accepts"], fields["later"]
     return fields | {
-        "rates_p": pair.rates_p,
+        "rates_p": pair.rates and pair.rates.p,
         "mcnemar_p": pair.counts.p,
         "later_s": _times(pair.later, "error_s", "p50"),
     }

@@ -115,27 +115,33 @@ class DifferenceEstimate(Protocol):
     def p(self) -> float | None: ...
 
 
+NOT_CORRECTED = "p of each pair is not corrected"
+"""The note where several pairs are compared, each by itself."""
+
+
 def sentence(
-    first: str, second: str, estimate: DifferenceEstimate, counted: MeasureKind, *, more_is_better: bool
+    first: str, second: str, estimate: DifferenceEstimate | None, counted: MeasureKind, *, more_is_better: bool | None
 ) -> str:
     """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
     Where no difference is shown: `B is not shown to differ from A: B minus A +0.30 points (-0.40 to +1.00), p = 0.420`.
+    more_is_better: None where neither is: `B is higher than A by …`.
     """
-    if estimate.difference is None or estimate.interval is None:
+    if estimate is None or estimate.difference is None or estimate.interval is None:
         return f"{second} minus {first} {numbers.NOTHING}"
     low, high = estimate.interval
     value, ends = 0.0 - estimate.difference, (0.0 - high, 0.0 - low)
-    verdict = verdict_of(value, estimate.p, more_is_better=more_is_better)
+    verdict = verdict_of(value, estimate.p, more_is_better=more_is_better is not False)
     if not verdict.differs:
         text = difference_text(counted, value, ends)
         return (
             f"{second} is not shown to differ from {first}: {second} minus {first} {text}, {numbers.p_is(estimate.p)}"
         )
+    word = ("higher" if value > 0 else "lower") if more_is_better is None else verdict.word
     if value < 0:
         value, ends = estimate.difference, estimate.interval
     text = difference_text(counted, value, ends).replace("+", "")
-    return f"{second} is {verdict.word} than {first} by {text}, {numbers.p_is(estimate.p)}"
+    return f"{second} is {word} than {first} by {text}, {numbers.p_is(estimate.p)}"
 
 
 @frozen

@@ -322,6 +322,10 @@ class StratifiedDifference:
     alone_p: float | None
     discordance: Discordance | None
 
+    @property
+    def p(self) -> float | None:
+        return None if self.swap is None else self.swap.p
+
 
 def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDifference | None:
     """The difference over all strata; None without any. clusters: strata that are not independent of each other.

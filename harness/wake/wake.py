@@ -16,7 +16,8 @@ from harness.model.frozen import frozen
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import Outcome, Trial
 from harness.statistics.intervals import LatencyFigures, latency_figures
-from harness.statistics.significance import Discordance, poisson_rates
+from harness.statistics.significance import Difference, Discordance
+from harness.statistics.word_intervals import rates_apart
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_device import DeviceFigures
@@ -310,10 +311,10 @@ class DevicePair:
     later: LatencyFigures = field(default_factory=LatencyFigures)
 
     @property
-    def rates_p(self) -> float | None:
-        """p of equal false accepts per hour; None unless both have exposure."""
+    def rates(self) -> Difference | None:
+        """False accepts per hour of the first less those of the second; None unless both have exposure."""
         first, second = self.accepts
-        return poisson_rates(first.count, first.hours, second.count, second.hours)
+        return rates_apart(first.count, first.hours, second.count, second.hours)
 
 
 def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[DevicePair, ...]:

@@ -14,6 +14,7 @@ from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
+from harness.base.text_table import note
 from harness.dashboard import palette
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import RowList
@@ -23,7 +24,7 @@ from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import limits_so_far
 from harness.statistics.text import TOO_FEW_VOICES, number_interval, percent_interval
 from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
-from harness.wake.reports.figures_text import disagreements
+from harness.wake.reports.figures_text import correction_note, disagreements, heard_sentence
 from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Ratio, TimelineMark
 
@@ -292,7 +293,12 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
     devices = view.wake.devices
     if not devices:
         return [Text("no device listens yet", style=palette.QUIET)]
-    compared = [_compare(comparison) for comparison in view.comparisons]
+    compared = [line for pair in view.comparisons for line in _compared_in_words(pair, width)]
+    compared += [Text(words, palette.QUIET) for words in correction_note(view.comparisons)]
+    if len(devices) * lines_of(COMPACT) + len(compared) > room:
+        compared = [
+            _compare(pair).append(f" · McNemar {p_is(pair.counts.p)}", palette.TEXT) for pair in view.comparisons
+        ]
     each = (room - len(compared)) // len(devices)
     figure_lines = next((layout for layout in (TALL, FULL) if lines_of(layout) <= each), COMPACT)
     settings = next((trial.trial.listening.settings for trial in view.progress.trials if trial.trial.listening), None)
@@ -359,12 +365,15 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
     return low, min(high, max(low, value or 0.0)), high
 
 
+def _compared_in_words(pair: DevicePair, width: int) -> list[Text]:
+    return [_compare(pair), *(Text(line, palette.TEXT) for line in note("", heard_sentence(pair, 14), width, 1))]
+
+
 def _compare(pair: DevicePair) -> Text:
     counts = pair.counts
     first, second = plain_text(pair.first, 14), plain_text(pair.second, 14)
-    discordance = f"only 1st {counts.only_first}, only 2nd {counts.only_second} · McNemar {p_is(counts.p)}"
-    head = f"{first} : {second}", f"bold {palette.TEXT}"
-    return Text.assemble(head, (f"  same {counts.total}: {discordance}", palette.TEXT))
+    discordance = f"  same {counts.total}: only 1st {counts.only_first}, only 2nd {counts.only_second}"
+    return Text.assemble((f"{first} : {second}", f"bold {palette.TEXT}"), (discordance, palette.TEXT))
 
 
 def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from harness.base.grouping import group_by
@@ -45,7 +47,7 @@ class FileGroup:
 
 @frozen
 class GroupGap:
-    """The worst group and the best one, and how far they are apart. Chosen as extremes, so p is not corrected."""
+    """The worst group and the best one, and how far they are apart. p: corrected for all pairs (Bonferroni)."""
 
     worst: str
     best: str
@@ -226,8 +228,7 @@ def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Sha
     if len(known) < 2:
         return None
     worst, best = known[0].label, known[-1].label
-    difference = _share_difference(rejects[worst], rejects[best])
-    return None if difference is None else GroupGap(worst, best, difference)
+    return _gap(worst, best, _share_difference(rejects[worst], rejects[best]), len(known))
 
 
 def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
@@ -238,4 +239,10 @@ def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
         return None
     best, worst = known[0], known[-1]
     difference = _rate_difference((worst.accepts, worst.hours), (best.accepts, best.hours))
-    return None if difference is None else GroupGap(worst.label, best.label, difference)
+    return _gap(worst.label, best.label, difference, len(known))
+
+
+def _gap(worst: str, best: str, difference: Difference | None, groups: int) -> GroupGap | None:
+    if difference is None:
+        return None
+    return GroupGap(worst, best, replace(difference, p=min(1.0, difference.p * math.comb(groups, 2))))

@@ -8,10 +8,14 @@ from harness.base.table import Field, Notes, Section, Table
 from harness.base.text_table import shown
 from harness.model.numbers import NOTHING, number, percent, probability
 from harness.offline.figures.groups import FileBreakdown, FileGroup
-from harness.statistics.comparison import MeasureKind, difference_text
+from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.text import number_interval, voices_interval
 
 _MOST_GROUPS = 40
+P_OF_GROUPS = (
+    "of the difference from all other groups together, corrected for all groups (Holm); "
+    "of the largest gap, for all pairs (Bonferroni)"
+)
 
 
 def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
@@ -47,7 +51,7 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
             else f"each {trials[:-1]} by itself"
         )
         pairs.append(("intervals of FR", clusters))
-    pairs.append(("p", "of the difference from all other groups together, corrected for all groups (Holm)"))
+    pairs.append(("p", P_OF_GROUPS))
     yield ""
     yield from Section("", "", (Table(fields, breakdown.groups), Notes([*pairs, *gap_texts(breakdown)]))).lines(
         width, _MOST_GROUPS
@@ -59,5 +63,5 @@ def gap_texts(breakdown: FileBreakdown) -> Iterator[tuple[str, str]]:
     gaps = (("FR", breakdown.rejects_gap, MeasureKind.SHARE), ("FA/h", breakdown.accepts_gap, MeasureKind.RATE))
     for name, gap, counted in gaps:
         if gap is not None:
-            text = difference_text(counted, gap.difference.difference, gap.difference.interval)
-            yield f"largest gap, {name}", f"{shown(gap.worst, 40)} minus {shown(gap.best, 40)}: {text}"
+            names = shown(gap.worst, 40), shown(gap.best, 40)
+            yield f"largest gap, {name}", sentence(*names, gap.difference, counted, more_is_better=False)

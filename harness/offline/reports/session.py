@@ -62,9 +62,8 @@ def _table(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
     sides = (("live woke", counts.both, counts.only_first), ("did not", counts.only_second, counts.neither))
     rows = [(name, str(woke), str(not_woke), f"{woke + not_woke} of {counts.total}") for name, woke, not_woke in sides]
     yield from (f"    {line}" for line in text_table(WOKEN, rows, CONDITIONS_WIDTH))
-    if counts.difference is not None:
-        words = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
-        yield f"    share that woke: {words} (McNemar)"
+    words = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
+    yield f"    share that woke: {words} (McNemar)"
 
 
 def _conditions(comparison: DeviceComparison) -> Iterator[str]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from harness.base.grouping import group_by
-from harness.model.choices import Reading
+from harness.model.choices import CategoryGroup, Reading
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.rating.figures.categories import Figure, category_under, counts_as
@@ -19,6 +19,12 @@ from harness.statistics.significance import SwapTestResult, swapped_together
 from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference
 
 _NUMBER: dict[Category | None, int] = {category: at for at, category in enumerate(Category)}
+_MORE_IS_BETTER: dict[Figure, bool] = {
+    Category.CORRECT: True,
+    CategoryGroup.SATISFIED: True,
+    CategoryGroup.HELPFUL: True,
+    Category.WRONG: False,
+}
 _Query = tuple[str, str]
 _Place = tuple[_Query, tuple[str, ...]]
 
@@ -59,6 +65,11 @@ class CategoryComparison:
     all_swap: SwapTestResult | None = None
     differing: tuple[DifferingQuery, ...] = ()
     why_not: str = ""
+
+    @property
+    def more_is_better(self) -> bool | None:
+        """None of a category that is neither good nor bad."""
+        return _MORE_IS_BETTER.get(self.on)
 
 
 def compare_categories(

@@ -20,8 +20,8 @@ from harness.rating.reports.categories import CategoryReport, name_of
 from harness.rating.reports.category_text import (
     all_in_words,
     categories_given,
+    difference_in_words,
     notes,
-    p_in_words,
     sections,
     share_span,
     stages,
@@ -73,7 +73,7 @@ def page(report: CategoryReport) -> str:
         whisker=_whisker,
         span=share_span,
         wide_span=hundredths_interval,
-        p_in_words=p_in_words,
+        difference_in_words=difference_in_words,
         all_in_words=all_in_words,
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
-from harness.base.text_table import Column, separated, shortened, shown
+from harness.base.text_table import Column, note, separated, shortened, shown
 from harness.model.choices import CategoryGroup, Reading, ResultGrouping
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
@@ -27,9 +27,9 @@ from harness.rating.figures.category_comparison import CategoryComparison, Diffe
 from harness.rating.figures.judged_responses import Basis, QueryOutcome, RatedTrial
 from harness.rating.guide import KEYS, TO_JUDGE
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
+from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.significance import DRAWS, SwapTestResult
-from harness.statistics.text import hundredths_interval, number_interval, points_interval, seconds_interval
-from harness.statistics.word_intervals import StratifiedDifference
+from harness.statistics.text import hundredths_interval, number_interval, seconds_interval
 
 MOST_ROWS = 100
 QUERY = ("query", "queries")
@@ -334,15 +334,14 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
         pairs = counted(comparison.strata, "query-condition pair")
         yield f"  compared     {counted(comparison.queries, *QUERY)}, {pairs}; {of}"
         yield f"  shares       {percent(estimate.first)} versus {percent(estimate.second)}"
-        yield f"  difference   {points(estimate.difference)} points ({_interval_text(estimate.interval)})"
+        yield from note("  difference", difference_in_words(comparison), width, 15)
         if (counts := estimate.discordance) is not None:
             yield (
                 f"  pairs        both {counts.both}, only the first {counts.only_first}, only the second "
                 f"{counts.only_second}, neither {counts.neither}"
             )
-        yield f"  p            {p_in_words(estimate)}"
-        if counts is None:
-            yield f"               {_p(estimate.alone_p)} if responses were independent (Mantel-Haenszel)"
+        else:
+            yield f"               {p_is(estimate.alone_p)} if responses were independent (Mantel-Haenszel)"
         yield f"  all eleven   {all_in_words(comparison)}"
         if comparison.differing:
             yield f"  they differ on {counted(len(comparison.differing), *QUERY)}, largest difference first:"
@@ -367,22 +366,17 @@ def all_in_words(comparison: CategoryComparison) -> str:
     return f"{p_is(comparison.all_swap.p)}, swap test over whole queries ({_how(comparison.all_swap)})"
 
 
-def p_in_words(difference: StratifiedDifference) -> str:
-    """Of the swapping test; it takes all responses to a query as one."""
-    if difference.swap is None:
-        return f"{NOTHING}: their shares are equal for every query"
-    return f"{_p(difference.swap.p)}, swap test over whole queries ({_how(difference.swap)})"
+def difference_in_words(comparison: CategoryComparison) -> str:
+    """Whether the second is better, and by which test; it takes all responses to a query as one."""
+    estimate = comparison.difference
+    names = shown(comparison.first, 24), shown(comparison.second, 24)
+    text = sentence(*names, estimate, MeasureKind.SHARE, more_is_better=comparison.more_is_better)
+    if estimate is None or estimate.interval is None:
+        return f"{text}: there is only one query"
+    if estimate.swap is None:
+        return f"{text}: their shares are equal for every query"
+    return f"{text}, swap test over whole queries ({_how(estimate.swap)})"
 
 
 def _how(swap: SwapTestResult) -> str:
     return "exact" if swap.exact else f"{DRAWS:,} random swaps"
-
-
-def _p(value: float | None) -> str:
-    return p_is(value).removeprefix("p ")
-
-
-def _interval_text(interval: tuple[float, float] | None) -> str:
-    if interval is None:
-        return f"95 % interval {NOTHING}: there is only one query"
-    return f"95 % interval {points_interval(interval)}, over queries"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import labelled_lines, shortened
@@ -13,6 +13,7 @@ from harness.model.record import AttemptFinished, Entry, Observed, ReviewVerdict
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.statistics import text
+from harness.statistics.comparison import NOT_CORRECTED, MeasureKind, sentence
 from harness.wake.requests import CONSISTENT, GapRequests, ShortestPause, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandResult, Play
@@ -39,7 +40,8 @@ def wake_summary(figures: WakeFigures) -> list[str]:
     """Lines for every device that listened and every pair of them; none without such trials."""
     progress = figures.snapshot()
     pairs = comparisons(figures) if len(progress.devices) > 1 else ()
-    return [*device_lines(progress), *([""] if pairs else []), *map(_pair, pairs)]
+    compared = [line for pair in pairs for line in _pair(pair)]
+    return [*device_lines(progress), *([""] if pairs else []), *compared, *correction_note(pairs)]
 
 
 def device_lines(progress: WakeProgress) -> list[str]:
@@ -163,15 +165,26 @@ def disagreements(device: DeviceWake) -> str:
     return plain_text(", ".join(parts), 300) or "all agree"
 
 
-def _pair(pair: DevicePair) -> str:
-    """McNemar's test of two devices, on the stimuli that count for both."""
+def _pair(pair: DevicePair) -> Iterator[str]:
     both = pair.counts
-    never = " (they never differ)" if both.p is None else ""
-    return (
+    yield (
         f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {both.total} stimuli both "
         f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
-        f"none {both.neither}; McNemar {numbers.p_is(both.p)}{never}{lag(pair)}"
+        f"none {both.neither}{lag(pair)}"
     )
+    yield f"  share heard        {heard_sentence(pair)}"
+
+
+def correction_note(pairs: Sequence[DevicePair]) -> list[str]:
+    """None with a single pair."""
+    return [NOT_CORRECTED] if len(pairs) > 1 else []
+
+
+def heard_sentence(pair: DevicePair, room: int = 60) -> str:
+    """Which of two devices heard more of the stimuli that count for both. room: characters of each name."""
+    first, second = plain_text(pair.first, room), plain_text(pair.second, room)
+    heard = sentence(first, second, pair.counts.difference, MeasureKind.SHARE, more_is_better=True)
+    return f"{heard} (McNemar)"
 
 
 def lag(pair: DevicePair) -> str:
@@ -189,14 +202,18 @@ def lag(pair: DevicePair) -> str:
     )
 
 
-def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
+def pairs_with_trials(pairs: Sequence[DevicePair]) -> Iterator[str]:
     """Comparisons with the rates of false accepts and the trials on which the devices differ."""
     for pair in pairs:
-        yield f"{_pair(pair)}; false accepts an hour, same rate: {numbers.p_is(pair.rates_p)}"
+        yield from _pair(pair)
+        names = plain_text(pair.first, 60), plain_text(pair.second, 60)
+        accepts = sentence(*names, pair.rates, MeasureKind.RATE, more_is_better=False)
+        yield f"  false accepts      {accepts} (two Poisson rates)"
         for name, trials in ((pair.first, pair.only_first), (pair.second, pair.only_second)):
             if trials:
                 listed = shortened([plain_text(trial, 60) for trial in trials], MOST_TRIALS)
                 yield f"  only {plain_text(name, 40)}: {', '.join(listed)}"
+    yield from correction_note(pairs)
 
 
 def ratio(value: Ratio) -> str:

@@ -124,8 +124,14 @@ def test_devices_are_compared_on_the_same_stimuli(rows: WakeRows) -> None:
     assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 0, 1)
     assert comparison.only_first == ("wake-2",)
     assert counts.p == 1.0
-    assert comparison.rates_p == pytest.approx(0.5)
-    assert list(pairs_with_trials([comparison]))[1] == "  only kitchen: wake-2"
+    assert known(comparison.rates).p == pytest.approx(0.5)
+    differ = "den is not shown to differ from kitchen: den minus kitchen"
+    assert list(pairs_with_trials([comparison]))[1:] == [
+        f"  share heard        {differ} -33.33 points (-71.78 to +31.58), p = 1.000 (McNemar)",
+        f"  false accepts      {differ} -60.0 per hour (-217 to +62.6), p = 0.500 (two Poisson rates)",
+        "  only kitchen: wake-2",
+    ]
+    assert list(pairs_with_trials([comparison] * 2))[-1] == "p of each pair is not corrected"
 
 
 def test_a_device_that_is_not_there_is_refused(rows: WakeRows) -> None:

@@ -59,6 +59,8 @@ def test_groups_come_worst_first_and_add_up_to_the_whole() -> None:
     gap = known(by_group.rejects_gap)
     assert (gap.worst, gap.best, gap.difference.difference) == ("gb", "au", pytest.approx(0.3))
     assert known(by_group.accepts_gap).difference.difference == pytest.approx(2.6)
+    # The extremes of three groups are one of three pairs.
+    assert gap.difference.p == pytest.approx(3 * float(fisher_exact([[9, 21], [0, 20]]).pvalue))
 
 
 def test_intervals_treat_each_talker_as_a_cluster() -> None:
@@ -73,7 +75,7 @@ def test_intervals_treat_each_talker_as_a_cluster() -> None:
 def test_the_table_shows_counts_intervals_and_differences() -> None:
     text = "\n".join(group_lines(by({"us": (1, 4), "gb": (0, 4)}, {"us": (2, 4)}), 120))
     assert " ".join(text.splitlines()[3].split()) == "us 4 25.0 % 0.63–80.6 % 1.000 4.00 0.50 0.061–1.81 n/a"
-    assert "us minus gb: +25.00 points (-39.98 to +80.59)" in text
+    assert "gb is not shown to differ from us: gb minus us -25.00 points (-80.59 to +39.98), p = 1.000" in text
     none = "\n".join(group_lines(by({}, {"us": (2, 4)}), 120))
     assert "FR" not in none
 

@@ -108,6 +108,20 @@ def test_wrong_is_compared_under_both_readings() -> None:
     assert report.comparisons[0].on is Category.WRONG
 
 
+def test_two_devices_are_compared_in_a_sentence() -> None:
+    cases = [
+        Case(f"{device}{n}", {"ann": category}, query=f"q{n}", device=device)
+        for n in range(8)
+        for device, category in (("kitchen", C), ("den", W if n else C))
+    ]
+    report = reported(cases, Selection(compare=("kitchen", "den")))
+    words = (
+        "den is worse than kitchen by 87.50 points (9.30 to 100.00), p = 0.016, swap test over whole queries (exact)"
+    )
+    assert f"difference {words} pairs both 1" in " ".join(" ".join(lines(report)).split())
+    assert f"<bdi>{words}</bdi>" in page(report)
+
+
 def test_a_group_of_one_query_says_too_few_instead_of_an_interval() -> None:
     again = [Case(f"a{n}", {"ann": C}, query="a", query_class="time") for n in range(4)]
     others = [Case(f"b{n}", {"ann": W}, query_class="lists") for n in range(4)]
