@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.base.grouping import group_by
 from harness.model import numbers
 from harness.model.frozen import frozen
 from harness.statistics import text
@@ -133,6 +132,11 @@ class DeclaredLimit:
         return "to pass" if self.of_test else f"{'≥' if self.least else '≤'} {self.unit.declared(self.wanted)}"
 
     @property
+    def limit_text(self) -> str:
+        """`latency, p95 ≤ 900 ms`; of a test what it tests."""
+        return self.words if self.of_test else f"{self.words} {self.wanted_text}"
+
+    @property
     def found_text(self) -> str:
         """`3.20 %`; of a test what it decided."""
         if self.of_test:
@@ -175,7 +179,7 @@ class DeclaredLimit:
             result = f"found {self.found_text}, too little for an interval"
         else:
             result = f"found {self.found_text}, {self._written(self.bound)} at the end of its interval"
-        return f"{self.words} {self.wanted_text}: {result}, {self.verdict.in_words}"
+        return f"{self.limit_text}: {result}, {self.verdict.in_words}"
 
 
 def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
@@ -205,8 +209,12 @@ def held(limits: Sequence[DeclaredLimit]) -> str:
     return f"{count} of {numbers.counted(len(limits), 'limit')} {'holds' if len(limits) == 1 else 'hold'}"
 
 
-def unheld(limits: Iterable[DeclaredLimit]) -> str:
-    """What sets the exit status to 1: `failed: max_interrupted; undecided: max_latency_p95_ms`; "" if nothing does."""
-    failing = [limit for limit in limits if limit.fails_run]
-    names = group_by(("failed" if limit.verdict is LimitVerdict.FAIL else "undecided", limit.name) for limit in failing)
-    return "; ".join(f"{word}: {', '.join(names[word])}" for word in ("failed", "undecided") if word in names)
+def unheld(limits: Sequence[DeclaredLimit]) -> str:
+    """What sets the exit status to 1: `failed: latency, p95 ≤ 900 ms; undecided: recognised ≥ 70 %`, or ""."""
+    verdicts = {LimitVerdict.FAIL: "failed", LimitVerdict.UNDECIDED: "undecided"}
+    return "; ".join(
+        f"{word}: {limit.limit_text}"
+        for verdict, word in verdicts.items()
+        for limit in limits
+        if limit.fails_run and limit.verdict is verdict
+    )

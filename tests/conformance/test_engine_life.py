@@ -337,7 +337,7 @@ def test_resume_completes_a_run_killed_after_its_last_trial(runs: Runs, tmp_path
         log.append(TrialStarted("time.r1", 1))
         log.append(TrialFinished("time.r1", 1, Outcome.NO_WAKE, 1, 1))
     result = cli("resume", folder, "--junit", "junit.xml", folder=tmp_path)
-    assert (result.returncode, "failed: min_recognised_share" in result.stdout) == (1, True), result.stderr
+    assert (result.returncode, "failed: recognised ≥ 90 %" in result.stdout) == (1, True), result.stderr
     assert rows(folder)[-1].record == SessionFinished(EndReason.COMPLETED)
     assert b"<error" not in (tmp_path / "junit.xml").read_bytes()
 

@@ -87,7 +87,7 @@ def test_wer_matches_the_reported_words_live_resumed_and_read_back(runs: Runs, t
     half = rows(folder)
     assert told_by(words_of(heard_in(progress_of(half).trials))) == truth(half)
     last = Watcher(start_engine(folder))
-    assert last.goodbye(300) == Goodbye(1, "failed: max_first_attempt_wer")
+    assert last.goodbye(300) == Goodbye(1, "failed: WER of first attempts ≤ 1 %")
 
     entries = rows(folder)
     progress = progress_of(entries)

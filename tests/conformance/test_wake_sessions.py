@@ -249,4 +249,4 @@ def test_a_decided_question_makes_trials_needless_and_limits_set_the_exit_status
     soaks = [row.outcome for row in after if row.trial_id.startswith("soak")]
     assert soaks == [Outcome.COUNTED] * 3, "no test makes them needless"
     assert status == 1
-    assert why == "failed: max_false_accepts_per_hour[wired], false_rejects_test[wired]"
+    assert why == ("failed: false accepts per hour of wired ≤ 1; failed: sequential test of false rejects of wired")

@@ -106,14 +106,14 @@ def test_resuming_a_complete_session_reports_its_limits(
     result = harness("resume", folder, "--plain", "--junit", tmp_path / "out" / "junit.xml")
     assert result.exit_code == status, result.output
     assert "nothing is left to play" in result.output
-    assert ("failed: min_recognised_share" in result.output) is bool(status)
+    assert ("failed: recognised ≥ 90 %" in result.output) is bool(status)
     assert reasons(tmp_path / "out" / "junit.xml") == said
 
 
 def test_an_undecided_limit_sets_the_status_of_the_run_and_not_of_a_page_about_it(tmp_path: Path) -> None:
     folder = ended(tmp_path, Outcome.INCONCLUSIVE)
     resumed = harness("resume", folder, "--plain")
-    assert (resumed.exit_code, "undecided: min_recognised_share" in resumed.output) == (1, True), resumed.output
+    assert (resumed.exit_code, "undecided: recognised ≥ 90 %" in resumed.output) == (1, True), resumed.output
     for words in (("show", folder), ("report", folder, "--html", tmp_path / "page.html", "--audio", "none")):
         shown = harness(*words)
         assert (shown.exit_code, "UNDECIDED" in shown.output) == (0, True), shown.output

@@ -440,7 +440,7 @@ def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: fl
             found_ms,
             LimitVerdict.UNDECIDED if undecided else LimitVerdict.FAIL,
         )
-    assert unheld([verdict]) == f"{'undecided' if undecided else 'failed'}: {verdict.name}"
+    assert unheld([verdict]) == f"{'undecided' if undecided else 'failed'}: wake delay, p95 of den ≤ {wanted_ms} ms"
 
 
 def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None:
@@ -466,7 +466,7 @@ def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, 
     if verdict is LimitVerdict.UNDECIDED:
         why_not = f"no data ({counted(times, 'response')}, p95 needs 20), undecided"
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: {why_not}"
-        assert unheld([limit]) == "undecided: max_latency_p95_ms"
+        assert unheld([limit]) == f"undecided: latency, p95 ≤ {wanted_ms} ms"
     elif times < 20:
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: found 800 ms or more, fails"
 
@@ -499,11 +499,11 @@ def test_disturbed_attempts_are_counted_and_listed_with_their_reasons() -> None:
     ("count", "limits", "failed"),
     [
         (1, Limits(max_interrupted=0), ""),
-        (2, Limits(max_interrupted=0), "undecided: max_disturbed_share"),
+        (2, Limits(max_interrupted=0), "undecided: attempts that the host disturbed ≤ 10 %"),
         (2, Limits(max_interrupted=0, max_disturbed_share=0.2), ""),
-        (1, Limits(max_disturbed_share=0.0), "undecided: max_disturbed_share"),
+        (1, Limits(max_disturbed_share=0.0), "undecided: attempts that the host disturbed ≤ 0 %"),
         (2, Limits(min_recognised_share=1.0, max_inconclusive=-1),
-         "failed: max_inconclusive; undecided: max_disturbed_share"),
+         "failed: inconclusive trials ≤ -1; undecided: attempts that the host disturbed ≤ 10 %"),
         (10, Limits(), ""),  # nothing could pass
     ],
 )  # fmt: skip
@@ -514,7 +514,7 @@ def test_a_session_that_the_host_disturbed_is_undecided_and_a_failure_stays(
     verdicts = check_limits(limits, totals)
     assert unheld(verdicts) == failed
     lines = limit_lines(verdicts)
-    assert ("UNDECIDED attempts that the host" in "\n".join(lines)) is ("max_disturbed_share" in failed)
+    assert ("UNDECIDED attempts that the host" in "\n".join(lines)) is ("that the host disturbed" in failed)
 
 
 def test_an_interrupted_trial_is_listed_with_its_reason() -> None:
