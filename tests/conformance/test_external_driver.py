@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import socket
+import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.devices.profiles.profile import load_profile
+from harness.model.errors import DeviceError
+from harness.model.observation import LinkBack, LinkLost, Wake
 from tests.conformance.engine_runs import wait_for
 from tests.conformance.offline.said import say
 from tests.conformance.typed import HARNESS, Typed, typing_in
 from tests.known import known
 from tests.ports import free_port, listens
+from tests.seen import Around, Seen
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tests" / "external_driver"
@@ -147,3 +155,76 @@ def test_the_steps_of_the_page_work(typed: Typed, site: Path, tmp_path: Path) ->
         lamp.wait()
     assert "× kind: wake, score: 0.9" in outputs[0]
     assert re.search(r"false accepts +\d+ in", outputs[-1])
+
+
+PAIRS = """\
+device: lamp
+transport: tcp
+wake_phrases: [hey lamp]
+lines:
+  - {match: '^woke, (?P<score>\\d+) %', kind: wake, score_scale: 100, more: ['^phrase (?P<phrase>.+)'], within_s: 0.5}
+"""
+
+
+@pytest.fixture
+def driver_of_page(site: Path, tmp_path: Path) -> Iterator[tuple[Any, socket.socket]]:
+    """The driver that the page shows, and the socket that its device listens at."""
+    (tmp_path / "pairs.yaml").write_text(PAIRS, encoding="utf-8")
+    module = runpy.run_path(str(site / "tcp_log.py"))
+    surroundings = Around(tmp_path, profile=load_profile(tmp_path / "pairs.yaml", beside=tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = module["TcpLogOptions"](f"127.0.0.1:{server.getsockname()[1]}")
+        driver = module["TcpLog"]("lamp", options, surroundings)
+        yield driver, server
+        driver.close()
+
+
+def reset(device: socket.socket) -> None:
+    """Closes a connection as a device does that loses its power, with a TCP reset."""
+    device.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    device.close()
+
+
+@pytest.mark.parametrize("end", [reset, socket.socket.close])
+def test_driver_of_the_page_reports_loss_and_return(driver_of_page: tuple[Any, socket.socket], end: Any) -> None:
+    driver, server = driver_of_page
+    seen = Seen()
+    driver.open(seen)
+    device, _ = server.accept()
+    device.sendall(b"woke, 90 %\nphrase hey lamp\n")
+    assert seen.first(Wake).phrase == "hey lamp"
+    end(device)
+    seen.first(LinkLost)
+    device, _ = server.accept()
+    seen.first(LinkBack)
+    device.sendall(b"woke, 80 %\nphrase hey lamp\n")
+    seen.wait(lambda: len(seen.of(Wake)) == 2, 30, "a wake event after the return")
+    assert (len(seen.of(LinkLost)), len(seen.of(LinkBack))) == (1, 1)
+    device.close()
+
+
+def test_driver_of_the_page_lets_rules_time_out(driver_of_page: tuple[Any, socket.socket]) -> None:
+    driver, server = driver_of_page
+    seen = Seen()
+    driver.open(seen)
+    with server.accept()[0] as device:
+        device.sendall(b"woke, 90 %\n")  # and no phrase follows, nor any other byte
+        assert seen.first(Wake).score == 0.9
+
+
+def test_driver_of_the_page_closes_in_any_state(driver_of_page: tuple[Any, socket.socket]) -> None:
+    driver, server = driver_of_page
+    driver.close()
+    seen = Seen()
+    driver.open(seen)
+    reset(server.accept()[0])
+    server.close()
+    seen.first(LinkLost)
+    began_s = time.monotonic()
+    driver.close()
+    assert time.monotonic() - began_s < 10
+    driver.close()
+    with pytest.raises(DeviceError, match="cannot be reached"):
+        driver.open(seen)
+    driver.close()
+    assert not seen.of(LinkBack)
