@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from harness.base import threads
 from harness.base.ports import Sink, Surroundings
-from harness.model.numbers import exact
+from harness.devices.wire.console import LogLimit
+from harness.model.bench import ConsoleSettings
 from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
 from harness.model.time import Stamp
 
 BROKEN = "a thread of the driver ended with an error, see the engine's output"
-_LOG_LINES_PER_S = 50.0
 _LOG_LINES_AT_ONCE = 200.0
 """Burst allowed before the rate limit applies."""
 _COUNT_EVERY_S = 10.0
@@ -30,16 +30,14 @@ class DriverOutlet:
     def __init__(self, id: str, surroundings: Surroundings) -> None:
         self._id = id
         self._now_s = surroundings.clock.now_s
-        profile = surroundings.profile
-        self._rate = _LOG_LINES_PER_S if profile is None else profile.console.log_lines_per_s
+        console = ConsoleSettings() if surroundings.profile is None else surroundings.profile.console
+        self._log_lines_per_s = console.log_lines_per_s
         self.lock = threads.rlock()
         self._sink: Sink | None = None
         self._lost: set[str] = set()
         self._told_lost = False
         self._why = ""
-        self._room = _LOG_LINES_AT_ONCE
-        self._room_s = 0.0
-        self._left_out = 0
+        self._limit = self._new_limit()
         self._flood_s = 0.0
 
     @property
@@ -51,38 +49,31 @@ class DriverOutlet:
             self._sink = sink
             self._lost.clear()
             self._told_lost = False
-            self._room, self._room_s, self._left_out = _LOG_LINES_AT_ONCE, self._now_s(), 0
+            self._limit = self._new_limit()
 
     def close(self) -> None:
         """Returns when no call to the sink is in progress; from then on none is made."""
         with self.lock:
             sink, self._sink = self._sink, None
-            if sink is not None and self._left_out:
-                self._tell_left_out(sink, self._now_s())
+            if sink is not None and self._limit.left_out:
+                sink(self._limit.report(self._now()))
 
     def tell(self, observation: Observation) -> None:
         with self.lock:
             sink = self._sink
             if sink is None:
                 return
-            now_s = self._now_s()
-            self._room = min(_LOG_LINES_AT_ONCE, self._room + (now_s - self._room_s) * self._rate)
-            self._room_s = now_s
-            over = self._room >= _LOG_LINES_AT_ONCE / 2
-            if self._left_out and (over or now_s - self._flood_s >= _COUNT_EVERY_S):
-                self._tell_left_out(sink, now_s)
-            if isinstance(observation, LogLine):
-                if self._room < 1.0:
-                    if not self._left_out:
-                        self._flood_s = now_s
-                    self._left_out += 1
-                    return
-                self._room -= 1.0
+            now_s, limit = self._now_s(), self._limit
+            if limit.left_out and (limit.is_calm(now_s) or now_s - self._flood_s >= _COUNT_EVERY_S):
+                sink(limit.report(Stamp(now_s)))
+            if isinstance(observation, LogLine) and not limit.admits(now_s):
+                if limit.left_out == 1:
+                    self._flood_s = now_s
+                return
             sink(observation)
 
-    def _tell_left_out(self, sink: Sink, now_s: float) -> None:
-        count, self._left_out = self._left_out, 0
-        sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {exact(self._rate)} per second"))
+    def _new_limit(self) -> LogLimit:
+        return LogLimit(self._id, self._log_lines_per_s, _LOG_LINES_AT_ONCE)
 
     def remark(self, text: str) -> None:
         """Logs a remark of the harness about the link."""

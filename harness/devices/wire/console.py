@@ -49,6 +49,42 @@ class HeartbeatThrottle:
         self._told_s = None
 
 
+class LogLimit:
+    """Limits log lines to a rate, and counts those that are left out. No clock: it takes the times."""
+
+    def __init__(self, source: str, per_s: float, burst: float) -> None:
+        """burst: lines that may come at once."""
+        self.left_out = 0
+        self._source, self._per_s, self._burst = source, per_s, burst
+        self._tokens = burst
+        self._at_s: float | None = None
+
+    def admits(self, now_s: float) -> bool:
+        """Whether the log accepts one more line now; otherwise it is counted."""
+        self._refill(now_s)
+        if self._tokens < 1.0:
+            self.left_out += 1
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def is_calm(self, now_s: float) -> bool:
+        """Whether half of the burst would be accepted: sooner, more may be left out soon."""
+        self._refill(now_s)
+        return self._tokens >= self._burst / 2
+
+    def report(self, at: Stamp) -> LogLine:
+        """How many were left out; counts anew."""
+        count, self.left_out = self.left_out, 0
+        lines = "1 line was" if count == 1 else f"{count} lines were"
+        return LogLine(self._source, at, f"{lines} left out: more than {exact(self._per_s)} per second")
+
+    def _refill(self, now_s: float) -> None:
+        gone_s = 0.0 if self._at_s is None else max(0.0, now_s - self._at_s)
+        self._at_s = now_s
+        self._tokens = min(self._burst, self._tokens + gone_s * self._per_s)
+
+
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE_BYTES = 4096
@@ -126,9 +162,8 @@ class Console:
         self._apart: tuple[float, float] | None = None
         """From when to when the line stood still, as the pieces of a line that came apart show."""
         self._dropped = 0
-        self._tokens = self._burst = max(1.0, self._settings.log_lines_per_s * _BURST_S)
-        self._tokens_at_s: float | None = None
-        self._untold = 0
+        per_s = self._settings.log_lines_per_s
+        self._limit = LogLimit(source, per_s, max(1.0, per_s * _BURST_S))
 
     @property
     def slow(self) -> int:
@@ -141,15 +176,15 @@ class Console:
         for reading in self.read(data, at):
             observations += self._log(reading)
         observations += self._report_lost(at)
-        if self._untold and self._refill(at.at_s) >= self._burst / 2:  # else more may be left out soon
-            observations.append(self._left_out(at))
+        if self._limit.left_out and self._limit.is_calm(at.at_s):
+            observations.append(self._limit.report(at))
         return tuple(observations)
 
     def flush(self, at: Stamp) -> tuple[Observation, ...]:
         """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
         observations = [observation for reading in self.read_rest(at) for observation in self._log(reading)]
         observations += self._report_lost(at, at_once=True)
-        return (*observations, self._left_out(at)) if self._untold else tuple(observations)
+        return (*observations, self._limit.report(at)) if self._limit.left_out else tuple(observations)
 
     def read(self, data: bytes, at: Stamp) -> list[LineReading]:
         """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
@@ -249,33 +284,12 @@ class Console:
             return tuple(
                 observation
                 for observation in reading.observations
-                if not isinstance(observation, LogLine) or self._room(reading.at)
+                if not isinstance(observation, LogLine) or self._limit.admits(reading.at.at_s)
             )
-        if not self._room(reading.at):
+        if not self._limit.admits(reading.at.at_s):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""
         return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT_CHARACTERS] + why))
-
-    def _room(self, at: Stamp) -> bool:
-        """Whether the log accepts one more line now."""
-        if self._refill(at.at_s) < 1.0:
-            self._untold += 1
-            return False
-        self._tokens -= 1.0
-        return True
-
-    def _refill(self, now_s: float) -> float:
-        gone_s = 0.0 if self._tokens_at_s is None else max(0.0, now_s - self._tokens_at_s)
-        self._tokens_at_s = now_s
-        self._tokens = min(self._burst, self._tokens + gone_s * self._settings.log_lines_per_s)
-        return self._tokens
-
-    def _left_out(self, at: Stamp) -> LogLine:
-        count, self._untold = self._untold, 0
-        lines = "1 line was" if count == 1 else f"{count} lines were"
-        return LogLine(
-            self._source, at, f"{lines} left out: more than {exact(self._settings.log_lines_per_s)} per second"
-        )
 
 
 def _is_garbage(raw: bytes) -> bool:

@@ -329,6 +329,17 @@ def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
     assert sum(counts) == 30_000 - texts.count("x")
 
 
+def test_outlet_reports_one_line_in_the_singular() -> None:
+    seen = Seen()
+    surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: 1.0), profile=None, folder=Path())
+    outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
+    outlet.open(seen)
+    for _ in range(201):
+        outlet.tell(LogLine("board", Stamp(1.0), "x"))
+    outlet.close()
+    assert seen.of(LogLine)[-1].text == "1 line was left out: more than 50 per second"
+
+
 WALL_S = 1_800_000_000.0
 
 
