@@ -55,6 +55,8 @@ _NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, 
 _FRAMED = (ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.INTENT, ObservationKind.RESPONSE)
 """Events that the harness's framing reports in frames."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
+_RECALLED = r"\(\?P[=>]{0}\)|\\g<{0}>|\(\?&{0}\)|\(\?\({0}\)"
+"""A group that the same expression uses itself."""
 
 
 def check_rules(written: Plain, findings: Findings) -> None:
@@ -218,11 +220,34 @@ def _check_groups(
                     nearest(group, sorted(groups), listed="Groups"),
                 )
                 findings.add((*key_path, "fields", name), problem, remedy)
+    _check_unused_groups(rule, groups, key_path, findings)
     needed = REQUIRED.get(rule.kind)
     if needed and needed not in groups and needed not in rule.fields:
         remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
         findings.add(key_path, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
     return groups
+
+
+def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_path: At, findings: Findings) -> None:
+    """Adds the named groups that fill in nothing: the text of a misspelt one would be lost."""
+    known = [*FIELDS[rule.kind]]
+    expressions: list[tuple[At, str | None]] = [(("match",), rule.match)]
+    used = {group for template in rule.fields.values() for group in _PLACEHOLDER.findall(template)}
+    if rule.kind is ObservationKind.INTENT:
+        known = ["name", "score", "slot", "value"]
+        used |= {group for group in groups if group.startswith(SLOT)}
+    if isinstance(rule, LineKeys):
+        known.append("time")
+        used |= set(rule.when)
+        expressions += [*((("more", number), text) for number, text in enumerate(rule.more)), (("until",), rule.until)]
+    if not used <= groups:
+        return  # a group that is missing is reported where it is named
+    for path, text in expressions:
+        for group in regex.compile(text).groupindex if text else ():
+            if group not in known and group not in used and not re.search(_RECALLED.format(group), text or ""):
+                problem = f"a rule of kind {rule.kind.value} does not use the group {group!r}"
+                remedy = f"{nearest(group, known, listed='Names')}. For text that is not kept, write (?:…)"
+                findings.add((*key_path, *path), problem, remedy)
 
 
 def _check_fields(
