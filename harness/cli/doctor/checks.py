@@ -27,7 +27,7 @@ from harness.scenario.scenario import load_scenario
 from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
-from harness.session.engine.prepare import plan_session
+from harness.session.engine.prepare import is_deaf, plan_session
 from harness.sound.sound_devices import NO_DEVICE, find_part, sound_devices, sound_parts
 
 
@@ -35,6 +35,8 @@ def sound(bench: Bench | None) -> Iterator[Check]:
     """Whether PortAudio finds devices, and those that the bench names."""
     server = bench.sound_server if bench is not None else "system"
     parts = sound_parts(bench) if bench is not None else []
+    if bench is not None:
+        yield from _deaf(bench)
     if bench is not None and not parts:
         yield Check("sound", Level.OK, "the bench needs no sound device")
         return
@@ -57,6 +59,13 @@ def sound(bench: Bench | None) -> Iterator[Check]:
         except SoundError as error:
             unneeded = _unneeded_loudspeakers(bench) if part in bench.loudspeakers else ""
             yield Check("sound", Level.FAIL, f"{error.place}: {error.what}", f"{error.remedy}{unneeded}")
+
+
+def _deaf(bench: Bench) -> Iterator[Check]:
+    for device in bench.devices:
+        if is_deaf(bench, device) and not (device.connection and device.connection.injects):
+            problem = f"{device.id} hears nothing: the loudspeakers of the bench are inside this process"
+            yield Check("sound", Level.WARN, problem, "To play to it, use a loudspeaker with `driver: loudspeaker`")
 
 
 def _unneeded_loudspeakers(bench: Bench | None) -> str:

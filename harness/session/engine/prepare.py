@@ -22,7 +22,7 @@ from harness.base.processor import host_facts
 from harness.base.progress import step
 from harness.base.whole_file import disk_errors, sync_folder, temporary_path, write_atomically
 from harness.devices.declared import demand_host, is_simulated
-from harness.model.bench import Bench, OperatorPresence
+from harness.model.bench import Bench, Device, OperatorPresence
 from harness.model.errors import DeviceError, InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
 from harness.model.numbers import exact
 from harness.model.record import SessionStarted
@@ -63,6 +63,9 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
         wire = f"its {connection.driver} connection"
         if chosen == {True}:
             yield f"{device} gets its sound over {wire}"
+        elif is_deaf(bench, bench.device(device)):
+            some = "nothing" if chosen == {False} else f"only what is sent over {wire}"
+            yield f"{device} hears {some}: the loudspeakers of the bench are inside this process"
         elif chosen == {False}:
             why = "its trials are said aloud" if connection.injects else f"{wire} does not accept sound"
             yield f"{device} hears the loudspeaker, since {why}"
@@ -70,14 +73,21 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             yield f"{device} gets some sound over {wire}, and hears the rest from the loudspeaker"
 
 
+def is_deaf(bench: Bench, device: Device) -> bool:
+    """Whether the loudspeakers of the bench are simulated and the device is real: it hears nothing of them."""
+    if device.connection is None or is_simulated(device.connection.driver) or not bench.loudspeakers:
+        return False
+    return all(is_simulated(loudspeaker.driver) for loudspeaker in bench.loudspeakers)
+
+
 def _sound_servers(bench: Bench) -> str:
-    within_us = {is_simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators}
-    if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and True not in within_us:
-        return "no sound device"
-    if True not in within_us:
-        return SOUND_PATHS[bench.sound_server]
+    parts = [part for part in (*bench.loudspeakers, bench.microphone, bench.monitor) if part is not None]
+    within_us = any(is_simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators)
+    real = not all(is_simulated(part.driver) for part in parts)
+    if not within_us:
+        return SOUND_PATHS[bench.sound_server] if real else "no sound device"
     within = f"inside this process ×{exact(clock_of(bench).speed)}, no real sound"
-    return within if within_us == {True} else f"{within}; and {SOUND_PATHS[bench.sound_server]}"
+    return f"{within}; and {SOUND_PATHS[bench.sound_server]}" if real else within
 
 
 def keep_needed(bench: Bench, trials: Iterable[Trial]) -> Bench:

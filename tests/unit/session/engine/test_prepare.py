@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 import soundfile
 
+from harness.base.host_check import Level
 from harness.base.processor import host_facts
+from harness.cli.doctor.checks import sound
 from harness.model.bench import OperatorPresence
 from harness.model.errors import HarnessError, InputError, InputProblems, LogError, UnmetNeed
 from harness.model.record import SessionStarted
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.session.engine.assemble import assemble, clock_of, equipment_of, for_drivers, read_resolved
-from harness.session.engine.prepare import prepare, sound_path
+from harness.session.engine.prepare import plan_session, prepare, sound_path
 from harness.session.log.reader import LogReader, check
 from tests.command import harness
 
@@ -130,6 +132,38 @@ def test_equipment_with_several_roles_has_one_driver(tmp_path: Path) -> None:
     assert set(drivers) == {equipment.id for equipment in equipment_of(bench)}
     assert len(drivers) == 2
     assert sound_path(bench) == "inside this process ×4, no real sound"
+
+
+SILENT = """\
+bench: b
+loudspeakers: {front: {driver: in_process}}
+devices: {board: {profile: device.yaml, connection: {driver: tcp, address: "127.0.0.1:7313"}}}
+"""
+LAMP = """\
+device: device
+wake_phrases: [hey lamp]
+reports: [wake]
+transport: tcp
+lines: [{match: '^woke', kind: wake}]
+"""
+SOAK = """\
+scenario: soak
+needs: [wake_events]
+trials: [{id: soak, kind: ambient, hours: 0.003, segment_s: 10.8, sources: [{noise: pink}]}]
+"""
+
+
+def test_a_real_board_hears_nothing_of_a_loudspeaker_inside_this_process(tmp_path: Path) -> None:
+    for name, text in (("device", LAMP), ("bench", SILENT), ("soak", SOAK)):
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    bench = load_bench(tmp_path / "bench.yaml")
+    unheard = "board hears nothing: the loudspeakers of the bench are inside this process"
+    started = plan_session(load_scenario(tmp_path / "soak.yaml"), bench)
+    assert started.sound_path == f"inside this process ×1, no real sound; {unheard}"
+    assert [(check.level, check.says) for check in sound(bench)] == [
+        (Level.WARN, unheard),
+        (Level.OK, "the bench needs no sound device"),
+    ]
 
 
 def test_different_speeds_are_refused(tmp_path: Path) -> None:
