@@ -95,7 +95,8 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
             remedy = "Remove the rule. For a board that only prints lines, remove `framing: vh`"
             findings.add(("lines", number), problem, remedy)
     if (console.time is None) != (console.clock is ClockKind.NONE):
-        findings.add(("console",), "`time` and `clock` are needed together", "Write both or neither", key=True)
+        alone = "clock" if console.time is None else "time"
+        findings.add(("console", alone), "`time` and `clock` are needed together", "Write both or neither", key=True)
     elif console.time is not None and "time" not in regex.compile(console.time).groupindex:
         findings.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
@@ -170,7 +171,8 @@ def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
         _check_state(state, (*key_path, "fields", "state"), findings)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
         remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
-        findings.add(key_path, "a group `time` and the key `clock` are needed together", remedy)
+        where = "match" if rule.clock is ClockKind.NONE else "clock"
+        findings.add((*key_path, where), "a group `time` and the key `clock` are needed together", remedy, key=True)
     if rule.until is not None and not rule.more:
         findings.add((*key_path, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
     if rule.block is not None and not any(
