@@ -1,4 +1,4 @@
-"""The shape of a clip: the loudest sample of each slice."""
+"""Widgets of the last response: the shape of its clip, its times, its words."""
 
 from __future__ import annotations
 

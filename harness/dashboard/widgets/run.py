@@ -1,4 +1,4 @@
-"""The last rows of the session log, in words."""
+"""Widgets of the run screen: event log, semantic frames, level meters, totals, and the list of trials."""
 
 from __future__ import annotations
 

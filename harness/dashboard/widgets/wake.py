@@ -1,4 +1,4 @@
-"""A device's limits and tests on wake rates, and their state, each in a few words."""
+"""Widgets of wake results: limits in words, the funnel of a rate, the timeline of events, a block per device."""
 
 from __future__ import annotations
 
