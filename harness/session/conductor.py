@@ -112,7 +112,9 @@ class Conductor:
                 elif run.stage.life_check_after and self._takes.liveness.doubtful(1):
                     self._takes.life.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
                 elif run.stage.linger():
-                    run.show(StateWord.FINISHED, "all trials have been played; detach to end the session, or re-run, note and judge")
+                    run.show(
+                        StateWord.FINISHED, "all trials have been played; detach to end, or re-run, note and judge"
+                    )
                     self._serve()
                 else:
                     self._await_transcriptions()

@@ -142,8 +142,8 @@ class RunScreen(Sheet):
             text = "All trials have been played: detach (ctrl+q) to end it. An aborted session counts as incomplete."
         else:
             text = (
-                "The running attempt is discarded, and the remaining trials are not run. The log keeps everything else. "
-                "An aborted session cannot be resumed; one that `harness run stop` has ended can."
+                "The running attempt is discarded, and the remaining trials are not run. The log keeps everything "
+                "else. An aborted session cannot be resumed; one that `harness run stop` has ended can."
             )
         self.app.push_screen(Confirm("Abort this session?", text), decided)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,8 @@ _FRAMED = (ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.INT
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _RECALLED = r"\(\?P[=>]{0}\)|\\g<{0}>|\(\?&{0}\)|\(\?\({0}\)"
 """A group that the same expression uses itself."""
+_ALIKE = 0.75
+"""Two letters of a word of four in the other order, by difflib's ratio."""
 
 
 def check_rules(written: Plain, findings: Findings) -> None:
@@ -231,7 +234,7 @@ def _check_groups(
 
 
 def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_path: At, findings: Findings) -> None:
-    """Adds the named groups that fill in nothing: the text of a misspelt one would be lost."""
+    """Adds the named groups that fill in nothing, and look like a misspelt field that the rule lacks."""
     known = [*FIELDS[rule.kind]]
     expressions: list[tuple[At, str | None]] = [(("match",), rule.match)]
     used = {group for template in rule.fields.values() for group in _PLACEHOLDER.findall(template)}
@@ -244,11 +247,14 @@ def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_pat
         expressions += [*((("more", number), text) for number, text in enumerate(rule.more)), (("until",), rule.until)]
     if not used <= groups:
         return  # a group that is missing is reported where it is named
+    lacking = [name for name in known if name not in groups and name not in rule.fields]
     for path, text in expressions:
         for group in regex.compile(text).groupindex if text else ():
-            if group not in known and group not in used and not re.search(_RECALLED.format(group), text or ""):
+            meant = difflib.get_close_matches(group, lacking, n=1, cutoff=_ALIKE)
+            unused = group not in known and group not in used and not re.search(_RECALLED.format(group), text or "")
+            if meant and unused:
                 problem = f"a rule of kind {rule.kind.value} does not use the group {group!r}"
-                remedy = f"{nearest(group, known, listed='Names')}. For text that is not kept, write (?:…)"
+                remedy = f"Did you mean {meant[0]!r}? For text that is not kept, write (?:…)"
                 findings.add((*key_path, *path), problem, remedy)
 
 
