@@ -179,8 +179,8 @@ _SWEEP = option_group(
         "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* beside X.log).",
         "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
     ),
-    dev_inv=_lists("In-vocabulary list or folder for choosing an operating point."),
-    dev_oov=_lists("Out-of-vocabulary list or folder for choosing an operating point."),
+    dev_inv=_lists("In-vocabulary list, folder or manifest for choosing an operating point."),
+    dev_oov=_lists("Out-of-vocabulary list, folder or manifest for choosing an operating point."),
     target_fa_per_hour=_least_0(
         "Recommend the point with the fewest false rejects at no more than X false accepts per hour.", metavar="X"
     ),

@@ -29,6 +29,7 @@ from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.request import DeclaredLimits, EvaluationRequest, SweepRequest, log_names
 from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
+from harness.sound.manifests import MANIFESTS
 from harness.statistics.text import number_interval
 
 if TYPE_CHECKING:
@@ -227,10 +228,14 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
 
 
 def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[SoundCondition]) -> Listing:
-    """The development files, of lists and of folders. InputError."""
+    """The development files, of lists, of folders and of manifests. InputError."""
+
+    def is_place(name: str) -> bool:
+        return os.path.isdir(name) or (name.lower().endswith(MANIFESTS) and os.path.isfile(name))
+
     both = (sweep.dev_inv, sweep.dev_oov)
-    inv, oov = ([name for name in names if not os.path.isdir(name)] for names in both)
-    inside, outside = ([collect_files(name) for name in names if os.path.isdir(name)] for names in both)
+    inv, oov = ([name for name in names if not is_place(name)] for names in both)
+    inside, outside = ([collect_files(name, encoding) for name in names if is_place(name)] for names in both)
     return read_lists(inv, oov, (), inside, outside, conditions=conditions, encoding=encoding)
 
 

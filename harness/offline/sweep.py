@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.whole_file import write_atomically
-from harness.model.errors import InputError
+from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.figures.counts import Tally
@@ -100,8 +100,8 @@ class SweepRun:
         self._developed: Sweep | None = None
 
     def develop(self, listing: Listing, play: Plays) -> bool:
-        """Evaluates the development lists like the others. False if there was a fault. KeyboardInterrupt if
-        interrupted."""
+        """Evaluates the development lists like the others. False if there was a fault. InputError if a list has no
+        usable file; KeyboardInterrupt if interrupted."""
         header, path = self._header, self._journal.path
         path = path.with_name(f"{path.stem}.dev{path.suffix}")
 
@@ -121,6 +121,12 @@ class SweepRun:
         counts, resampling = tally.counts, header.evaluation.resample
         for line in fault_lines(counts, f"{path} says", "development file", resampling=resampling):
             self._warn(line)
+        for option, usable in (("--dev-inv", counts.inv_files), ("--dev-oov", counts.oov_files)):
+            if not usable:
+                raise InputError(
+                    f"no file of {option} could be used, so no point can be chosen", place=Place(str(path)),
+                    remedy="Give recordings that can be read; the file above says why each was rejected",
+                )  # fmt: skip
         if both := len(self._reported & on_dev):
             same = counted(both, "development file")
             self._warn(f"{same} with the same bytes as reported files: the lists are not independent")

@@ -435,6 +435,24 @@ def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_doe
     assert Path("a.log").exists()
 
 
+@pytest.mark.usefixtures("loudness_plugin")
+def test_development_files_come_from_a_manifest_and_one_without_a_usable_file_is_refused(sounds: Sounds) -> None:
+    list_of(Path("inv.txt"), [sounds("a.wav", 3.0, [1.5])])
+    list_of(Path("oov.txt"), [sounds("b.wav", 3.0)])
+    Path("dev-inv.csv").write_text(f"audio,talker,rate\n{sounds('c.wav', 4.0, [1.5])},ann,16000\n")
+    Path("dev-oov.csv").write_text(f"audio,talker,rate\n{sounds('d.wav', 4.0)},,16000\n")
+    command = ("evaluate", "-t", "loudness:boom", "-i", "inv.txt", "--oov", "oov.txt", "-l", "a.log", "--force",
+               "--sweep", "--target-fr", "0", "--no-picture", "--dev-inv", "dev-inv.csv", "--dev-oov")  # fmt: skip
+    result = harness(*command, "dev-oov.csv")
+    assert result.exit_code == 0, result.output
+    assert "Chosen: threshold" in result.output
+    assert "rejected" not in result.output
+    Path("gone.txt").write_text("gone.wav\n")
+    result = harness(*command, "gone.txt")
+    assert "no file of --dev-oov could be used, so no point can be chosen" in str(result.exception)
+    assert "No threshold meets" not in result.output
+
+
 def test_damaged_stored_scores_are_reported_and_recomputed(sounds: Sounds) -> None:
     files = [sounds(f"{name}.wav", 4.0, [1.5]) for name in ("a", "bb")]
     list_of(Path("oov.txt"), files)
