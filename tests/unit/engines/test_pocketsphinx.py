@@ -91,6 +91,14 @@ def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content:
         PocketSphinxKeyphrase("hey dzharvis", {"dictionary": str(path)})
 
 
+@pytest.mark.parametrize(("model", "whose"), [("ok nabu", "its sounds"), ("nabu dzharvis", "their sounds")])
+def test_sounds_of_another_word_are_given_as_an_example(model: str, whose: str) -> None:
+    with pytest.raises(InputError) as refused:
+        PocketSphinxKeyphrase(model, {})
+    assert whose in refused.value.remedy
+    assert "another word is `jarvis JH AA R V AH S`" in refused.value.remedy
+
+
 @pytest.mark.parametrize("model", ["", " ", ",", "...", "hey jarvis,,"])
 def test_engine_without_a_phrase_is_refused(model: str) -> None:
     with pytest.raises(InputError, match=r"needs a phrase|contains no word"):
