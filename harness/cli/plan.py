@@ -140,23 +140,34 @@ def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON
 
 def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
     from harness.statistics.intervals import garwood
-    from harness.statistics.planning import hours_for_claim, hours_with_power
+    from harness.statistics.planning import hours_for_claim, hours_for_limit, hours_with_power
 
     confidence, expected = request.confidence, request.fa_expected
-    hours = {events: hours_for_claim(below, events, confidence) for events in EVENTS}
-    shown = f"at {exact(100 * confidence)} % confidence (one-sided, exact)"
-    lines = [
-        f"Fewer than {exact(below)} false accepts per hour, {shown}:",
-        *(f"  {fixed(needed_h, 1):>8} h  with {_times(events, 'false accept')}" for events, needed_h in hours.items()),
+    claims = [
+        {
+            "events": events,
+            "hours": hours_for_claim(below, events, confidence),
+            "hours_for_limit": hours_for_limit(below, events, confidence),
+        }
+        for events in EVENTS
     ]
-    claims = [{"events": events, "hours": needed_h} for events, needed_h in hours.items()]
+    lines = [
+        f"Fewer than {exact(below)} false accepts per hour, at {exact(100 * confidence)} % confidence (exact):",
+        "   one-sided  two-sided",
+        *(
+            f"  {fixed(claim['hours'], 1):>8} h {fixed(claim['hours_for_limit'], 1):>8} h"
+            f"  with {_times(round(claim['events']), 'false accept')}"
+            for claim in claims
+        ),
+        f"  Plan two-sided for --max-fa-per-hour {exact(below)}: limits and reports use the two-sided interval.",
+    ]
     fields: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
     if expected is not None:
         need = hours_with_power(below, expected, request.power, confidence)
         fields |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
         lines.append(
             f"  If the rate is {exact(expected)}/h, {fixed(need.amount, 1)} h suffice {percent(need.power, 0)} of the "
-            f"time (at most {_times(need.events, 'false accept')})"
+            f"time (one-sided, at most {_times(need.events, 'false accept')})"
         )
         if likely := garwood(round(expected * need.amount), need.amount, confidence):
             lines.append(f"  The interval is then about {exact(likely[0], 3)} to {exact(likely[1], 3)}/h")

@@ -172,8 +172,9 @@ class PocketSphinxKeyphrase:
         if missing:
             raise InputError(
                 f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
-                remedy=f"Write {'their' if missing[1:] else 'its'} sounds into a file, one word per line, in the ARPAbet of "
-                "cmudict (the line of another word is `jarvis JH AA R V AH S`), and name it with -f dictionary FILE",
+                remedy=f"Write {'their' if missing[1:] else 'its'} sounds into a file, one word per line. The line of "
+                "another word is `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Name the file with "
+                "-f dictionary FILE",
             )
         phrases = "".join(f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items())
         self._decoder: Any = _decoder(sounds, phrases)

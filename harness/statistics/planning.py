@@ -12,7 +12,7 @@ from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
-from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
+from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson, mean_ends
 from harness.statistics.voices import over_voices
 
 MOST_UTTERANCES = 1_000_000
@@ -23,6 +23,11 @@ def hours_for_claim(below_per_hour: float, events: int = 0, confidence: float = 
     if below_per_hour <= 0 or events < 0:
         raise ValueError(f"no hours show a rate below {below_per_hour} with {events} events")
     return float(special.gammaincinv(events + 1, confidence)) / below_per_hour
+
+
+def hours_for_limit(below_per_hour: float, events: int = 0, confidence: float = CONFIDENCE) -> float:
+    """Hours after which the interval of `events` false accepts (`intervals.garwood`) ends at `below_per_hour`."""
+    return mean_ends(events, confidence)[1] / below_per_hour
 
 
 def utterances_for_claim(below: float, expected: float, confidence: float = CONFIDENCE) -> int:

@@ -35,6 +35,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.scenario.bench import load_bench
 from harness.session.engine.launch import EnginePlace
 from harness.session.engine.prepare import prepare
+from harness.statistics.intervals import garwood
 from tests.command import harness
 from tests.known import known
 from tests.unit.report.junit_schema import problems
@@ -276,6 +277,12 @@ def test_plan_prints_the_numbers_of_the_specification() -> None:
         assert figure in text, text
     plan = json.loads(said("--json"))
     assert [round(row["hours"], 1) for row in plan["false_accepts"]["claims"][:3]] == [30.0, 47.4, 63.0]
+    # The hours from which on the interval of a report ends within the limit of `evaluate --max-fa-per-hour`.
+    for row in plan["false_accepts"]["claims"]:
+        interval = garwood(row["events"], row["hours_for_limit"])
+        assert interval is not None
+        assert interval[1] == pytest.approx(0.1)
+    assert re.search(r"7\.4 h  with no false accepts$", said("--fa-below", "0.5"), re.M)
     assert plan["false_rejects"]["utterances_as_expected"] == 173
     assert plan["sequential"]["hours_to_pass"] == pytest.approx(7.4, abs=0.05)
 
