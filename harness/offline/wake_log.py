@@ -279,17 +279,17 @@ def _total_text(value: float) -> str:
 
 
 def summary(log: WakeLog, sums: LineSums | None = None) -> str:
-    """The console's last line, in the manual's form; n/a without data."""
+    """The console's last line, in the manual's form; n/a without data, and no speed where all scores were stored."""
     totals = computed(log, sums) | dict(log.totals)
     files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
     hours = (log.seconds("inv") + log.seconds("oov")) / 3600
     factor = log.about("real-time-factor")
-    fast = NOTHING if factor is None else f"{float(factor):.1f}"
+    speed = "" if factor is None else f", {float(factor):.1f}"
     if "WER_WORDS" in totals:
         return (
             f"{files} files, {hours:.3f} hr, {totals['WER_WORDS']:.0f} Words, "
             f"{totals['WER_SUBSTITUTIONS']:.0f} Substitutions, {totals['WER_INSERTIONS']:.0f} Insertions, "
-            f"{totals['WER_DELETIONS']:.0f} Deletions, {_shown(totals, 'WER', 3)}% WER, {fast} xRT"
+            f"{totals['WER_DELETIONS']:.0f} Deletions, {_shown(totals, 'WER', 3)}% WER{speed and f'{speed} xRT'}"
         )
     # With references the percentage covers all errors.
     ratio = "FR+SBRATIO" if "FR+SBRATIO" in totals else "FRRATIO"
@@ -297,7 +297,7 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
     rejects = f"{_shown(totals, ratio, 2)}% FR" if ratio in totals else nothing
     return (
         f"{files} files, {hours:.3f} hr, {totals.get('FACOUNT', 0):.0f} FA {_shown(totals, 'FARATE', 2)}/hr, "
-        f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA, {fast}x RT"
+        f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA{speed and f'{speed}x RT'}"
     )
 
 

@@ -202,11 +202,11 @@ def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
 
 
 def held(limits: Sequence[DeclaredLimit]) -> str:
-    """`3 of 4 limits hold`, `no limits are declared`."""
+    """`3 of 4 limits met`, `no limits are declared`."""
     if not limits:
         return "no limits are declared"
     count = sum(limit.holds for limit in limits)
-    return f"{count} of {numbers.counted(len(limits), 'limit')} {'holds' if len(limits) == 1 else 'hold'}"
+    return f"{count} of {numbers.counted(len(limits), 'limit')} met"
 
 
 def unheld(limits: Sequence[DeclaredLimit]) -> str:

@@ -145,7 +145,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
     """The recommended point on both lists, or a line that there is none."""
     yield f"Target: {target_text(target)}"
     if choice is None:
-        yield "No threshold meets it. Use more recordings, another target or another model"
+        yield "No threshold meets this target. Use more recordings, another target or another model"
         return
     yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
     yield "Results, with 95 % intervals that treat files as independent:"

@@ -11,6 +11,7 @@ from harness.base.text_table import separated
 from harness.model.numbers import NOTHING, TOO_FEW, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
+from harness.offline.reports.groups import clusters_text
 from harness.statistics.comparison import NOT_CORRECTED
 from harness.statistics.intervals import LatencyFigures, values_needed
 from harness.statistics.text import points_interval, voices_interval
@@ -91,9 +92,8 @@ def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
 
 def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
     """What the columns mean, in words."""
-    over = f"{table.clustered_by} as a whole, unknown ones as one" if table.clustered_by else "each file by itself"
     yield "difference", f"FR minus the first engine's, in points, on the same files; {NOT_CORRECTED}"
-    yield "intervals", f"take {over}"
+    yield "intervals", clusters_text(table.clustered_by, "files")
     ends = "the end of the phrase, by labels" if table.ends_are_labels else "the end of speech in the file, ± 100 ms"
     yield "delay", f"of a detection, from {ends}"
     yield "CPU s/h, memory", "processor seconds per hour of audio (n/a with stored scores); peak of one worker"

@@ -18,6 +18,13 @@ P_OF_GROUPS = (
 )
 
 
+def clusters_text(clustered_by: str, units: str) -> str:
+    """`clustered by talker (unknown ones as one)`, or `files treated as independent`."""
+    if not clustered_by:
+        return f"{units} treated as independent"
+    return f"clustered by {shown(clustered_by, 40)} (unknown ones as one)"
+
+
 def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
     """The table of a breakdown, and how far the worst and the best group are apart."""
     rejects = any(group.rejects.total for group in breakdown.groups)
@@ -45,12 +52,7 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
         ]
     pairs: list[tuple[str, str]] = []
     if rejects:
-        clusters = (
-            f"{shown(breakdown.clustered_by, 40)} as a whole, unknown ones as one"
-            if breakdown.clustered_by
-            else f"each {trials[:-1]} by itself"
-        )
-        pairs.append(("intervals of FR", clusters))
+        pairs.append(("intervals of FR", clusters_text(breakdown.clustered_by, trials)))
     pairs.append(("p", P_OF_GROUPS))
     yield ""
     yield from Section("", "", (Table(fields, breakdown.groups), Notes([*pairs, *gap_texts(breakdown)]))).lines(

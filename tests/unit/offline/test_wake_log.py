@@ -68,7 +68,7 @@ def test_word_error_summary_matches_the_manual() -> None:
 def test_rates_without_audio_are_undefined() -> None:
     assert computed(WakeLog()) == {}
     assert computed(read('OOVFA "a" 1 2 "alexa" sv-score 0\n')) == {"FACOUNT": 1}
-    assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, no in-vocabulary files, 0 TA, n/ax RT"
+    assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, no in-vocabulary files, 0 TA"
 
 
 def test_summaries_of_run_and_log_round_alike() -> None:

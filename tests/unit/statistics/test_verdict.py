@@ -32,7 +32,7 @@ def test_limits_that_hold_are_counted_with_their_noun() -> None:
     good, bad = DeclaredLimit("x", "x", 1.0, 0.5), DeclaredLimit("y", "y", 1.0, 2.0)
     assert [held([]), held([good]), held([bad]), held([good, bad])] == [
         "no limits are declared",
-        "1 of 1 limit holds",
-        "0 of 1 limit holds",
-        "1 of 2 limits hold",
+        "1 of 1 limit met",
+        "0 of 1 limit met",
+        "1 of 2 limits met",
     ]

@@ -215,7 +215,7 @@ def test_speed_of_a_killed_run_covers_only_timed_files(tmp_path: Path) -> None:
     journal.abandon()
     log_text, summary_text = _as_told(tmp_path / "a.jsonl")
     assert "real-time-factor" not in log_text
-    assert summary_text.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA, n/ax RT")
+    assert summary_text.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA")
     now[0] = 200.0
     journal = Journal.reopen(tmp_path / "a.jsonl", header(CountingRules(), 9), lambda: now[0])
     now[0] += 10
