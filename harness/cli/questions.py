@@ -37,6 +37,9 @@ QUESTIONS = {
     },
     "Recordings and transcripts": {
         "How good is a wake engine or recogniser?": "evaluate",
+        "Which threshold meets a target?": "evaluate",
+        "Is the second engine better?": "evaluate",
+        "Which voice or noise level fails?": "evaluate",
         "Which engines are there?": "evaluate engines",
         "How do I make test audio with labels?": "evaluate mix",
         "How do I join the parts of an evaluation?": "evaluate merge",
