@@ -205,8 +205,7 @@ def held(limits: Sequence[DeclaredLimit]) -> str:
     """`3 of 4 limits met`, `no limits are declared`."""
     if not limits:
         return "no limits are declared"
-    count = sum(limit.holds for limit in limits)
-    return f"{count} of {numbers.counted(len(limits), 'limit')} met"
+    return f"{sum(limit.holds for limit in limits)} of {len(limits)} limits met"
 
 
 def unheld(limits: Sequence[DeclaredLimit]) -> str:

@@ -28,11 +28,11 @@ def test_an_end_of_an_interval_near_the_limit_does_not_read_as_the_limit() -> No
     assert limit.sentence == "rejects ≤ 5 %: found 3.00 %, 5.004 % at the end of its interval, fails"
 
 
-def test_limits_that_hold_are_counted_with_their_noun() -> None:
+def test_limits_that_hold_are_counted() -> None:
     good, bad = DeclaredLimit("x", "x", 1.0, 0.5), DeclaredLimit("y", "y", 1.0, 2.0)
     assert [held([]), held([good]), held([bad]), held([good, bad])] == [
         "no limits are declared",
-        "1 of 1 limit met",
-        "0 of 1 limit met",
+        "1 of 1 limits met",
+        "0 of 1 limits met",
         "1 of 2 limits met",
     ]
