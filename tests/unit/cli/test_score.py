@@ -124,7 +124,7 @@ def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
     assert harness("-r", path, "-H", path).exit_code == 0
     done = harness("-r", path, "-H", path, "--max-wer", "1")
     assert done.exit_code == 1
-    assert "n/a" in done.stderr
+    assert "no data" in done.stderr
 
 
 @pytest.mark.parametrize("limit", ["8", "nan", "inf", "-0.1", "-1%", "eight", "%", ""])
