@@ -51,7 +51,7 @@ from harness.wake.reports.figures_text import WakeLines
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
-MOST_A_MINUTE = 4
+MOST_A_MINUTE = 12
 """Rows on one link, or on the host, that are printed within a minute; what follows is summed up in a line."""
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
 """States whose end is worth a number; the others end with what they wait for."""
