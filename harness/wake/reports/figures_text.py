@@ -196,9 +196,10 @@ def lag(pair: DevicePair) -> str:
         numbers.TOO_FEW if time_s is None else numbers.signed(time_s * 1000)
         for time_s in (latency.p50.value_s, latency.p50.low_s, latency.p50.high_s)
     )
+    ends = low if low == high == numbers.TOO_FEW else f"{low} to {high} ms"
     return (
         f"; the second woke {median} ms after the first, median of {latency.total} "
-        f"(95 % {low} to {high} ms, {text.clocks(latency.error_s)})"
+        f"(95 % {ends}, {text.clocks(latency.error_s)})"
     )
 
 
