@@ -139,7 +139,7 @@ RESAMPLES = 2000
 SEED = 20200920
 
 NOTHING_JUDGED = "nothing was judged"
-ONE_RATER = "agreement needs at least two raters"
+ONE_RATER = "one rater alone has nobody to agree with"
 NO_OVERLAP = "no item was judged by two raters"
 ALL_EQUAL = "every label is the same, so agreement by chance is 100 %"
 TOO_ALIKE = "too few labels differ for an interval"

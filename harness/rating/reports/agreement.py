@@ -315,7 +315,7 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
         if figure.why_not
     )
     for why, names in reasons.items():
-        yield f"{', '.join(names)} {NOTHING}: {why}"
+        yield f"{NOTHING} of {', '.join(names)}: {why}"
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
     raw, alpha = table.raw.value, table.alpha.value

@@ -139,7 +139,7 @@ def test_an_alpha_limit_sets_the_exit_status(folder: Path) -> None:
     ("raters", "why"),
     [
         ((), "nothing was judged"),
-        (("ann",), "agreement needs at least two raters"),
+        (("ann",), "one rater alone has nobody to agree with"),
         (("ann", "bob"), "every label is the same, so agreement by chance is 100 %"),
     ],
 )
