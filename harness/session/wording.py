@@ -269,7 +269,7 @@ class RowWriter:
 
     def _count_interrupted(self, row: TrialFinished) -> int:
         take = row.trial_id, row.take
-        return sum((*take, attempt) in self._interrupted for attempt in range(1, row.attempts + 1))
+        return sum(key[:2] == take and key[2] <= row.attempts for key in self._interrupted)
 
     def _is_detail(self, record: Record) -> bool:
         match record:
