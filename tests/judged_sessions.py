@@ -27,7 +27,8 @@ WALL_S = 1_600_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query and what came of it. answer: as transcribed; None where the device said nothing."""
+    """A query and what came of it. answer: as transcribed; None where the device said nothing. tone: of its clip; by
+    default each response has one of its own."""
 
     trial_id: str
     query: str = "what time is it"
@@ -39,6 +40,7 @@ class Answer:
     core_capability: bool = False
     attempts: int = 1
     seconds: float = 1.0
+    tone: int | None = None
 
     def trial(self, number: int) -> Trial:
         return replace(
@@ -79,7 +81,7 @@ def store_session(folder: Path, items: Iterable[Answer], session_id: str = "s1")
             if item.answer is None:
                 rows.trial(item.trial_id, Outcome.NO_RESPONSE, Recognition.UNKNOWN, attempts=item.attempts)
                 continue
-            clip = log.save_clip(_tone(number, item.seconds), float(number))
+            clip = log.save_clip(_tone(number if item.tone is None else item.tone, item.seconds), float(number))
             rows.trial(item.trial_id, attempts=item.attempts, clip=clip, text=item.answer)
         for entry in rows.entries:
             record = entry.record

@@ -97,5 +97,10 @@ def _line(invitation: Invitation, now_s: float) -> str:
     until = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
     dated = f"until {until}" if invitation.holds(now_s) else f"expired {until}"
     state = "revoked" if invitation.revoked else dated
-    role = next((name for name in ("adjudicator", "coordinator") if getattr(invitation, name)), "rater")
+    if invitation.adjudicator:
+        role = "adjudicator"
+    elif invitation.coordinator:
+        role = "coordinator"
+    else:
+        role = "rater"
     return f"{plain_text(invitation.rater, 40):<20} {role:<12} {state}"

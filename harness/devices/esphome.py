@@ -553,7 +553,8 @@ class EsphomeDevice(AnsweringStream):
 
     @staticmethod
     def far_end(options: EsphomeOptions, id: str) -> str:
-        return "{}:{}".format(*options.host_and_port)
+        host, port = options.host_and_port
+        return f"{host}:{port}"
 
 
 def _firmware(device: DeviceInfo) -> str:

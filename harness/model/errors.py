@@ -130,11 +130,14 @@ class LabError(HarnessError):
     """The virtual lab cannot start, or is not up."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The start of a remedy: "Did you mean 'x'? " with the known word most like it, or "" where none is like it."""
+def did_you_mean(word: str, known: Iterable[str], *, alike: float = 0.5) -> str:
+    """The start of a remedy: "Did you mean 'x'? " with the known word most like it, or "" where none is like it.
+
+    alike: the least likeness, by difflib's ratio.
+    """
     import difflib  # here, since errors are rare
 
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=alike)
     return f"Did you mean {near[0]!r}? " if near else ""
 
 

@@ -40,7 +40,7 @@ from harness.model.understanding import frame_text, joined
 from harness.session.device_speech import GUARD_S, Response, Span, first_response
 from harness.session.disturbance import Disturbance
 from harness.session.take import StimulusTiming
-from harness.statistics.intervals import MOST_ERROR_S
+from harness.statistics.intervals import may_be_nothing
 from harness.transcripts.recognition import recognised
 from harness.understanding.reported_frames import understood
 
@@ -344,8 +344,8 @@ class Attempt:
         latency = self.host.duration_between(self.begun_s, query_end, frozen.starts) if query_end and frozen else None
         disturbed = self.disturbed
         # What may have begun before the query's end may be the harness's own sound, which the host played late.
-        unsure = latency is not None and latency.error_s > max(MOST_ERROR_S, abs(latency.value_s))
-        if disturbed and (outcome in _OF_TIME or (unsure and outcome is Outcome.RESPONDED)):
+        unsure = outcome is Outcome.RESPONDED and latency is not None and may_be_nothing(latency)
+        if disturbed and (outcome in _OF_TIME or unsure):
             outcome, cause = Outcome.INTERRUPTED, f"host_disturbed: {disturbed}"
         return AttemptFinished(
             trial_id=self.trial.id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import compress, takewhile
 
@@ -147,7 +148,12 @@ def late_blocks(count: int) -> str:
 
 def attempts_in_words(count: int, interrupted: int) -> str:
     """`4 attempts (1 interrupted)`."""
-    return counted(count, "attempt") + (f" ({interrupted} interrupted)" if interrupted else "")
+    return counted(count, "attempt") + interrupted_in_words(interrupted)
+
+
+def interrupted_in_words(count: int) -> str:
+    """` (1 interrupted)`, to follow a number of attempts; "" for none."""
+    return f" ({count} interrupted)" if count else ""
 
 
 def quoted(text: str, limit: int = 200) -> str:
@@ -161,7 +167,7 @@ class RowWriter:
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
         self._not_proven: set[str] = set()
-        self._interrupted: set[tuple[str, int, int]] = set()
+        self._interrupted: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
 
     def text(self, record: Record) -> str | None:
         """The words of a row, without its time, escaped; None for proofs and stored stimuli."""
@@ -203,7 +209,9 @@ class RowWriter:
                 self._not_proven.add(trial_id)
                 return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_because(in_words(cause))}"
             case TrialFinished():
-                attempts = attempts_in_words(record.attempts, self._count_interrupted(record))
+                interrupted = self._interrupted[record.trial_id, record.take]
+                count = sum(attempt <= record.attempts for attempt in interrupted)
+                attempts = attempts_in_words(record.attempts, count)
                 outcome = OUTCOME_WORDS[record.outcome].upper()
                 return f"  = {record.trial_id}: {outcome} after {attempts}{_because(in_words(record.cause))}"
             case Observed(observation=observation):
@@ -227,11 +235,11 @@ class RowWriter:
                 saw = f", {quoted(record.detail)}" if record.detail else ""
                 return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
             case AttemptFinished(trial_id=trial_id):
-                attempt = trial_id, record.take, record.attempt
+                interrupted = self._interrupted[trial_id, record.take]
                 if record.outcome is Outcome.INTERRUPTED:
-                    self._interrupted.add(attempt)
+                    interrupted.add(record.attempt)
                 else:  # a later row on an attempt replaces the earlier one
-                    self._interrupted.discard(attempt)
+                    interrupted.discard(record.attempt)
                 return _verdict(record, self._trials.get(trial_id))
             case NoteWritten(text=text, by=by):
                 return f"note by {plain_text(by, 40)}: {quoted(text)}"
@@ -266,10 +274,6 @@ class RowWriter:
                 return f"FAULT {plain_text(source, 60)}: {plain_text(problem, 400)}"
             case _:
                 return _of_attempt(record)
-
-    def _count_interrupted(self, row: TrialFinished) -> int:
-        take = row.trial_id, row.take
-        return sum(key[:2] == take and key[2] <= row.attempts for key in self._interrupted)
 
     def _is_detail(self, record: Record) -> bool:
         match record:

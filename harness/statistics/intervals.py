@@ -265,6 +265,11 @@ def exact_enough(duration: MeasuredDuration) -> bool:
     return duration.error_s <= MOST_ERROR_S
 
 
+def may_be_nothing(duration: MeasuredDuration) -> bool:
+    """Whether a large error exceeds it, so that its end may have come before its start."""
+    return not exact_enough(duration) and duration.error_s >= abs(duration.value_s)
+
+
 @frozen
 class LatencyFigures:
     """Quantiles of `total` durations, None when there are none.

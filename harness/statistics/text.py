@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.model.numbers import NOTHING, TOO_FEW, counted, exact, fixed, hundredths, number, percent, points, seconds
-from harness.statistics.intervals import MOST_ERROR_S, exact_enough, values_needed
+from harness.statistics.intervals import MOST_ERROR_S, may_be_nothing, values_needed
 
 if TYPE_CHECKING:
     from harness.model.time import MeasuredDuration
@@ -73,7 +73,7 @@ def measured(value: MeasuredDuration | None) -> str:
     """A duration with its error: `812 ms ± 10 ms`; `at most 2.95 s` if a large error exceeds the duration."""
     if value is None:
         return NOTHING
-    if not exact_enough(value) and value.error_s >= abs(value.value_s):
+    if may_be_nothing(value):
         return f"at most {seconds(value.value_s + value.error_s)}"
     return f"{seconds(value.value_s)} ± {seconds(value.error_s)}"
 

@@ -27,7 +27,7 @@ from harness.scenario.scenario import load_scenario
 from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
-from harness.session.engine.prepare import is_deaf, plan_session
+from harness.session.engine.prepare import ALL_SIMULATED, is_deaf, plan_session
 from harness.sound.sound_devices import NO_DEVICE, find_part, sound_devices, sound_parts
 
 
@@ -64,7 +64,7 @@ def sound(bench: Bench | None) -> Iterator[Check]:
 def _deaf(bench: Bench) -> Iterator[Check]:
     for device in bench.devices:
         if is_deaf(bench, device) and not (device.connection and device.connection.injects):
-            problem = f"{device.id} hears nothing: the loudspeakers of the bench are inside this process"
+            problem = f"{device.id} hears nothing: {ALL_SIMULATED}"
             yield Check("sound", Level.WARN, problem, "To play to it, use a loudspeaker with `driver: loudspeaker`")
 
 

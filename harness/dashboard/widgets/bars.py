@@ -25,6 +25,7 @@ from harness.model.feed import StateChanged, StateWord
 from harness.model.numbers import NOTHING, fixed, percent, time_left
 from harness.model.scenario import TrialKind
 from harness.session.figures.trials import TrialProgress
+from harness.session.wording import interrupted_in_words
 
 
 class Painted(Widget):
@@ -256,8 +257,8 @@ def state_line(view: View) -> str:
 def _attempt_of(number: int, trial: TrialProgress) -> str:
     """`attempt 4 of 4 (1 interrupted)`: interrupted ones are repeated, beyond those that the scenario allows."""
     interrupted = 0 if trial.current is None else trial.current.interrupted
-    more = f" ({interrupted} interrupted)" if interrupted else ""
-    return f"attempt {number} of {trial.trial.reprompt.max_attempts + interrupted}{more}"
+    most = trial.trial.reprompt.max_attempts + interrupted
+    return f"attempt {number} of {most}{interrupted_in_words(interrupted)}"
 
 
 def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:

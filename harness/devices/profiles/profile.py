@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +46,7 @@ from harness.model.bench import (
     Threshold,
 )
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, nearest
+from harness.model.errors import InputError, did_you_mean, nearest
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 
@@ -250,12 +249,10 @@ def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_pat
     lacking = [name for name in known if name not in groups and name not in rule.fields]
     for path, text in expressions:
         for group in regex.compile(text).groupindex if text else ():
-            meant = difflib.get_close_matches(group, lacking, n=1, cutoff=_ALIKE)
             unused = group not in known and group not in used and not re.search(_RECALLED.format(group), text or "")
-            if meant and unused:
+            if unused and (meant := did_you_mean(group, lacking, alike=_ALIKE)):
                 problem = f"a rule of kind {rule.kind.value} does not use the group {group!r}"
-                remedy = f"Did you mean {meant[0]!r}? For text that is not kept, write (?:…)"
-                findings.add((*key_path, *path), problem, remedy)
+                findings.add((*key_path, *path), problem, f"{meant}For text that is not kept, write (?:…)")
 
 
 def _check_fields(

@@ -65,12 +65,16 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             yield f"{device} gets its sound over {wire}"
         elif is_deaf(bench, bench.device(device)):
             some = "nothing" if chosen == {False} else f"only what is sent over {wire}"
-            yield f"{device} hears {some}: the loudspeakers of the bench are inside this process"
+            yield f"{device} hears {some}: {ALL_SIMULATED}"
         elif chosen == {False}:
             why = "its trials are said aloud" if connection.injects else f"{wire} does not accept sound"
             yield f"{device} hears the loudspeaker, since {why}"
         else:
             yield f"{device} gets some sound over {wire}, and hears the rest from the loudspeaker"
+
+
+ALL_SIMULATED = "the loudspeakers of the bench are inside this process"
+"""Why a real device hears nothing of them."""
 
 
 def is_deaf(bench: Bench, device: Device) -> bool:

@@ -25,7 +25,7 @@ from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, Judgm
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged_responses import read_sessions
 from harness.session.log.reader import rating_rows
-from tests.judged_sessions import _tone, answers, clips_of, give, judged, judged_responses, store_session
+from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
 FORMATS = ("csv", "jsonl", "parquet")
 
@@ -167,9 +167,8 @@ def test_rows_of_a_blind_export_do_not_follow_sessions_or_trials(folder: Path, t
     assert "s2" not in exported
 
 
-def test_a_blind_export_of_equal_clips_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.judged_sessions._tone", lambda number, seconds: _tone(1, seconds))
-    session = store_session(tmp_path / "s1", answers(2))
+def test_a_blind_export_of_equal_clips_can_be_imported(tmp_path: Path) -> None:
+    session = store_session(tmp_path / "s1", [replace(answer, tone=1) for answer in answers(2)])
     give(session, [judged(trial, clip, "ann") for trial, (_, clip) in clips_of(session).items()])
     file = tmp_path / "blind.csv"
     harness("export", session, "--csv", file, "--blind")
