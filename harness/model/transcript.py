@@ -169,7 +169,7 @@ class Transcripts:
 class TimedWord:
     """A word of a time-marked transcript (NIST ctm); seconds from the start of the file. confidence: as written.
 
-    is_scored: False for what is none by its type, such as a filled pause. times: of alternatives, the begin and end of
+    is_scored: False for what is none by its type, such as a filled pause. times: of alternatives, the start and end of
     each word in the order of the text; else ().
     """
 

@@ -321,7 +321,7 @@ def _through(
     """The costs after an utterance that goes to one stream, and where in the stream it begins for each of them."""
     places = np.arange(len(stream) + 1)
     scale = len(places)
-    # Cost and begin in one number, so that the least of them carries its begin along.
+    # Cost and start in one number, so that the least of them carries its start along.
     row = np.moveaxis(costs, axis, -1) * scale + places
     for word in words:
         pairing = row[..., :-1] + scale * (stream != word)

@@ -268,7 +268,7 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
         problems.add(number, column_of(line, len(fields)), problem, _STM_EXAMPLE)
         return None
     file, channel, speaker = fields[:3]
-    start_s = checked_time(problems, number, line, 3, "the begin", fields[3])
+    start_s = checked_time(problems, number, line, 3, "the start", fields[3])
     end_s = checked_time(problems, number, line, 4, "the end", fields[4])
     if start_s is None or end_s is None:
         return None
@@ -325,7 +325,7 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
             problems.add(number, 1, f"the segment has no valid {', '.join(wrong)}", _SEGLST_EXAMPLE)
         elif end_s < start_s:
             problem = f"the segment ends ({exact(end_s)}) before it begins ({exact(start_s)})"
-            problems.add(number, 1, problem, "The times are those of begin and end, not begin and duration")
+            problems.add(number, 1, problem, "Give the times of start and end, not start and duration")
         else:
             file, speaker, words = (" ".join(str(field).split()) for field in texts)
             speaker = speakers.setdefault(speaker.lower(), speaker)

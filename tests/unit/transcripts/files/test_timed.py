@@ -84,8 +84,8 @@ WRONG_CTM: list[tuple[str, Told]] = [
 WRONG_STM: list[tuple[str, Told]] = [
     ("f A s 1\n", [(1, 8, "4 fields")]),
     ("f\n", [(1, 2, "1 field,")]),
-    ("f A s one 2 a\n", [(1, 7, "the begin 'one'")]),
-    ("f A s nan inf a\n", [(1, 7, "the begin 'nan'"), (1, 11, "the end 'inf'")]),
+    ("f A s one 2 a\n", [(1, 7, "the start 'one'")]),
+    ("f A s nan inf a\n", [(1, 7, "the start 'nan'"), (1, 11, "the end 'inf'")]),
     ("f A s 2 1.5 a\n", [(1, 9, "ends (1.5) before it begins (2)")]),
     ("f A s 2 3 <o, f> a\n", [(1, 11, "the labels '<o,' are not closed")]),
     ("f A s 2 3 a\nf B s 1 2 a\nf A t 1 2 a\n", [(3, 7, "begins before the one in line 1")]),
