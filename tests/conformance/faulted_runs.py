@@ -82,10 +82,14 @@ class Session:
         self._screen = (self.root / "screen").open("ab")
         sessions = self.root / "sessions"
         self._start("run", "scenario.yaml", "--bench", "bench.yaml", "--sessions", str(sessions))
-        wait_for(lambda: bool(self._made()) or self._ended, 90, "the session's folder")
-        assert not self._ended, self.screen()
-        (self.folder,) = self._made()
-        self._attach()
+        try:
+            wait_for(lambda: bool(self._made()) or self._ended, 90, "the session's folder")
+            assert not self._ended, self.screen()
+            (self.folder,) = self._made()
+            self._attach()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

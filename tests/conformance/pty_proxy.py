@@ -99,9 +99,9 @@ class Cable:
             ready, free, _ = select.select(reading, writing, [])
             if self.board in ready:
                 received = _read(self.board)
-                if not received:
+                if received == b"":
                     return  # the board is gone, and its port with it
-                if self.master >= 0 and len(self.to_host) < KEPT:
+                if received and self.master >= 0 and len(self.to_host) < KEPT:
                     self.to_host += self._worn(received)
                     free.append(self.master)
             if self.master in ready:
@@ -122,7 +122,7 @@ class Cable:
 
 
 def _read(source: int) -> bytes | None:
-    """None or nothing: its end."""
+    """None: nothing yet, as of a port that was flushed since it had some; b"": its end."""
     try:
         return os.read(source, READ)
     except BlockingIOError:
