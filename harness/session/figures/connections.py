@@ -18,7 +18,8 @@ SAME_RESTART_S = 5.0
 class DeviceConnection:
     """A device, or another part of the bench whose driver lost it.
 
-    - lost: how often. lost_s: for how long in all, of the losses that ended. is_lost: the last one has not ended.
+    - lost: how often. lost_s: for how long in all; a loss that has not ended counts up to the last row of its run.
+    - is_lost: the last loss of the last run has not ended.
     - restarts: reported by the device or seen by its driver. Power cycles by the run count in neither.
     - interrupted: attempts that a lost connection or a restart interrupted.
     """
@@ -53,6 +54,12 @@ class _Device:
     has_power: bool = True
     booting: bool = False
 
+    def lost_until(self, at_s: float) -> float:
+        """For how long in all it was lost, up to a moment of the present run."""
+        if not self.lost_sources or self.away_s is None:
+            return self.lost_s
+        return self.lost_s + max(0.0, at_s - self.away_s)
+
 
 class Connections:
     """Takes a log's rows in their order; not thread-safe."""
@@ -62,7 +69,8 @@ class Connections:
         self._asked: dict[str, str] = {}
         self._devices: dict[str, _Device] = {}
 
-    def take(self, row: Record) -> None:
+    def take(self, row: Record, last_s: float) -> None:
+        """last_s: time of the row before it, by the clock of that row's run."""
         match row:
             case SessionStarted(trials=trials):
                 for trial in trials:
@@ -72,6 +80,7 @@ class Connections:
                         self._devices.setdefault(target.device, _Device())
             case EngineStarted():
                 for each in self._devices.values():
+                    each.lost_s = each.lost_until(last_s)
                     each.lost_sources.clear()  # an earlier run's connections ended with it
             case PowerSwitched(device=name, on=on, answered_s=answered_s):
                 device = self._devices.setdefault(name, _Device())
@@ -116,9 +125,9 @@ class Connections:
 
     def _return(self, source: str, at_s: float) -> None:
         device = self._of(source)
-        if device.lost_sources.pop(source, None) is None or device.lost_sources or device.away_s is None:
-            return
-        device.lost_s += max(0.0, at_s - device.away_s)
+        if device.lost_sources.keys() == {source}:
+            device.lost_s = device.lost_until(at_s)
+        device.lost_sources.pop(source, None)
 
     def _on_restart(self, device: _Device, source: str, at_s: float) -> None:
         last_source, last_s = device.restart
@@ -129,11 +138,19 @@ class Connections:
         if is_new:
             device.booting = False
 
-    def snapshot(self) -> tuple[DeviceConnection, ...]:
-        """The devices of the plan in its order, then other parts of the bench that were lost."""
+    def snapshot(self, now_s: float) -> tuple[DeviceConnection, ...]:
+        """The devices of the plan in its order, then other parts of the bench that were lost.
+
+        now_s: time of the last row.
+        """
         return tuple(
             DeviceConnection(
-                name, device.lost, device.lost_s, bool(device.lost_sources), device.restarts, device.interrupted
+                name,
+                device.lost,
+                device.lost_until(now_s),
+                bool(device.lost_sources),
+                device.restarts,
+                device.interrupted,
             )
             for name, device in self._devices.items()
         )

@@ -331,7 +331,7 @@ class SessionFigures:
             return
         changed = self._take(entry.record)
         self._self_wakes.take(entry.record)
-        self._connections.take(entry.record)
+        self._connections.take(entry.record, last_s)
         match entry.record:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
@@ -441,7 +441,7 @@ class SessionFigures:
             effect_answers=self._effects.answers(self._later),
             responses_wall_s=dict(self._effects.responses_wall_s),
             self_wakes=self._self_wakes.snapshot(),
-            connections=self._connections.snapshot(),
+            connections=self._connections.snapshot(self._now_s),
         )
 
     def _right_of(self, effects: Mapping[AttemptKey, EffectEvidence]) -> Share:

@@ -18,6 +18,7 @@ from harness.model.observation import (
     HostStalled,
     LinkBack,
     LinkLost,
+    LogLine,
     Overrun,
     Status,
     Wake,
@@ -347,6 +348,18 @@ def test_lost_connections_restarts_and_what_they_interrupted_are_counted_by_devi
     assert any(line.endswith(words) for line in lines)
     rows.add(Observed(Status(board, Stamp(70.0), DeviceState.IDLE)))
     assert progress_of(rows).connections[0] == DeviceConnection("kitchen", 2, 35.0, restarts=1, interrupted=2)
+
+
+def test_a_connection_that_does_not_come_back_is_lost_until_its_run_ends() -> None:
+    rows = Rows.of(replace(planned(1), connection="kitchen.serial"))
+    rows.add(Observed(LinkLost("kitchen.serial", Stamp(10.0), "the port is gone")))
+    rows.add(Observed(LogLine("room_mic", Stamp(30.0), "…")), after_s=30.0)
+    away = DeviceConnection("kitchen", lost=1, lost_s=20.0, is_lost=True)
+    assert progress_of(rows).connections == (away,)
+    rows.at_s, rows.run = 0.0, 2  # the next run, with a clock of its own
+    rows.add(EngineStarted(2, 10, "boot", 1.0))
+    rows.add(Observed(LogLine("room_mic", Stamp(5.0), "…")), after_s=5.0)
+    assert progress_of(rows).connections == (replace(away, is_lost=False),)
 
 
 def test_two_connections_of_a_device_count_as_one_and_a_boot_after_power_as_none() -> None:
