@@ -205,6 +205,8 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
             yield f"{name} compares words by another normalisation than A"
         if _is_reviewed(session) != _is_reviewed(first):
             yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
+    if not any(board.firmware for session in sessions for board in session.progress.boards):
+        yield "no device reported its firmware: nothing shows which builds these are"
 
 
 def _is_reviewed(session: WholeSession) -> bool:

@@ -150,6 +150,7 @@ def test_differing_facts_are_listed_first(tmp_path: Path) -> None:
     facts = comparison_page.differing_facts(comparison, sides)
     assert [fact.what for fact in facts] == ["scenario file", "threads"]
     assert "the scenario of B differs" in comparison.warnings[0]
+    assert "no device reported its firmware" in comparison.warnings[-1]
     markdown = comparison_page.markdown(comparison, facts)
     assert len(markdown) <= comparison_page.MOST_CHARACTERS
     assert "\x1b" not in markdown
