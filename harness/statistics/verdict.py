@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 class LimitVerdict(StrEnum):
-    """The verdict on a limit, in the order of severity. MARGINAL: the limit holds, but its interval reaches beyond it.
+    """The verdict on a limit, in the order of severity.
 
+    MARGINAL: the limit holds, but its interval reaches beyond it, or too little was measured for an interval.
     OPEN: the run goes on and may still change it. UNDECIDED: not measured, too little measured, or the host disturbed
     the run. NO_LIMITS: of a whole run.
     """
@@ -70,6 +71,7 @@ class DeclaredLimit:
     - wanted, found: in one unit. found: None without data, or with too little to say. least: at least `wanted`.
     - interval: of 95 %, in the same unit; None without one. of: what was counted. why_not: why `found` is None.
     - or_more: `found` is the lower end of the interval, of too few values for more.
+    - has_interval: the measure has an interval, unless too little was measured for one.
     - on_bound: the far end of the interval is compared, not the estimate.
     - running, settled: whether results may still come, and whether none of them can change this verdict.
     - of_host: it limits what the host did, which says nothing about a device.
@@ -86,6 +88,7 @@ class DeclaredLimit:
     of: str = ""
     why_not: str = ""
     or_more: bool = False
+    has_interval: bool = False
     on_bound: bool = False
     running: bool = False
     settled: bool = False
@@ -112,7 +115,9 @@ class DeclaredLimit:
             return LimitVerdict.UNDECIDED
         if not self._allows(compared):
             return LimitVerdict.UNDECIDED if self.of_host else LimitVerdict.FAIL
-        return LimitVerdict.PASS if self.bound is None or self._allows(self.bound) else LimitVerdict.MARGINAL
+        if self.bound is None:
+            return LimitVerdict.MARGINAL if self.has_interval else LimitVerdict.PASS
+        return LimitVerdict.PASS if self._allows(self.bound) else LimitVerdict.MARGINAL
 
     @property
     def holds(self) -> bool:
@@ -179,6 +184,8 @@ class DeclaredLimit:
             result = f"found {self.found_text}, too little for an interval"
         else:
             result = f"found {self.found_text}, {self._written(self.bound)} at the end of its interval"
+        if self.verdict is LimitVerdict.MARGINAL and self.bound is None:
+            return f"{self.limit_text}: {result}, holds, but too little was measured for an interval"
         return f"{self.limit_text}: {result}, {self.verdict.in_words}"
 
 
@@ -193,6 +200,7 @@ def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
         unit=COEFFICIENT,
         interval=alpha.interval,
         why_not=alpha.why_not,
+        has_interval=True,
     )
 
 

@@ -210,6 +210,7 @@ class FrameLimits:
                     unit=SHARE,
                     interval=row.interval,
                     why_not=row.counts,
+                    has_interval=True,
                     on_bound=self.limits_on is LimitBasis.BOUND,
                 )
             if not rows:

@@ -123,6 +123,7 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
             unit=RATE if option == "--max-fa-per-hour" else SHARE,
             interval=interval,
             of=f"compared: the {'upper end' if limits.on is LimitBasis.BOUND else 'estimate'}",
+            has_interval=True,
             on_bound=limits.on is LimitBasis.BOUND,
         )
         for option, words, wanted, value, interval in declared

@@ -169,6 +169,7 @@ def limits_of(
             unit=SHARE,
             interval=None if end else share.interval,
             why_not=group.figures.why_not or ("too few queries for an interval" if end else ""),
+            has_interval=not end,
             on_bound=bound is LimitTarget.SAFE,
         )
 

@@ -119,18 +119,20 @@ def check_limits(
 
 def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
     key, _, device = name.removesuffix("]").partition("[")
+    unit = _unit(key)
     return DeclaredLimit(
         name,
         f"{WORDS[key]} of {device}" if device else WORDS[key],
         wanted,
         result.found,
         least=key.startswith("min_"),
-        unit=_unit(key),
+        unit=unit,
         interval=result.interval,
         of=result.of,
         why_not=result.why_not,
         settled=result.settled,
         or_more=result.or_more,
+        has_interval=unit in (SHARE, RATE) and "_upper" not in key and key != DISTURBED,
         of_host=key == DISTURBED,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit, held
+from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict, ValueUnit, held
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,12 @@ def test_a_result_near_its_limit_does_not_read_as_the_limit(
 def test_an_end_of_an_interval_near_the_limit_does_not_read_as_the_limit() -> None:
     limit = DeclaredLimit("x", "rejects", 0.05, 0.03, unit=SHARE, interval=(0.01, 0.05004), on_bound=True)
     assert limit.sentence == "rejects ≤ 5 %: found 3.00 %, 5.004 % at the end of its interval, fails"
+
+
+def test_too_little_for_an_interval_is_no_pass() -> None:
+    limit = DeclaredLimit("x", "rejects", 0.5, 0.0, unit=SHARE, has_interval=True)
+    assert (limit.verdict, limit.fails_run) == (LimitVerdict.MARGINAL, False)
+    assert limit.sentence == "rejects ≤ 50 %: found 0.00 %, holds, but too little was measured for an interval"
 
 
 def test_limits_that_hold_are_counted() -> None:
