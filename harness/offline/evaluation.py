@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.figures.figures import Figures
     from harness.offline.figures.groups import FileBreakdown
+    from harness.offline.figures.sweep import ChosenPoint
     from harness.offline.reports.log import EvaluationRun
 
 TALKERS = ("talker", "speaker", "client_id")
@@ -269,6 +270,7 @@ class EvaluationRunner:
 
             self._files, self._shard = part_of(self._files, request.shard)
         self._header: JournalHeader | None = None
+        self.chosen: ChosenPoint | None = None
 
     def evaluate(self) -> EvaluationStatus:
         if not self._files:
@@ -465,6 +467,7 @@ class EvaluationRunner:
         self._screen.clear()
         for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):
             self._screen.say(line)
+        self.chosen = sweep.chosen
         return well
 
 
@@ -566,6 +569,7 @@ class MultiEngineRunner:
         target = self._sweep.target_fa_per_hour
         self.table = table_of(self.engines, target, listing.columns, clustered_by)
         if not self._several:
+            self.engines = [replace(self.engines[0], target=self._sweep.target, chosen=self._sittings[0].chosen)]
             return
         for engine in self.engines:
             if engine.no_scores:

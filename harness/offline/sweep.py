@@ -17,7 +17,7 @@ from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.sweep import Sweep, choose, figures_at, term_weighted
+from harness.offline.figures.sweep import ChosenPoint, Sweep, choose, figures_at, term_weighted
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.lists import Listing
 from harness.offline.reports import det as pictures
@@ -98,6 +98,7 @@ class SweepRun:
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
         self._report, self._reported = self._counted(journal)
         self._developed: Sweep | None = None
+        self.chosen: ChosenPoint | None = None
 
     def develop(self, listing: Listing, play: Plays) -> bool:
         """Evaluates the development lists like the others. False if there was a fault. InputError if a list has no
@@ -162,7 +163,9 @@ class SweepRun:
         options, header, report, developed = self._asked, self._header, self._report, self._developed
         points, target = header.facts.operating_points, options.target
         on = (developed or report).det_at()
-        chosen = None if target is None else choose(target, on, points, None if developed is None else report)
+        self.chosen = chosen = (
+            None if target is None else choose(target, on, points, None if developed is None else report)
+        )
         named = [] if chosen is None else [chosen.chosen.threshold]
         det = report.det_at(report.thresholds(named))
         twv = (options.beta, options.speech_s) if options.twv else None

@@ -130,10 +130,11 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
         x, y, low, high = x[1:], y[:-1], low[:-1], high[:-1]  # each value holds until the next
         corners = list(zip(x.tolist(), y.tolist(), strict=True))
         drawn.append((curve.name, corners, list(zip(x.tolist(), low.tolist(), high.tolist(), strict=True))))
-        if curve.own is not None:
-            place = scales.place(curve.own)
-            words_of_mark = f"{curve.name} as it ran"
-            marks.append({"x": across(place[0]), "y": up(place[1]), "number": number % 4, "words": words_of_mark})
+        for kind, point, words_of_mark in (("own", curve.own, "as it ran"), ("chosen", curve.chosen, "chosen point")):
+            if point is not None:
+                x_place, y_place = scales.place(point)
+                marks.append({"x": across(x_place), "y": up(y_place), "number": number % 4, "kind": kind,
+                              "words": f"{curve.name}, {words_of_mark}"})  # fmt: skip
     return Chart(
         id=id,
         title=title,

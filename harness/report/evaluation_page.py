@@ -18,9 +18,9 @@ from harness.model.numbers import counted, exact
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
-from harness.offline.figures.sweep import figures_at
+from harness.offline.figures.sweep import PointFigures, figures_at
 from harness.offline.reports import engines as tables
-from harness.offline.reports.det import Curve
+from harness.offline.reports.det import Curve, chosen_lines, threshold_text
 from harness.offline.reports.groups import P_OF_GROUPS, gap_texts
 from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, stored_lines, summary_line
 from harness.offline.request import DeclaredLimits
@@ -60,6 +60,7 @@ def write_evaluations(
         missing_sounds=shelf.missing,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
+        threshold_text=threshold_text,
         gaps=gap_texts,
         p_of_groups=P_OF_GROUPS,
         intervals=interval_info,
@@ -70,9 +71,16 @@ def write_evaluations(
 
 
 def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
-    words = "A dot: as it ran. Both axes are stretched towards zero; the band is the 95 % interval of false rejects."
+    curves = [
+        Curve(engine.name, engine.det, engine.as_run, engine.chosen.shown if engine.chosen else None)
+        for engine in engines
+    ]
+    ring = "; a ring: the chosen point" if any(curve.chosen for curve in curves) else ""
+    words = (
+        f"A dot: as it ran{ring}. Both axes are stretched towards zero; the band is the 95 % interval of false rejects."
+    )
     title = "False rejects, %, at each number of false accepts per hour"
-    return det_chart("det", title, words, [Curve(engine.name, engine.det, engine.as_run) for engine in engines])
+    return det_chart("det", title, words, curves)
 
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
@@ -100,10 +108,17 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "verdict": verdict,
         "verdict_why": why,
         "limits": limits,
-        "points": [figures_at(engine.sweep, point.threshold) for point in engine.points] if engine.sweep else [],
+        "target": list(chosen_lines(engine.target, engine.chosen)) if engine.target else [],
+        "points": _points(engine),
         "groups": [from_plain(FileBreakdown, group) for group in written.get("groups", ())],
         "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
     }
+
+
+def _points(engine: EvaluatedEngine) -> list[PointFigures]:
+    """At the chosen point, and at each operating point."""
+    points = [figures_at(engine.sweep, point.threshold) for point in engine.points] if engine.sweep else []
+    return [engine.chosen.shown, *points] if engine.chosen and engine.chosen.shown.point is None else points
 
 
 def _summary(engine: EvaluatedEngine) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from harness.model.time import MeasuredDuration
 from harness.offline.figures.counts import ACCEPTED, FileVerdict
 from harness.offline.figures.det import Det, at_most_false_accepts
 from harness.offline.figures.figures import Figures
-from harness.offline.figures.sweep import PointFigures, Sweep, point_figures
+from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, point_figures
 from harness.offline.journal import JournalFile
+from harness.offline.request import SweepTarget
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
 from harness.statistics.significance import Difference
@@ -68,6 +69,8 @@ class EvaluatedEngine:
 
     sweep: None, for the reason no_scores, if there is no score of every file. phrases: those that count, as it ran.
     missed_at: which of them are missed at a threshold; without scores at the one that it ran with.
+
+    chosen: the point that meets the target, if one does and a target was given.
     """
 
     name: str
@@ -78,6 +81,8 @@ class EvaluatedEngine:
     no_scores: str
     phrases: Mapping[SpokenKey, SpokenPhrase]
     missed_at: Callable[[float], MissedPhrases]
+    target: SweepTarget | None = None
+    chosen: ChosenPoint | None = None
 
     @property
     def as_run(self) -> PointFigures:

@@ -378,6 +378,11 @@ class ChosenPoint:
     chosen: PointFigures
     reported: PointFigures | None
 
+    @property
+    def shown(self) -> PointFigures:
+        """On the list that reports it."""
+        return self.reported or self.chosen
+
 
 @frozen
 class TermWeighted:

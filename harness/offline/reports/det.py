@@ -241,11 +241,12 @@ ENDINGS = ("png", "svg")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A curve with its name in the legend. own: the point at which an engine ran, to be marked."""
+    """A curve with its name in the legend. Points to mark: own, at which an engine ran; chosen, on a page."""
 
     name: str
     det: Det
     own: PointFigures | None = None
+    chosen: PointFigures | None = None
 
 
 def draw(
@@ -387,7 +388,7 @@ class _Picture:
                 )
 
     def _chosen(self, chosen: ChosenPoint, *, two: bool) -> None:
-        shown = chosen.reported or chosen.chosen
+        shown = chosen.shown
         if two:
             x, y = self._at.place(chosen.chosen)
             self._axes.plot(x, y, "D", color=ORANGE, markeredgecolor="black", markersize=9, zorder=5, clip_on=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import re
 import shutil
@@ -152,6 +153,22 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
             assert shown.evaluate("document.documentElement.scrollWidth") == width
             played = "new Audio(document.querySelector('audio').src).play().then(() => 'plays')"
             assert shown.evaluate(played) == "plays"
+
+
+def test_the_page_names_the_chosen_point_in_the_words_of_the_console(here: Path) -> None:
+    command = ("evaluate", "-t", SCORES, *FOLDERS, "--sweep", "--no-picture", "--audio", "none", "--html", "page.html")
+    done = harness(*command, "--target-fr", "25")
+    assert done.exit_code == 0, done.output
+    lines = re.search(r"^Target: at most 25 % false rejects .*--dev-inv, --dev-oov$", done.stdout, re.M | re.S)
+    page = html.unescape((here / "page.html").read_text())
+    assert known(lines)[0] in page
+    chosen = json.loads((here / "loudness-boom.det.json").read_text())["choice"]["chosen"]
+    assert f"<th scope=row class=n>chosen<td class=n>{chosen['threshold']}<td>1 of 4" in page
+    assert page.count('<circle class="chosen ') == 1
+    assert "a ring: the chosen point" in page
+    harness(*command, "--force")
+    page = (here / "page.html").read_text()
+    assert ("Target:" in page, "a ring" in page, '<circle class="chosen ' in page) == (False, False, False)
 
 
 def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -> None:
