@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.figures.figures import Figures
     from harness.offline.figures.groups import FileBreakdown
-    from harness.offline.figures.sweep import ChosenPoint
+    from harness.offline.figures.sweep import ChosenPoint, Sweep
     from harness.offline.reports.log import EvaluationRun
 
 TALKERS = ("talker", "speaker", "client_id")
@@ -270,6 +270,7 @@ class EvaluationRunner:
 
             self._files, self._shard = part_of(self._files, request.shard)
         self._header: JournalHeader | None = None
+        self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
     def evaluate(self) -> EvaluationStatus:
@@ -458,16 +459,22 @@ class EvaluationRunner:
 
     def _run_sweep(self) -> bool:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
-        if not self._sweep:
+        if not self._sweep and self._developed is None:
             return True
         from harness.offline.sweep import SweepRun
 
-        sweep = SweepRun(self._sweep, JournalFile(self._written.journal), self._screen.warn)
+        try:
+            sweep = SweepRun(self._sweep, JournalFile(self._written.journal), self._screen.warn)
+        except InputError:
+            if self._sweep:
+                raise
+            return True  # one of several engines has no scores, and so no choice of points; the comparison says why
         well = self._developed is None or sweep.develop(self._developed, self._play)
         self._screen.clear()
-        for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):
-            self._screen.say(line)
-        self.chosen = sweep.chosen
+        if self._sweep:
+            for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):
+                self._screen.say(line)
+        self.developed, self.chosen = sweep.developed, sweep.chosen
         return well
 
 
@@ -504,8 +511,9 @@ class MultiEngineRunner:
         limits.demand_figures(request)
         if self._several:
             sweep.demand_several_engines()
-        own_sweep = SweepRequest() if self._several else sweep  # several engines have one sweep together
-        own_sweep.check_consistent(request)
+        if not self._several or sweep.developed:
+            sweep.check_consistent(request)
+        own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together
         self._logs = [Path(log) for log in log_names(request.log, named, tasks)]
         written = [EvaluationFiles(log) for log in self._logs]
         for files in written:
@@ -565,11 +573,15 @@ class MultiEngineRunner:
 
         request, listing = self._request, self._listing
         clustered_by = clusters_of(request, listing)
-        self.engines = read_engines(self._logs, self._screen.warn, talker_of(listing.columns, clustered_by))
-        target = self._sweep.target_fa_per_hour
+        engines = read_engines(self._logs, self._screen.warn, talker_of(listing.columns, clustered_by))
+        target = self._sweep.target
+        own_target = None if self._several else target
+        self.engines = [
+            replace(engine, developed=sitting.developed, target=own_target, chosen=sitting.chosen)
+            for engine, sitting in zip(engines, self._sittings, strict=True)
+        ]
         self.table = table_of(self.engines, target, listing.columns, clustered_by)
         if not self._several:
-            self.engines = [replace(self.engines[0], target=self._sweep.target, chosen=self._sittings[0].chosen)]
             return
         for engine in self.engines:
             if engine.no_scores:

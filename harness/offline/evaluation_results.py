@@ -24,6 +24,7 @@ from harness.offline.one_file import spots_in
 from harness.offline.reports import det as pictures
 from harness.offline.reports.comparison import journal_of
 from harness.offline.reports.engines import det_rows, table_json
+from harness.offline.request import SweepTarget
 from harness.offline.score_cache import ScoreCache
 from harness.offline.sweep import sweep_of
 from harness.sound.sound_files import UnusableSound, open_sound
@@ -189,7 +190,7 @@ def _speech_end(path: str) -> float | None:
 
 
 def table_of(
-    engines: Sequence[EvaluatedEngine], per_hour: float | None, columns: Columns, clustered_by: str = ""
+    engines: Sequence[EvaluatedEngine], target: SweepTarget | None, columns: Columns, clustered_by: str = ""
 ) -> EnginesTable:
     """The table of the engines. columns: what is known of the files."""
     first = engines[0]
@@ -206,7 +207,7 @@ def table_of(
             clusters[kind, number, place] = of_talker
         clustered_by = clustered_by or "file"
     return engines_table(
-        engines, per_hour, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by
+        engines, target, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by
     )
 
 

@@ -307,10 +307,10 @@ class SweepRequest:
     def demand_several_engines(self) -> None:
         """InputError for options that apply to one engine only."""
         for option, given in (
-            ("--dev-inv", self.dev_inv), ("--dev-oov", self.dev_oov), ("--target-fr", self.target_fr_percent),
-            ("--target-cost", self.target_cost), ("--twv", self.twv), ("--sweep-refractory-ms", self.refractory_ms),
+            ("--target-fr", self.target_fr_percent), ("--target-cost", self.target_cost), ("--twv", self.twv),
+            ("--sweep-refractory-ms", self.refractory_ms),
         ):  # fmt: skip
-            if given not in (None, (), False):
+            if given not in (None, False):
                 raise InputError(f"{option} applies to one engine", remedy="Give one -t")
 
     def check_consistent(self, request: EvaluationRequest) -> None:

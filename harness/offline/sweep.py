@@ -97,7 +97,7 @@ class SweepRun:
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
         self._report, self._reported = self._counted(journal)
-        self._developed: Sweep | None = None
+        self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
     def develop(self, listing: Listing, play: Plays) -> bool:
@@ -115,7 +115,7 @@ class SweepRun:
         if play(header.evaluation, listing.files, opens).partial:
             raise KeyboardInterrupt
         journal = JournalFile(path)
-        self._developed, on_dev = self._counted(journal)
+        self.developed, on_dev = self._counted(journal)
         tally = Tally(header.counting)
         for entry in journal.outcomes():
             tally.add(entry.outcome, entry.listed)
@@ -160,7 +160,7 @@ class SweepRun:
 
     def write(self, prefix: str) -> Iterator[str]:
         """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
-        options, header, report, developed = self._asked, self._header, self._report, self._developed
+        options, header, report, developed = self._asked, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
         on = (developed or report).det_at()
         self.chosen = chosen = (

@@ -50,7 +50,7 @@ def write_evaluations(
         title=f"Evaluation of {plain_text(' and '.join(engine.name for engine in engines), 200)}",
         sections=sections,
         verdict=verdict,
-        det=_det(engines),
+        det=_det(engines, table),
         table=table,
         tables=tables,
         equal=tables.accuracy(table),
@@ -70,15 +70,15 @@ def write_evaluations(
     return verdict
 
 
-def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
+def _det(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | None:
+    chosen = [row.equal for row in table.rows]
+    if len(engines) == 1:
+        chosen = [engine.chosen.shown if engine.chosen else None for engine in engines]
     curves = [
-        Curve(engine.name, engine.det, engine.as_run, engine.chosen.shown if engine.chosen else None)
-        for engine in engines
+        Curve(engine.name, engine.det, engine.as_run, point) for engine, point in zip(engines, chosen, strict=True)
     ]
-    ring = "; a ring: the chosen point" if any(curve.chosen for curve in curves) else ""
-    words = (
-        f"A dot: as it ran{ring}. Both axes are stretched towards zero; the band is the 95 % interval of false rejects."
-    )
+    words = f"A dot: as it ran{'; a ring: the chosen point' if any(chosen) else ''}. Both axes are stretched towards "
+    words += "zero; the band is the 95 % interval of false rejects."
     title = "False rejects, %, at each number of false accepts per hour"
     return det_chart("det", title, words, curves)
 

@@ -14,11 +14,11 @@ from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OperatingPoint
 from harness.model.time import MeasuredDuration
 from harness.offline.figures.counts import ACCEPTED, FileVerdict
-from harness.offline.figures.det import Det, at_most_false_accepts
+from harness.offline.figures.det import Det
 from harness.offline.figures.figures import Figures
-from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, point_figures
+from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, choose
 from harness.offline.journal import JournalFile
-from harness.offline.request import SweepTarget
+from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
 from harness.statistics.significance import Difference
@@ -70,7 +70,8 @@ class EvaluatedEngine:
     sweep: None, for the reason no_scores, if there is no score of every file. phrases: those that count, as it ran.
     missed_at: which of them are missed at a threshold; without scores at the one that it ran with.
 
-    chosen: the point that meets the target, if one does and a target was given.
+    developed: the sweep of the development lists, if there are some. chosen: the point that meets the target, if one
+    does and a target was given.
     """
 
     name: str
@@ -81,6 +82,7 @@ class EvaluatedEngine:
     no_scores: str
     phrases: Mapping[SpokenKey, SpokenPhrase]
     missed_at: Callable[[float], MissedPhrases]
+    developed: Sweep | None = None
     target: SweepTarget | None = None
     chosen: ChosenPoint | None = None
 
@@ -123,18 +125,16 @@ class EvaluatedEngine:
             repeats=own.repeats,
         )
 
-    def at_most(self, per_hour: float | None) -> PointFigures | None:
-        """The threshold with the fewest false rejects at no more false accepts per hour; None if there is none."""
-        if per_hour is None:
-            return None
-        det = self.det
-        index = at_most_false_accepts(det, per_hour)
-        return None if index is None else point_figures(det, index, self.points)
+    def choice(self, target: SweepTarget) -> ChosenPoint | None:
+        """The point that meets a target best; None if none does."""
+        if self.developed is None:
+            return choose(target, self.det, self.points, None)
+        return choose(target, self.developed.det_at(), self.points, self.sweep)
 
 
 @frozen
 class EngineRow:
-    """An engine's results. own: as it ran. equal: at no more than the rate at which all are compared; its interval
+    """An engine's results. own: as it ran. equal: at its point for the rate at which all are compared; its interval
     takes each cluster as a whole.
 
     difference: false rejects at `equal` less those of the first engine, on the files of both. wer: a share 0–1.
@@ -155,38 +155,43 @@ class EngineRow:
 
 @frozen
 class EnginesTable:
-    """rows: in the order given. per_hour: false accepts at which they are compared; None without data.
+    """rows: in the order given. target: the most false accepts at which they are compared; None without data.
 
+    one_list: whether a point was chosen on the recordings that report it; None where none was chosen.
     clustered_by: the column whose values intervals take as a whole, or ""."""
 
     rows: tuple[EngineRow, ...]
-    per_hour: float | None
+    target: SweepTarget | None
+    one_list: bool | None
     clustered_by: str
     ends_are_labels: bool
 
 
 def engines_table(
     engines: Sequence[EvaluatedEngine],
-    per_hour: float | None = None,
+    target: SweepTarget | None = None,
     *,
     ends: Ends,
     ends_are_labels: bool = False,
     clusters: Mapping[SpokenKey, str],
     clustered_by: str = "",
 ) -> EnginesTable:
-    """per_hour: the false accepts at which they are compared; None for those of the first engine as it ran.
+    """target: the most false accepts at which they are compared; None for those of the first engine as it ran.
 
     clusters: the talker of each phrase, or what else clustered_by names; none: each phrase by itself. InputError if
     two engines have no phrase in common."""
     rows = []
-    per_hour = engines[0].as_run.per_hour if per_hour is None else per_hour
+    own_rate = engines[0].as_run.per_hour
+    if target is None and own_rate is not None:
+        target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, own_rate)
     first: MissedPhrases = {}
     for place, engine in enumerate(engines):
         if place and engine.phrases and not (engines[0].phrases.keys() & engine.phrases.keys()):
             raise InputError(
                 f"{engines[0].name} and {engine.name} have no file in common", remedy="Give the same lists"
             )
-        equal = engine.at_most(per_hour)
+        choice = None if target is None else engine.choice(target)
+        equal = None if choice is None else choice.shown
         missed = {} if equal is None else engine.missed_at(equal.threshold)
         difference = _missed_difference(missed, first, clusters) if place and first and missed else None
         first = first if place else missed
@@ -213,7 +218,9 @@ def engines_table(
                 memory_mb=used.memory_mb or None,
             )
         )
-    return EnginesTable(tuple(rows), per_hour, clustered_by if clusters else "", ends_are_labels)
+    swept = [engine for engine in engines if engine.sweep is not None]
+    one_list = any(engine.developed is None for engine in swept) if target is not None and swept else None
+    return EnginesTable(tuple(rows), target, one_list, clustered_by if clusters else "", ends_are_labels)
 
 
 def _interval(equal: PointFigures, missed: MissedPhrases, clusters: Mapping[SpokenKey, str]) -> Interval | None:

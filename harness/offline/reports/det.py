@@ -107,10 +107,11 @@ def _number(value: np.float64) -> str:
     return f"{value:.6g}" if np.isfinite(value) else "n/a"
 
 
-FLATTERS = (
-    "The point was chosen and reported on the same list, so the results look better than they are. "
+ONE_LIST = (
+    "chosen and reported on the same list, so the results look better than they are. "
     "Choose on another list: --dev-inv, --dev-oov"
 )
+FLATTERS = f"The point was {ONE_LIST}"
 
 
 def target_text(target: SweepTarget) -> str:

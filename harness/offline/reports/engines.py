@@ -10,7 +10,7 @@ from harness.base.text_file import safe_csv
 from harness.base.text_table import separated
 from harness.model.numbers import NOTHING, TOO_FEW, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
-from harness.offline.reports.det import COLUMNS, det_cells, figures_json
+from harness.offline.reports.det import COLUMNS, ONE_LIST, det_cells, figures_json, target_text
 from harness.offline.reports.groups import clusters_text
 from harness.statistics.comparison import NOT_CORRECTED
 from harness.statistics.intervals import LatencyFigures, values_needed
@@ -19,7 +19,11 @@ from harness.statistics.text import points_interval, voices_interval
 
 def accuracy(table: EnginesTable) -> Table[EngineRow]:
     """False rejects as run, and at one rate of false accepts with the difference from the first engine."""
-    equal = "FR" if table.per_hour is None else f"FR at ≤ {number(table.per_hour)} FA/h"
+    chosen: list[Field[EngineRow]] = []
+    equal = "FR" if table.target is None else f"FR at ≤ {number(table.target.value)} FA/h"
+    if table.one_list is False:
+        equal = "FR as chosen"
+        chosen = [Field("", "FA/h as chosen", lambda row: number(row.equal.per_hour) if row.equal else NOTHING)]
     return Table(
         (
             Field("engine", "engine", lambda row: row.name),
@@ -44,6 +48,7 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
                 lambda row: voices_interval(row.equal_interval) if row.equal else NOTHING,
                 gives_way=2,
             ),
+            *chosen,
             Field(
                 "less_the_first",
                 "difference",
@@ -85,14 +90,21 @@ COST: tuple[Field[EngineRow], ...] = (
 
 def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
     """Two tables with their notes: accuracy, then delays and cost."""
-    parts = (accuracy(table), Table(COST, table.rows), Notes(list(notes(table))))
+    parts = (accuracy(table), Table(COST, table.rows), Notes([*point_notes(table), *notes(table)]))
     yield ""
     yield from separated(*(part.lines(width) for part in parts))
 
 
-def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
-    """What the columns mean, in words."""
+def point_notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
+    """How the engines' thresholds were chosen, and what the difference means."""
+    if table.target is not None and table.one_list is not None:
+        chosen = ONE_LIST if table.one_list else f"chosen on the development lists: {target_text(table.target)}"
+        yield "thresholds", chosen
     yield "difference", f"FR minus the first engine's, in points, on the same files; {NOT_CORRECTED}"
+
+
+def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
+    """What the other columns mean, in words."""
     yield "intervals", clusters_text(table.clustered_by, "files")
     ends = "the end of the phrase, by labels" if table.ends_are_labels else "the end of speech in the file, ± 100 ms"
     yield "delay", f"of a detection, from {ends}"
@@ -102,7 +114,8 @@ def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
 def table_json(table: EnginesTable) -> dict[str, Any]:
     """The same as plain JSON values: shares 0–1, null without data."""
     return {
-        "fa_per_hour_at_most": table.per_hour,
+        "fa_per_hour_at_most": None if table.target is None else table.target.value,
+        "one_list": table.one_list,
         "clustered_by": table.clustered_by or None,
         "delay_from": "label" if table.ends_are_labels else "end of speech",
         "engines": [

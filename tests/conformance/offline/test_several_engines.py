@@ -105,9 +105,35 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
     assert first["delay"]["p50"]["value_s"] == pytest.approx(1.51 - 1.7, abs=0.011)
 
 
+def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: Sounds) -> None:
+    for folder, loud in (("dev-yes", [1.5]), ("dev-no", [])):
+        (here / folder).mkdir()
+        sounds("e.wav", 4.0, loud).rename(here / folder / "e.wav")
+    command = ("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "p", "--no-picture", "--target-fa-per-hour")
+    on_one_list = harness(*command, "0")
+    assert "thresholds           chosen and reported on the same list, so" in on_one_list.stdout
+    assert json.loads((here / "p.json").read_text())["engines"][0]["at_most"]["false_rejects"] == 4
+    dev = ("--dev-inv", "dev-yes", "--dev-oov", "dev-no")
+    done = harness(*command, "0", *dev, "--force", "--html", "page.html", "--audio", "none")
+    assert done.exit_code == 0, done.output
+    # No development file without the phrase is loud, so the loud place of the reported list is a false accept.
+    summary = json.loads((here / "p.json").read_text())
+    at_most = summary["engines"][0]["at_most"]
+    assert (summary["one_list"], at_most["false_rejects"], at_most["false_accepts"]) == (False, 1, 1)
+    words = "chosen on the development lists: at most 0 false accepts per hour (the estimate)"
+    assert f"thresholds {words} difference" in " ".join(done.stdout.split())
+    assert re.search(r"FR as chosen .*FA/h as chosen", done.stdout)
+    page = (here / "page.html").read_text()
+    assert f"Thresholds: {words}." in page
+    assert page.count('<circle class="chosen ') == 1  # the other engine meets the target nowhere
+    assert "the same list" not in done.stdout + page
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--dev-inv", "yes", "--dev-oov", "no", "--target-fa-per-hour", "1"), "Add --sweep"),
+        (("--dev-inv", "yes", "--dev-oov", "no", "--sweep"), "Add --target-fa-per-hour"),
         (("-s", "colour=red"), "none of the engines has the setting 'colour'"),
         (("--sweep", "--twv"), "--twv applies to one engine"),
         (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),
