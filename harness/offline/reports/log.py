@@ -277,10 +277,10 @@ def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
             by_file = f"/ hr, bootstrap by file, seed {BOOTSTRAP_SEED}"
             yield from interval_lines("x-farate-interval-by-file", clustering.interval, 1, by_file)
             yield "x-warning", "false accepts come in clusters: Garwood's interval is too narrow"
-    for name, interval, score in (
-        ("x-frratio-interval", figures.false_rejects, figures.false_rejects_wilson),
-        ("x-fr+sbratio-interval", figures.with_substitutions, figures.with_substitutions_wilson),
-    ):
+    rejects = [("x-frratio-interval", figures.false_rejects, figures.false_rejects_wilson)]
+    if figures.counts.has_references:
+        rejects.append(("x-fr+sbratio-interval", figures.with_substitutions, figures.with_substitutions_wilson))
+    for name, interval, score in rejects:
         if (
             figures.talkers
             and interval is None
