@@ -461,15 +461,20 @@ class EvaluationRunner:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
         if not self._sweep and self._developed is None:
             return True
+        from harness.offline.figures.groups import talker_of
         from harness.offline.sweep import SweepRun
 
+        def talkers(listing: Listing) -> TalkerOf | None:
+            return talker_of(listing.columns, clusters_of(self._request, listing))
+
+        journal = JournalFile(self._written.journal)
         try:
-            sweep = SweepRun(self._sweep, JournalFile(self._written.journal), self._screen.warn)
+            sweep = SweepRun(self._sweep, journal, self._screen.warn, talkers(self._listing))
         except InputError:
             if self._sweep:
                 raise
             return True  # one of several engines has no scores, and so no choice of points; the comparison says why
-        well = self._developed is None or sweep.develop(self._developed, self._play)
+        well = self._developed is None or sweep.develop(self._developed, self._play, talkers(self._developed))
         self._screen.clear()
         if self._sweep:
             for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):

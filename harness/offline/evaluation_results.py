@@ -66,7 +66,7 @@ def _named(
             if any(listing.kind is ListKind.REFERENCED for listing in header.lists):
                 raise InputError("files with references have no thresholds")
             outcomes = ((entry.outcome, entry.listed) for entry in journal.outcomes())
-            sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache)
+            sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache, talker_of=talker_of)
         except InputError as error:
             why = error.what
         yield _read(journal, log=log, name=name, sweep=sweep, no_scores=why, cache=cache, talker_of=talker_of)

@@ -16,8 +16,8 @@ from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
-from harness.offline.figures.counts import Tally
-from harness.offline.figures.sweep import ChosenPoint, Sweep, choose, figures_at, term_weighted
+from harness.offline.figures.counts import TalkerOf, Tally
+from harness.offline.figures.sweep import ChosenPoint, Sweep, choose, term_weighted
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.lists import Listing
 from harness.offline.reports import det as pictures
@@ -55,15 +55,16 @@ def sweep_of(
     *,
     refractory_ms: float | None = None,
     phrase: str | None = None,
+    talker_of: TalkerOf | None = None,
 ) -> Sweep:
     """Counts at every threshold from outcomes with their file names. refractory_ms: replaces the run's. phrase: the
-    only one that counts. InputError, with some names, for files without stored scores. The cache reports damaged
-    entries."""
+    only one that counts. talker_of: as in `Tally`. InputError, with some names, for files without stored scores. The
+    cache reports damaged entries."""
     rule = demand_scores(facts, evaluation)
     if refractory_ms is not None:
         rule = replace(rule, refractory_samples=round(refractory_ms / 1000 * facts.rate_hz))
     repeats = max(1, len(evaluation.conditions))
-    sweep = Sweep(counting, rule, facts.operating_points, phrase=phrase, repeats=repeats)
+    sweep = Sweep(counting, rule, facts.operating_points, phrase=phrase, repeats=repeats, talker_of=talker_of)
     missing: list[str] = []
     gone = 0
     for outcome, name in outcomes:
@@ -90,17 +91,23 @@ def _file_name(phrase: str) -> str:
 
 class SweepRun:
     """The sweep of a complete journal with stored scores: its counts, files and printed lines. warn: takes warnings.
-    InputError, LogError."""
+    talker_of: as in `Tally`. InputError, LogError."""
 
-    def __init__(self, options: SweepRequest, journal: JournalFile, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        options: SweepRequest,
+        journal: JournalFile,
+        warn: Callable[[str], None],
+        talker_of: TalkerOf | None = None,
+    ) -> None:
         self._asked, self._journal, self._warn = options, journal, warn
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
-        self._report, self._reported = self._counted(journal)
+        self._report, self._reported = self._counted(journal, talker_of)
         self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
-    def develop(self, listing: Listing, play: Plays) -> bool:
+    def develop(self, listing: Listing, play: Plays, talker_of: TalkerOf | None = None) -> bool:
         """Evaluates the development lists like the others. False if there was a fault. InputError if a list has no
         usable file; KeyboardInterrupt if interrupted."""
         header, path = self._header, self._journal.path
@@ -115,7 +122,7 @@ class SweepRun:
         if play(header.evaluation, listing.files, opens).partial:
             raise KeyboardInterrupt
         journal = JournalFile(path)
-        self.developed, on_dev = self._counted(journal)
+        self.developed, on_dev = self._counted(journal, talker_of)
         tally = Tally(header.counting)
         for entry in journal.outcomes():
             tally.add(entry.outcome, entry.listed)
@@ -133,7 +140,9 @@ class SweepRun:
             self._warn(f"{same} with the same bytes as reported files: the lists are not independent")
         return not counts.has_faults
 
-    def _counted(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
+    def _counted(
+        self, journal: JournalFile, talker_of: TalkerOf | None = None, phrase: str | None = None
+    ) -> tuple[Sweep, set[bytes]]:
         """The sweep of a journal, and the first bytes of its files' sha256. phrase: only this one, in all but the files
         that hold any phrase once."""
         header, seen = journal.header, set[bytes]()
@@ -148,7 +157,7 @@ class SweepRun:
 
         sweep = sweep_of(
             outcomes(), header.facts, header.evaluation, header.counting, self._cache,
-            refractory_ms=self._asked.refractory_ms, phrase=phrase,
+            refractory_ms=self._asked.refractory_ms, phrase=phrase, talker_of=talker_of,
         )  # fmt: skip
         return sweep, seen
 
@@ -163,9 +172,10 @@ class SweepRun:
         options, header, report, developed = self._asked, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
         on = (developed or report).det_at()
-        self.chosen = chosen = (
-            None if target is None else choose(target, on, points, None if developed is None else report)
-        )
+        chosen = None if target is None else choose(target, on, points, None if developed is None else report)
+        if chosen is not None:
+            chosen = replace(chosen, chosen=(developed or report).figures_at(chosen.chosen.threshold))
+        self.chosen = chosen
         named = [] if chosen is None else [chosen.chosen.threshold]
         det = report.det_at(report.thresholds(named))
         twv = (options.beta, options.speech_s) if options.twv else None
@@ -183,7 +193,7 @@ class SweepRun:
         if values is not None:
             summary["term_weighted"] = pictures.twv_json(values)
         files[f"{prefix}.json"] = json.dumps(summary, indent=1) + "\n"
-        of_phrases = {phrase: self._counted(self._journal, phrase)[0] for phrase in self._phrases()}
+        of_phrases = {phrase: self._counted(self._journal, phrase=phrase)[0] for phrase in self._phrases()}
         dets = {phrase: of.det_at(of.thresholds(named)) for phrase, of in of_phrases.items()}
         for phrase, of in dets.items():
             files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(of, points, at, twv)
@@ -191,7 +201,7 @@ class SweepRun:
             write_atomically(Path(name), text.encode())
         drawn = [*files]
         if not options.no_picture and det.has_accepts and det.has_rejects:
-            own = figures_at(report, report.rule.threshold)
+            own = report.figures_at(report.rule.threshold)
             curves = [pictures.Curve("list" if developed is None else "reported list", det, own)]
             if developed is not None:
                 curves.append(pictures.Curve("development list", on))

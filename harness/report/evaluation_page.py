@@ -18,7 +18,7 @@ from harness.model.numbers import counted, exact
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
-from harness.offline.figures.sweep import PointFigures, figures_at
+from harness.offline.figures.sweep import PointFigures
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve, chosen_lines, threshold_text
 from harness.offline.reports.groups import P_OF_GROUPS, gap_texts
@@ -117,7 +117,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
 
 def _points(engine: EvaluatedEngine) -> list[PointFigures]:
     """At the chosen point, and at each operating point."""
-    points = [figures_at(engine.sweep, point.threshold) for point in engine.points] if engine.sweep else []
+    points = [engine.sweep.figures_at(point.threshold) for point in engine.points] if engine.sweep else []
     return [engine.chosen.shown, *points] if engine.chosen and engine.chosen.shown.point is None else points
 
 

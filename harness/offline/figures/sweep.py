@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,8 +20,17 @@ import numpy.typing as npt
 from harness.model.choices import TargetBasis
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
-from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
-from harness.offline.figures.counts import exact_seconds, judged, rounded_ms
+from harness.model.offline import (
+    CountingRules,
+    FileOutcome,
+    LabelledPhrase,
+    LeadInRef,
+    ListKind,
+    OperatingPoint,
+    ScoreTrack,
+    SpotRule,
+)
+from harness.offline.figures.counts import TalkerOf, exact_seconds, judged, rounded_ms
 from harness.offline.figures.det import (
     TWV_BETA,
     Det,
@@ -33,6 +43,7 @@ from harness.offline.figures.det import (
 from harness.offline.figures.phrase_matching import by_phrase, compared, counting_labels, window
 from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.intervals import Interval, clopper_pearson, garwood
+from harness.statistics.voices import over_clusters
 from harness.wake.counting import Window, match_events
 
 Scores = npt.NDArray[np.float32]
@@ -146,24 +157,27 @@ class Steps:
 
 def matched_spans(
     windows: Sequence[Window], at_s: npt.NDArray[np.float64], low: Scores, high: Scores
-) -> Iterator[tuple[Scores, Scores, int]]:
-    """Spans of thresholds, each with how many more spots are matched there with windows, one to one.
+) -> Iterator[tuple[Scores, Scores, list[int]]]:
+    """Spans of thresholds, each with the windows, by their places, that are matched there with spots, one to one.
 
     windows: in order of their starts. at_s: where each spot ends, ascending. low, high: the thresholds between which
     it is there.
     """
+    end_of_group = 0
     for group in _overlapping(windows):
+        at = end_of_group
+        end_of_group += len(group)
         first = int(np.searchsorted(at_s, group[0].start_s, side="left"))
         last = int(np.searchsorted(at_s, max(event_window.end_s for event_window in group), side="right"))
         if first == last:
             continue
         if len(group) == 1:  # as many as one, if there is any
-            yield *joined(low[first:last], high[first:last]), 1
+            yield *joined(low[first:last], high[first:last]), [at]
             continue
         for begin, end in pairwise(np.unique(np.concatenate([low[first:last], high[first:last]]))):
             there = at_s[first:last][(low[first:last] <= begin) & (begin < high[first:last])]
-            if count := len(match_events(group, there.tolist(), 0.0).pairs):
-                yield np.array([begin]), np.array([end]), count
+            if pairs := match_events(group, there.tolist(), 0.0).pairs:
+                yield np.array([begin]), np.array([end]), [at + place for place, _ in pairs]
 
 
 def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
@@ -187,7 +201,7 @@ class Sweep:
     always exact. Up to two million distinct scores, counts are exact at all thresholds. With more they are exact on a
     grid of forty thousand.
 
-    phrase: as compared; only its scores and labels count. repeats: as in `Det`.
+    phrase: as compared; only its scores and labels count. repeats: as in `Det`. talker_of: as in `Tally`.
     """
 
     def __init__(
@@ -198,13 +212,17 @@ class Sweep:
         most: int = MOST_VALUES,
         phrase: str | None = None,
         repeats: int = 1,
+        talker_of: TalkerOf | None = None,
     ) -> None:
         self.counting, self.rule, self._phrase, self._repeats = counting, rule, phrase, repeats
+        self._talker_of, self._most = talker_of, most
         self.points = tuple(points)
         own = np.array([point.threshold for point in self.points] + [rule.threshold], np.float32)
         self._grid = Grid(own)
         self._own: Scores = np.unique(own)
         self._found = Steps(self._grid, most)
+        self._found_of: dict[str, Steps] = {}
+        self._phrases_of: Counter[str] = Counter()
         self._in_oov = Steps(self._grid, most)
         self._in_inv = Steps(self._grid, most)
         self._own_spots = Steps(self._grid, most)
@@ -284,7 +302,8 @@ class Sweep:
         starts = np.maximum(0, ends - self.rule.spot_samples)
         judged_at = ends if self.counting.lead_in_ref is LeadInRef.END else starts
         after = judged_at * 1000 >= self.counting.lead_in_ms * outcome.engine_rate_hz
-        self._found.add(*joined(low[after], high[after]))
+        for steps in self._found_steps(outcome):
+            steps.add(*joined(low[after], high[after]))
         if self.counting.count_in_vocabulary:
             self._in_inv.add(low, high)
             last = outcome.samples * outcome.engine_rate_hz // outcome.rate_hz
@@ -297,6 +316,7 @@ class Sweep:
         if self._phrase is not None:
             labels = tuple(label for label in labels if compared(label.phrase) == self._phrase)
         self.inv_files += len(labels)
+        found = [self._found_steps(outcome, label) for label in labels]
         named = [(compared(name), of) for name, of in phrase_spans]
         for phrase, mine in by_phrase(labels):
             heard = [of for name, of in named if not phrase or name == phrase]
@@ -306,11 +326,34 @@ class Sweep:
             order = np.argsort(ends, kind="stable")
             at_s = ends[order] / outcome.engine_rate_hz
             windows = [window(labels[index], self.counting.tolerance_s) for index in mine]
-            for begin, end, count in matched_spans(windows, at_s, low[order], high[order]):
-                self._found.add(begin, end, count)
-                self._in_oov.add(begin, end, -count)
+            for begin, end, places in matched_spans(windows, at_s, low[order], high[order]):
+                for place in places:
+                    for steps in found[mine[place]]:
+                        steps.add(begin, end)
+                self._in_oov.add(begin, end, -len(places))
                 if self.counting.count_in_vocabulary:
-                    self._in_inv.add(begin, end, count)  # taken off again with all that is found
+                    self._in_inv.add(begin, end, len(places))  # taken off again with all that is found
+
+    def _found_steps(self, outcome: FileOutcome, label: LabelledPhrase | None = None) -> tuple[Steps, ...]:
+        """The steps to which a phrase adds where it is found: those of all, and of its talker."""
+        if self._talker_of is None:
+            return (self._found,)
+        talker = self._talker_of(outcome.kind, outcome.number, label)
+        self._phrases_of[talker] += 1
+        return self._found, self._found_of.setdefault(talker, Steps(self._grid, self._most))
+
+    def figures_at(self, threshold: float) -> PointFigures:
+        """The counts at a threshold, with the interval over talkers if some are known."""
+        at = np.array([threshold], np.float32)
+        figures = point_figures(self.det_at(at), 0, self.points)
+        if not any(self._phrases_of):
+            return figures
+        phrases = self._phrases_of.values()
+        missed = [total - int(self._found_of[name].counts_at(at)[0]) for name, total in self._phrases_of.items()]
+        return replace(
+            figures, talkers=len(phrases), unknown_talkers="" in self._phrases_of,
+            talkers_interval=over_clusters(missed, phrases),
+        )  # fmt: skip
 
     def _add_own_spots(self, low: Scores, high: Scores, ends: Samples, lengths: Samples) -> None:
         """The length of the true accept, which is the first spot: at each threshold the one that ends first."""
@@ -330,7 +373,9 @@ class Sweep:
 
 @frozen
 class PointFigures:
-    """The counts at one threshold; point: the number of its operating point, if any. repeats: as in `Det`."""
+    """The counts at one threshold; point: the number of its operating point, if any. repeats: as in `Det`.
+
+    talkers: how many the interval of false rejects takes as a whole, 0 for none; unknown ones are one."""
 
     threshold: float
     point: int | None
@@ -339,6 +384,9 @@ class PointFigures:
     false_accepts: int
     hours: float
     repeats: int = 1
+    talkers: int = 0
+    unknown_talkers: bool = False
+    talkers_interval: Interval | None = None
 
     @property
     def false_rejects(self) -> float | None:
@@ -346,6 +394,8 @@ class PointFigures:
 
     @property
     def false_reject_interval(self) -> Interval | None:
+        if self.talkers:
+            return self.talkers_interval
         return clopper_pearson(self.misses / self.repeats, self.files / self.repeats)
 
     @property
@@ -410,14 +460,14 @@ def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], repor
     if index is None:
         return None
     chosen = point_figures(on, index, points)
-    return ChosenPoint(chosen, figures_at(report, chosen.threshold) if report is not None else None)
+    return ChosenPoint(chosen, report.figures_at(chosen.threshold) if report is not None else None)
 
 
 def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> TermWeighted:
     """The largest value, and the value at the run's threshold."""
     values = term_weighted_value(det, beta, speech_s)
     index = best_twv(values)
-    at = figures_at(sweep, sweep.rule.threshold)
+    at = sweep.figures_at(sweep.rule.threshold)
     own = int(np.flatnonzero(det.thresholds == np.float32(sweep.rule.threshold))[0])
     return TermWeighted(
         beta,
@@ -441,10 +491,6 @@ def point_figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> Poi
         hours=float(det.hours[index]),
         repeats=det.repeats,
     )
-
-
-def figures_at(sweep: Sweep, threshold: float) -> PointFigures:
-    return point_figures(sweep.det_at(np.array([threshold], np.float32)), 0, sweep.points)
 
 
 def point_of(threshold: np.float32, points: Sequence[OperatingPoint]) -> int | None:

@@ -19,17 +19,9 @@ from harness.model.errors import LogError, PluginError
 from harness.model.numbers import NOTHING, exact, exposure, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.figures.det import Det, so_far, term_weighted_value
-from harness.offline.figures.sweep import (
-    ChosenPoint,
-    PointFigures,
-    Sweep,
-    TermWeighted,
-    figures_at,
-    point_figures,
-    point_of,
-)
+from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, point_figures, point_of
 from harness.offline.request import SweepCriterion, SweepTarget
-from harness.statistics.text import number_interval, percent_interval
+from harness.statistics.text import basis, number_interval, percent_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +124,10 @@ def figures_text(figures: PointFigures) -> str:
     """Both results with their counts and exact 95 % intervals."""
     rate = f"{number(figures.per_hour)}/h ({number_interval(figures.per_hour_interval)})"
     accepts = f"{figures.false_accepts} FA in {exposure(figures.hours)} = {rate}" if figures.hours else f"FA {NOTHING}"
-    share = f"{percent(figures.false_rejects)} ({percent_interval(figures.false_reject_interval)})"
+    interval = percent_interval(figures.false_reject_interval)
+    if figures.talkers:
+        interval = f"{interval}, {basis(figures.talkers, figures.unknown_talkers)}"
+    share = f"{percent(figures.false_rejects)} ({interval})"
     rejects = f"{figures.misses} of {figures.files} FR = {share}" if figures.files else f"FR {NOTHING}"
     return f"{accepts}; {rejects}"
 
@@ -149,7 +144,8 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
         yield "No threshold meets this target. Use more recordings, another target or another model"
         return
     yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
-    yield "Results, with 95 % intervals that treat files as independent:"
+    except_voices = ", except over voices" if choice.chosen.talkers or choice.shown.talkers else ""
+    yield f"Results, with 95 % intervals that treat files as independent{except_voices}:"
     if choice.reported is None:
         yield f"  on the same list: {figures_text(choice.chosen)}"
         yield FLATTERS
@@ -179,7 +175,7 @@ def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: f
         "count_in_vocabulary": report.counting.count_in_vocabulary,
         "thresholds": thresholds,
         "rejected_files": report.rejected_files,
-        "operating_points": [figures_json(figures_at(report, point.threshold)) for point in report.points],
+        "operating_points": [figures_json(report.figures_at(point.threshold)) for point in report.points],
     }
 
 

@@ -192,6 +192,11 @@ def test_the_page_names_the_chosen_point_in_the_words_of_the_console(here: Path)
     assert f"<th scope=row class=n>chosen<td class=n>{chosen['threshold']}<td>1 of 4" in page
     assert page.count('<circle class="chosen ') == 1
     assert "a ring: the chosen point" in page
+    rows = [f"yes/{name}.wav,{talker}" for name, talker in zip("abcd", "xxyz", strict=True)]
+    (here / "m.csv").write_text("\n".join(["audio,talker", *rows]) + "\n")
+    by_talker = harness(*command[:3], "--in", "m.csv", "--out", "no", *command[7:], "--target-fr", "25", "--force")
+    assert re.search(r"1 of 4 FR = 25\.0 % \([\d.]+–[\d.]+ %, over 3 voices\)$", by_talker.stdout, re.M)
+    assert "Intervals of false rejects are over 3 voices" in (here / "page.html").read_text()
     harness(*command, "--force")
     page = (here / "page.html").read_text()
     assert ("Target:" in page, "a ring" in page, '<circle class="chosen ' in page) == (False, False, False)

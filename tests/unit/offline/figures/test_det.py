@@ -23,15 +23,7 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.offline.figures.sweep import (
-    PointFigures,
-    Sweep,
-    SweepCriterion,
-    SweepTarget,
-    choose,
-    figures_at,
-    point_figures,
-)
+from harness.offline.figures.sweep import PointFigures, Sweep, SweepCriterion, SweepTarget, choose, point_figures
 from harness.offline.reports.det import (
     FLATTERS,
     MOST_ROWS,
@@ -180,7 +172,7 @@ def test_the_table_has_counts_and_named_points_for_any_number_of_thresholds() ->
     (chosen,) = (row for row in rows if row["chosen"] == "yes")
     assert chosen["threshold"] == threshold_text(det.thresholds[100])
     for row in rows[:: len(rows) // 20]:
-        at = figures_at(sweep_result, float(row["threshold"]))
+        at = sweep_result.figures_at(float(row["threshold"]))
         assert int(row["false_rejects"]) == at.misses
         assert int(row["false_accepts"]) == at.false_accepts
         assert float(row["hours"]) == 2.0

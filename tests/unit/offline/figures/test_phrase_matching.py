@@ -19,7 +19,8 @@ from harness.model.offline import (
     SpotRule,
 )
 from harness.offline.figures.counts import LogKey, Tally, judged
-from harness.offline.figures.groups import breakdown
+from harness.offline.figures.figures import figures_of
+from harness.offline.figures.groups import breakdown, talker_of
 from harness.offline.figures.phrase_matching import match_labels
 from harness.offline.figures.sweep import Sweep
 from harness.offline.one_file import spots_in
@@ -149,9 +150,14 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
             for name in (ALEXA, JARVIS)
         ]
         starts = np.sort(chance.uniform(0, 11, 8))
-        labels = [LabelledPhrase(float(at), float(at) + 0.6, str(chance.choice([ALEXA, JARVIS]))) for at in starts]
+        labels = [
+            LabelledPhrase(
+                float(at), float(at) + 0.6, str(chance.choice([ALEXA, JARVIS])), (("talker", "abc"[place % 3]),)
+            )
+            for place, at in enumerate(starts)
+        ]
         outcome = recording(labels, seconds=12.0)
-        sweep = Sweep(counting, rule, phrase=phrase)
+        sweep = Sweep(counting, rule, phrase=phrase, talker_of=talker_of({}, "talker"))
         sweep.add(outcome, tracks)
         det = sweep.det_at()
         assert len(det) > 20
@@ -162,8 +168,12 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
                 spots=spots_in(mine, replace(rule, threshold=float(threshold))),
                 labels=tuple(label for label in labels if phrase in (None, label.phrase)),
             )
-            tally = Tally(counting)
+            tally = Tally(counting, talker_of=talker_of({}, "talker"))
             tally.add(with_spots)
             counts = tally.counts
+            if index % 8 == 0:
+                run = figures_of(tally, counting)
+                at = sweep.figures_at(float(threshold))
+                assert (at.talkers, at.false_reject_interval) == (run.talkers, run.false_rejects)
             assert (det.misses[index], det.files) == (counts.false_rejects, counts.false_rejects + counts.true_accepts)
             assert det.false_accepts[index] == counts.false_accepts(counting)

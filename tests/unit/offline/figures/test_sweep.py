@@ -12,12 +12,22 @@ from hypothesis import strategies as st
 
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError
-from harness.model.offline import CountingRules, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
+from harness.model.offline import (
+    CountingRules,
+    FileOutcome,
+    LabelledPhrase,
+    LeadInRef,
+    ListKind,
+    RejectReason,
+    ScoreTrack,
+    SpotRule,
+)
 from harness.offline.figures.counts import LogKey, OfflineCounts, Tally, judged
 from harness.offline.figures.det import Det
 from harness.offline.figures.figures import figures_of, totals_of
 from harness.offline.figures.sweep import Grid, Steps, Sweep, joined, spans
-from harness.offline.one_file import crossings, spots_of_track
+from harness.offline.one_file import crossings, spots_in, spots_of_track
+from harness.statistics.intervals import clopper_pearson
 from tests.known import known
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
@@ -132,6 +142,25 @@ def test_all_operating_points_are_counted_as_the_log_counts(counting: CountingRu
         assert curve.hours[0] == pytest.approx(expected.exposure_hours(counting), abs=1e-12)
     assert sweep.oov_files == expected.oov_files
     assert sweep.rejected_files == expected.rejected_files > 0
+
+
+def test_an_operating_point_has_the_interval_over_talkers_of_a_run_at_it() -> None:
+    def talker_of(kind: ListKind, number: int, label: LabelledPhrase | None) -> str:
+        return "" if number % 3 == 0 else "abc"[number % 7 // 3]
+
+    files, counting, rule = scored(1), CountingRules(), SpotRule(0.97, 16_000, 12_800)
+    sweep = Sweep(counting, rule, POINTS, talker_of=talker_of)
+    for file_outcome, tracks in files:
+        sweep.add(file_outcome, tracks)
+    for point in POINTS:
+        tally = Tally(counting, talker_of=talker_of)
+        for file_outcome, tracks in files:
+            at_point = replace(rule, threshold=point.threshold)
+            tally.add(replace(file_outcome, spots=spots_in(tracks, at_point)))
+        run = figures_of(tally, counting)
+        at = sweep.figures_at(point.threshold)
+        assert (at.talkers, at.unknown_talkers, at.false_reject_interval) == (4, True, run.false_rejects)
+        assert at.false_reject_interval != clopper_pearson(at.misses, at.files)
 
 
 def test_every_threshold_is_counted_as_the_log_counts() -> None:
