@@ -57,6 +57,11 @@ def signed(value: float, decimals: int | None = None) -> str:
     return f"{'-' if value < 0 else '+'}{size}"
 
 
+def signed_ms(difference_s: float) -> str:
+    """A difference of times in ms: `+8.00`, `-0.12`. Less than half a microsecond is rounding: `+0.00`."""
+    return signed(round(1000 * difference_s, 3))
+
+
 def hundredths(value: float | None, digits: int | None = None) -> str:
     """A share of 0–1 in percent, without the sign of percent: `2.50`, `12.5`, `100`."""
     if value is None:

@@ -37,8 +37,6 @@ LEAST_PAIRED = 0.5
 """Share of the smaller side's units that must have a partner. With fewer, the two are compared unpaired."""
 _SAME_HOURS = 0.01
 _BY_CHANCE = 1 - CONFIDENCE
-_ROUNDING = 1e-9
-"""Of events per hour: equal rates over hours that were summed in another order are this much apart at most."""
 
 
 class MeasureKind(StrEnum):
@@ -97,8 +95,9 @@ def difference_text(counted: MeasureKind, difference: float | None, interval: In
 _WRITTEN: dict[MeasureKind, tuple[Callable[[float], str], str]] = {
     MeasureKind.SHARE: (numbers.points, "points"),
     MeasureKind.WORDS: (numbers.points, "points"),
-    MeasureKind.RATE: (lambda value: numbers.signed(value if abs(value) > _ROUNDING else 0.0), "per hour"),
-    MeasureKind.TIME: (lambda value: numbers.signed(1000 * value), "ms"),
+    # Equal rates over hours that were summed in another order differ by rounding.
+    MeasureKind.RATE: (lambda value: numbers.signed(round(value, 9)), "per hour"),
+    MeasureKind.TIME: (numbers.signed_ms, "ms"),
 }
 
 

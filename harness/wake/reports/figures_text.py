@@ -193,7 +193,7 @@ def lag(pair: DevicePair) -> str:
     if latency.p50 is None:
         return ""
     median, low, high = (
-        numbers.TOO_FEW if time_s is None else numbers.signed(time_s * 1000)
+        numbers.TOO_FEW if time_s is None else numbers.signed_ms(time_s)
         for time_s in (latency.p50.value_s, latency.p50.low_s, latency.p50.high_s)
     )
     ends = low if low == high == numbers.TOO_FEW else f"{low} to {high} ms"

@@ -57,6 +57,7 @@ def test_the_sentence_names_the_worse_and_by_how_much() -> None:
 def test_an_interval_without_an_end_says_so_and_a_rounding_error_is_no_difference() -> None:
     assert difference_text(MeasureKind.TIME, 0.012, (-math.inf, 0.03)) == "+12.0 ms (too few to +30.0)"
     assert difference_text(MeasureKind.RATE, -1.4e-14, (-1.0, 1.0)) == "+0.00 per hour (-1.00 to +1.00)"
+    assert difference_text(MeasureKind.TIME, -1.4e-14, (-4e-6, 0.012)) == "+0.00 ms (-0.004 to +12.0)"
     assert difference_text(MeasureKind.SHARE, None, None) == "n/a"
 
 
