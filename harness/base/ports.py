@@ -218,7 +218,8 @@ class OfflineEngine(Protocol):
     - settings: only the given ones, with checked texts.
 
     PluginError or InputError, with a remedy, if it cannot load. An engine lives in one process and one thread. It also
-    implements one of `ScoresSound`, `SpotsPhrases` and `Understands`.
+    implements one of `ScoresSound`, `SpotsPhrases` and `Understands`. A class method `check(model, settings)`, if there
+    is one, raises what can be known without loading.
     """
 
     settings: ClassVar[tuple[Setting, ...]]

@@ -346,7 +346,7 @@ class EngineOptions:
 
     def checked(self) -> list[Task]:
         """A task for each, in order; PluginError, and InputError for a setting that none knows. Loads no model."""
-        from harness.engines.offline_loading import engine_class, task_of
+        from harness.engines.offline_loading import check_model, engine_class, task_of
         from harness.engines.settings import parse_assignment
 
         settings = [parse_assignment(assignment) for assignment in self.settings]
@@ -358,12 +358,15 @@ class EngineOptions:
                 raise InputError(
                     f"none of the engines has the setting {name!r}", remedy="Run: harness evaluate engines ENGINE"
                 )
-        return [
+        tasks = [
             task_of(
                 text, [pair for pair in settings if pair[0] in names], [pair for pair in self.files if pair[0] in names]
             )
             for text, names in zip(self.tasks, known, strict=True)
         ]
+        for task in tasks:
+            check_model(task)
+        return tasks
 
 
 def audio_option() -> Any:

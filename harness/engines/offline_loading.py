@@ -83,6 +83,14 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
     return Task(engine, model, tuple(sorted(settings.items())))
 
 
+def check_model(task: Task) -> None:
+    """Raises what the engine can know of its model without loading it. An engine that runs after others would
+    otherwise be refused hours later."""
+    engine = engine_class(task.engine)
+    if hasattr(engine, "check"):
+        engine.check(task.model, dict(task.settings))
+
+
 def load_engine(task: Task) -> OfflineEngine:
     """The engine of a task with its model loaded; PluginError, InputError."""
     return engine_class(task.engine)(task.model, dict(task.settings))

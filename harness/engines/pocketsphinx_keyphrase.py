@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -165,17 +166,7 @@ class PocketSphinxKeyphrase:
     operating_points: ClassVar[tuple[OperatingPoint, ...]] = POINTS_OF_SEARCH
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
-        threshold, point = _threshold(settings)
-        self._thresholds = _phrases(model, settings.get(KEYPHRASES.name, ""), threshold)
-        own = settings.get(DICTIONARY.name, "")
-        sounds, missing = _sounds((word for phrase in self._thresholds for word in _words_of(phrase)), own)
-        if missing:
-            raise InputError(
-                f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
-                remedy=f"Write {'their' if missing[1:] else 'its'} sounds into a file, one word per line. The line of "
-                "another word is `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Name the file with "
-                "-f dictionary FILE",
-            )
+        self._thresholds, point, sounds = _searched(model, settings)
         phrases = "".join(f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items())
         self._decoder: Any = _decoder(sounds, phrases)
         self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
@@ -195,6 +186,12 @@ class PocketSphinxKeyphrase:
             operating_points=POINTS_OF_SEARCH,
             settings=tuple(sorted(settings.items())),
         )
+
+    @classmethod
+    def check(cls, model: str, settings: Mapping[str, str]) -> None:
+        """Raises the errors of an invalid phrase or file without loading the acoustic model."""
+        if find_spec("pocketsphinx") is not None:  # else the workers of a cluster may have it
+            _searched(model, settings)
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -261,6 +258,26 @@ class _Search:
             phrase = segment.word.strip()
             if start < self._samples and self._separated.counts(phrase, end):
                 self._spots.append(OfflineSpot(phrase, start, end, float(segment.prob)))
+
+
+def _searched(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float], int | None, Sounds]:
+    """The phrases with their thresholds, the operating point, and the pronunciations of their words."""
+    threshold, point = _threshold(settings)
+    path = settings.get(KEYPHRASES.name, "")
+    thresholds = _phrases(model, path, threshold)
+    words = (word for phrase in thresholds for word in _words_of(phrase))
+    sounds, missing = _sounds(words, settings.get(DICTIONARY.name, ""))
+    if not missing:
+        return thresholds, point, sounds
+    lines = enumerate(_read_text(path, "list of keyphrases").splitlines() if path else [], start=1)
+    row = next((row for row, line in lines if line[:1] != "#" and missing[0] in _words_of(line)), None)
+    raise InputError(
+        f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
+        place=None if row is None else Place(path, row),
+        remedy=f"Write {'their' if missing[1:] else 'its'} sounds into a file, one word per line. The line of "
+        "another word is `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Name the file with "
+        "-f dictionary FILE",
+    )
 
 
 def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:

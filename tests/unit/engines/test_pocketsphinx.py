@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.cli.options import EngineOptions
 from harness.engines.pocketsphinx_keyphrase import POINTS_OF_SEARCH, PocketSphinxKeyphrase
 from harness.model.errors import InputError
 from harness.model.offline import OfflineSpot
@@ -97,6 +98,18 @@ def test_sounds_of_another_word_are_given_as_an_example(model: str, whose: str) 
         PocketSphinxKeyphrase(model, {})
     assert whose in refused.value.remedy
     assert "another word is `jarvis JH AA R V AH S`" in refused.value.remedy
+
+
+def test_a_word_without_sounds_is_refused_at_its_line_before_any_engine_runs(tmp_path: Path) -> None:
+    path = tmp_path / "phrases.txt"
+    path.write_text("# nabu\nhey jarvis\n\nok nabu /1e-20/\n")
+    engines = EngineOptions(("microwakeword:alexa", "pocketsphinx"), (f"keyphrases={path}",))
+    with pytest.raises(InputError, match=r"phrases.txt:4: the dictionary of pocketsphinx does not have: nabu"):
+        engines.checked()
+    with pytest.raises(InputError, match=r"^the dictionary of pocketsphinx does not have: nabu"):
+        EngineOptions(("microwakeword:alexa", "pocketsphinx:ok nabu")).checked()
+    path.write_text("hey jarvis\n")
+    assert [task.engine for task in engines.checked()] == ["microwakeword", "pocketsphinx"]
 
 
 @pytest.mark.parametrize("model", ["", " ", ",", "...", "hey jarvis,,"])
