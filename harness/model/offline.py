@@ -136,8 +136,8 @@ class FileOutcome:
     rejected: why it cannot be used, with `detail` for people; of a file that is used, `detail` says what was assumed
     about its length. error: the engine's own words, which make an ERROR line.
     said: None where nothing was understood. sha256: of the file's bytes, if computed. labels: of the file.
-    tail_ms: the quiet at the end of a file in which nothing was detected; None if it was not measured, or noise hides
-    it. silent_labels: places of labels in whose time every sample has the same value, so that they do not count.
+    tail_ms: the quiet at the end of a file; None if it was not measured, as with most detections, or if noise hides it.
+    silent_labels: places of labels in whose time every sample has the same value, so that they do not count.
     """
 
     kind: ListKind

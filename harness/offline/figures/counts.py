@@ -231,8 +231,8 @@ class OfflineCounts:
 
     silent_phrases: labelled ones in whose time there is no sound; they are in no other number.
 
-    without_tail: false rejects in files that end less than NEEDED_TAIL_MS after their last loud sound. assumed: files
-    whose header does not agree with their length.
+    missed_tails, heard_tails: quiet at the end of files without a detection that are false rejects, and of some with a
+    true accept, in ms. assumed: files whose header does not agree with their length.
     """
 
     lines: Counter[LogKey] = field(default_factory=Counter)
@@ -249,7 +249,8 @@ class OfflineCounts:
     accepted: Counter[int] = field(default_factory=Counter)
     words: WordCounts = field(default_factory=WordCounts)
     cpu_s: float = 0.0
-    without_tail: int = 0
+    missed_tails: Counter[int] = field(default_factory=Counter)
+    heard_tails: Counter[int] = field(default_factory=Counter)
     assumed: int = 0
     silent_phrases: int = 0
 
@@ -272,6 +273,21 @@ class OfflineCounts:
     @property
     def rejected_files(self) -> int:
         return sum(self.rejected.values())
+
+    @property
+    def without_tail(self) -> int:
+        """False rejects in files that end less than NEEDED_TAIL_MS after their last loud sound; 0 if hits end alike.
+
+        They do unless ends as early as the median of these are at least twice as frequent among misses."""
+        short = sorted(tail for tail in self.missed_tails.elements() if tail < NEEDED_TAIL_MS)
+        if not short:
+            return 0
+        middle = short[len(short) // 2]
+        missed, heard = (
+            sum(count for tail, count in tails.items() if tail <= middle) / max(1, tails.total())
+            for tails in (self.missed_tails, self.heard_tails)
+        )
+        return len(short) if missed >= 2 * heard else 0
 
     @property
     def has_faults(self) -> bool:
@@ -395,9 +411,11 @@ class Tally:
                 self._seen[content] = listed
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
-        has_tail = outcome.tail_ms is None or outcome.tail_ms >= NEEDED_TAIL_MS
-        if not has_tail and any(fact.key in MISSED for fact in verdict.facts):
-            counts.without_tail += 1
+        if outcome.tail_ms is not None and any(fact.key in TARGETS for fact in verdict.facts):
+            if verdict.accepted is not None:
+                counts.heard_tails[outcome.tail_ms] += 1
+            elif not outcome.spots:
+                counts.missed_tails[outcome.tail_ms] += 1
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)
         if spot:
             counts.accepted[outcome.engine_rate_hz] += spot

@@ -57,7 +57,8 @@ def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: st
                 key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras
             )
         case "INVFR" | "CMDFR" | "STTFR" as key:
-            extras += () if outcome.tail_ms is None else (("x-tail-ms", str(outcome.tail_ms)),)
+            if outcome.tail_ms is not None and not outcome.spots:
+                extras += (("x-tail-ms", str(outcome.tail_ms)),)
             return wake_log.MissedFile(key, file, fact.reference, extras)
         case "INVTX":
             return wake_log.SpotCount(file, fact.spots)

@@ -87,7 +87,9 @@ def test_a_miss_in_a_clip_that_ends_with_the_phrase_states_its_tail(tmp_path: Pa
     assert (cut.spots, cut.tail_ms) == ((), 100)
     assert outcome_of(outcome_line(cut, "cut.wav")).outcome.tail_ms == 100
     whole = played(clip(tmp_path / "whole.wav", 1.3, 1.0))
-    assert (len(whole.spots), whole.tail_ms) == (1, None)
+    assert (len(whole.spots), whole.tail_ms) == (1, 1000)
+    later = played(replace(clip(tmp_path / "later.wav", 1.3, 1.0), number=101))
+    assert (len(later.spots), later.tail_ms) == (1, None)  # a sample of the hits is enough
     without = played(clip(tmp_path / "without.wav", 1.3, 0.1, ListKind.OOV))
     assert (without.spots, without.tail_ms) == ((), None)
 
@@ -144,6 +146,17 @@ def test_log_summary_and_page_say_that_clips_have_no_tail(tmp_path: Path) -> Non
     assert f"INFO x-warning {warnings[0]}" in log
     assert 'INVFR "3.wav" x-tail-ms=480' in log
     assert notice in page
+
+
+@pytest.mark.parametrize(("hit_tail_ms", "missed_tail_ms", "warned"), [(100, 100, 0), (440, 100, 3), (900, 900, 0)])
+def test_a_missing_tail_is_named_only_if_hits_do_not_end_alike(
+    tmp_path: Path, hit_tail_ms: int, missed_tail_ms: int, warned: int
+) -> None:
+    hit, missed = outcome(ListKind.INV, spot(1.2, 1.9)), outcome(ListKind.INV)
+    outcomes = [replace(hit, tail_ms=hit_tail_ms)] * 9 + [replace(missed, tail_ms=missed_tail_ms)] * 3
+    log, warnings, _ = written(tmp_path, outcomes)
+    assert [int(line.split()[0]) for line in warnings] == [warned] * bool(warned)
+    assert log.count("x-tail-ms") == 3  # of misses only
 
 
 def test_log_summary_and_page_say_that_clips_begin_with_the_phrase(tmp_path: Path) -> None:
