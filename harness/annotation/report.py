@@ -305,7 +305,7 @@ MOST_IDS = 3
 
 
 def outcome_lines(
-    project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None = None
+    project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None, width: int
 ) -> Iterator[str]:
     """How far a project is. guessed: what a classifier makes of the rest."""
     labels = plain_text(label_set, 64)
@@ -313,9 +313,9 @@ def outcome_lines(
     if progress.double:
         yield f"{counted(progress.double, 'utterance')} for two annotators"
     yield f"{progress.final} of {progress.total} final"
-    for state, many in progress.states.items():
-        if many:
-            yield f"{many:>8}  {state.value:<12}{SAID[state]}"
+    columns = Column("state"), Column("utterances"), Column("meaning", left=True)
+    states = [(state.value, f"{many:,}", SAID[state]) for state, many in progress.states.items() if many]
+    yield from ("", *text_table(columns, states, width), "")
     if progress.changed:
         yield _changed(progress.changed)
     yield f"batches of proposals: {progress.batches}"

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.text_table import Column, text_table
 from harness.cli.options import SHIPPED_FILE, argument, option, verb
+from harness.cli.streams import print_lines, width
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.errors import LabError
 from harness.model.numbers import seconds
@@ -59,11 +61,17 @@ def status() -> None:
     from harness.lab.lab import Lab
 
     parts = Lab().status()
-    click.echo(f"{'part':<14}{'pid':>8}  {'uptime':>9}  health")
-    for part in parts:
-        pid = "–" if part.pid is None else str(part.pid)
-        uptime = "–" if part.uptime_s is None else _uptime(part.uptime_s)
-        click.echo(f"{part.name:<14}{pid:>8}  {uptime:>9}  {plain_text(part.health)}")
+    rows = [
+        (
+            part.name,
+            "–" if part.pid is None else str(part.pid),
+            "–" if part.uptime_s is None else _uptime(part.uptime_s),
+            plain_text(part.health),
+        )
+        for part in parts
+    ]
+    columns = Column("part"), Column("pid"), Column("uptime"), Column("health", left=True)
+    print_lines(text_table(columns, rows, width()))
     if not all(part.healthy for part in parts):
         sys.exit(LabError.exit_code)
 

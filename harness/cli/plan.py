@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
+from harness.base.text_table import Column, text_table
 from harness.cli.options import json_option, option, share, verb
+from harness.cli.streams import width
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
@@ -138,6 +141,10 @@ def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON
     click.echo("\n\n".join(blocks))
 
 
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield from (f"  {line}" for line in text_table([Column(title) for title in titles], rows, width() - 2))
+
+
 def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_for_limit, hours_with_power
@@ -153,11 +160,12 @@ def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
     ]
     lines = [
         f"Fewer than {exact(below)} false accepts per hour, at {exact(100 * confidence)} % confidence (exact):",
-        "   one-sided  two-sided",
-        *(
-            f"  {fixed(claim['hours'], 1):>8} h {fixed(claim['hours_for_limit'], 1):>8} h"
-            f"  with {_times(round(claim['events']), 'false accept')}"
-            for claim in claims
+        *_table(
+            ("false accepts", "one-sided", "two-sided"),
+            [
+                (str(claim["events"]), f"{fixed(claim['hours'], 1)} h", f"{fixed(claim['hours_for_limit'], 1)} h")
+                for claim in claims
+            ],
         ),
         f"  Plan two-sided for --max-fa-per-hour {exact(below)}: limits and reports use the two-sided interval.",
     ]
@@ -187,7 +195,7 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOut
     shown = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
     lines = [
         f"Fewer than {exact(100 * below)} % false rejects, {shown}:",
-        *(f"  {count:8,d} utterances  with {_times(events, 'false reject')}" for events, count in utterances.items()),
+        *_table(("false rejects", "utterances"), [(str(events), f"{count:,}") for events, count in utterances.items()]),
     ]
     claims = [{"events": events, "utterances": count} for events, count in utterances.items()]
     fields: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
@@ -229,13 +237,14 @@ def _sequential(test: SequentialTest) -> PlanOutput:
         f"Sequential test of {exact(test.good)} against {exact(test.bad)} false accepts per hour:",
         f"  (a good device fails {good_fails} % of the time at most, a bad one passes {bad_passes} %)",
         f"  passes after {fixed(hours_to_pass(test), 1)} h without a false accept",
-        "  false accepts   fails when they occur within  passes when no more occur within",
     ]
+    cells = []
     for events in range(SPRT_EVENTS + 1):
         within, passes = (events * up - failed) / down, (events * up - passed) / down
         fails = within if within > 0 else None
         rows.append({"events": events, "fails_within_hours": fails, "passes_after_hours": passes})
-        lines.append(f"  {events:13d}   {'–' if fails is None else f'{fixed(fails, 1)} h':>26}   {fixed(passes, 1)} h")
+        cells.append((str(events), "–" if fails is None else f"{fixed(fails, 1)} h", f"{fixed(passes, 1)} h"))
+    lines += _table(("false accepts", "fails when they occur within", "passes when no more occur within"), cells)
     fields = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
     return {**fields, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 

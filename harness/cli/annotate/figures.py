@@ -22,7 +22,7 @@ from harness.cli.options import (
     repeatable,
     verb,
 )
-from harness.cli.streams import print_lines, standard_output
+from harness.cli.streams import print_lines, standard_output, width
 from harness.model.annotation import LabellingOrder
 from harness.model.errors import InputError
 
@@ -53,7 +53,7 @@ def status(
 
             guessed = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
         about = room.project, room.label_set.id, progress, guessed
-    print_lines([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about))
+    print_lines([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about, width()))
 
 
 @verb("report")

@@ -374,7 +374,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert re.search(r"^city +0 +1 +0$", agreed, re.MULTILINE)
     assert "ben: stop (day: on monday)" in run("agreement", project, "--disagreements").output
     assert run("agreement", project, "--spans").output == "ann,day,2,3\nann,city,4,5\nben,day,1,3\n"
-    assert re.search(r" 1  disputed", run("status", project).output)
+    assert re.search(r"^disputed +1  annotators disagree", run("status", project).output, re.M)
     with sitting(project, "zoe", adjudicating=True) as desk:
         assert desk.view.item is not None
         assert desk.view.item.inputs[0].slots == ("day: monday", "city: rome")
