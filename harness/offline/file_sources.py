@@ -159,5 +159,6 @@ def demand_columns(known: Sequence[str], required: Sequence[str]) -> None:
     """InputError for a column that no place has."""
     for name in required:
         if name not in known:
-            remedy = nearest(name, sorted(known), listed="Columns") if known else "Give folders or a manifest with --in"
+            columns = sorted(set(known))
+            remedy = nearest(name, columns, listed="Columns") if known else "Give folders or a manifest with --in"
             raise InputError(f"no recording has the column {name!r}", remedy=remedy)

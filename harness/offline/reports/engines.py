@@ -8,9 +8,9 @@ from typing import Any
 from harness.base.table import Field, Notes, Table
 from harness.base.text_file import safe_csv
 from harness.base.text_table import separated
-from harness.model.numbers import NOTHING, TOO_FEW, exact, fixed, number, percent, points, probability, seconds
+from harness.model.numbers import NOTHING, TOO_FEW, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
-from harness.offline.reports.det import COLUMNS, ONE_LIST, det_cells, figures_json, target_text
+from harness.offline.reports.det import COLUMNS, ONE_LIST, det_cells, figures_json, target_text, threshold_text
 from harness.offline.reports.groups import clusters_text
 from harness.statistics.comparison import NOT_CORRECTED
 from harness.statistics.intervals import LatencyFigures, values_needed
@@ -69,7 +69,7 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
 
 
 def _threshold(row: EngineRow) -> str:
-    return exact(row.equal.threshold, 5) if row.equal and row.equal.threshold else NOTHING
+    return threshold_text(row.equal.threshold) if row.equal and row.equal.threshold else NOTHING
 
 
 def _p95(delays: LatencyFigures) -> str:

@@ -84,6 +84,8 @@ def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> Non
     demand_columns(tuple(listing.columns), ["age"])
     with pytest.raises(InputError, match=r"no recording has the column 'talkr'.*Did you mean 'talker'"):
         demand_columns(tuple(listing.columns), ["talkr"])
+    with pytest.raises(InputError, match=r"Columns: age, folder$"):
+        demand_columns(("folder", "age", "folder"), ["x"])  # files and labels both have folders
 
 
 @pytest.mark.parametrize(
