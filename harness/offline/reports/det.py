@@ -103,6 +103,7 @@ ONE_LIST = (
     "chosen and reported on the same list, so the results look better than they are. "
     "Choose on another list: --dev-inv, --dev-oov"
 )
+NOT_MET = "No threshold meets this target. Use more recordings, another target or another model"
 FLATTERS = f"The point was {ONE_LIST}"
 
 
@@ -141,7 +142,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
     """The recommended point on both lists, or a line that there is none."""
     yield f"Target: {target_text(target)}"
     if choice is None:
-        yield "No threshold meets this target. Use more recordings, another target or another model"
+        yield NOT_MET
         return
     yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
     except_voices = ", except over voices" if choice.chosen.talkers or choice.shown.talkers else ""

@@ -10,7 +10,7 @@ from harness.base.text_file import safe_csv
 from harness.base.text_table import separated
 from harness.model.numbers import NOTHING, TOO_FEW, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
-from harness.offline.reports.det import COLUMNS, ONE_LIST, det_cells, figures_json, target_text, threshold_text
+from harness.offline.reports.det import COLUMNS, NOT_MET, ONE_LIST, det_cells, figures_json, target_text, threshold_text
 from harness.offline.reports.groups import clusters_text
 from harness.statistics.comparison import NOT_CORRECTED
 from harness.statistics.intervals import LatencyFigures, values_needed
@@ -100,6 +100,8 @@ def point_notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
     if table.target is not None and table.one_list is not None:
         chosen = ONE_LIST if table.one_list else f"chosen on the development lists: {target_text(table.target)}"
         yield "thresholds", chosen
+        if any(row.equal is None for row in table.rows):
+            yield NOTHING, NOT_MET
     yield "difference", f"FR minus the first engine's, in points, on the same files; {NOT_CORRECTED}"
 
 

@@ -112,6 +112,7 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
     command = ("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "p", "--no-picture", "--target-fa-per-hour")
     on_one_list = harness(*command, "0")
     assert "thresholds           chosen and reported on the same list, so" in on_one_list.stdout
+    assert "\nn/a                  No threshold meets this target." in on_one_list.stdout
     assert json.loads((here / "p.json").read_text())["engines"][0]["at_most"]["false_rejects"] == 4
     dev = ("--dev-inv", "dev-yes", "--dev-oov", "dev-no")
     done = harness(*command, "0", *dev, "--force", "--html", "page.html", "--audio", "none")
@@ -121,7 +122,7 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
     at_most = summary["engines"][0]["at_most"]
     assert (summary["one_list"], at_most["false_rejects"], at_most["false_accepts"]) == (False, 1, 1)
     words = "chosen on the development lists: at most 0 false accepts per hour (the estimate)"
-    assert f"thresholds {words} difference" in " ".join(done.stdout.split())
+    assert f"thresholds {words} n/a No threshold meets" in " ".join(done.stdout.split())
     assert re.search(r"FR as chosen .*FA/h as chosen", done.stdout)
     page = (here / "page.html").read_text()
     assert f"Thresholds: {words}." in page
