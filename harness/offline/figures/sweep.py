@@ -316,7 +316,7 @@ class Sweep:
         if self._phrase is not None:
             labels = tuple(label for label in labels if compared(label.phrase) == self._phrase)
         self.inv_files += len(labels)
-        found = [self._found_steps(outcome, label) for label in labels]
+        label_steps = [self._found_steps(outcome, label) for label in labels]
         named = [(compared(name), of) for name, of in phrase_spans]
         for phrase, mine in by_phrase(labels):
             heard = [of for name, of in named if not phrase or name == phrase]
@@ -328,7 +328,7 @@ class Sweep:
             windows = [window(labels[index], self.counting.tolerance_s) for index in mine]
             for begin, end, places in matched_spans(windows, at_s, low[order], high[order]):
                 for place in places:
-                    for steps in found[mine[place]]:
+                    for steps in label_steps[mine[place]]:
                         steps.add(begin, end)
                 self._in_oov.add(begin, end, -len(places))
                 if self.counting.count_in_vocabulary:
