@@ -24,14 +24,14 @@ from harness.statistics.agreement import (
     NO_OVERLAP,
     RESAMPLES,
     SEED,
-    TOO_ALIKE,
     Counts,
     Figure,
     Labels,
     Sums,
     agreement,
-    bca,
     label_counts,
+    resampled,
+    rough,
     without_disagreement,
 )
 from harness.statistics.intervals import Share
@@ -95,7 +95,7 @@ def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
 def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> Figure:
     """Krippendorff's alpha with the MASI distance, of a table (annotators × utterances) of numbers of sets.
 
-    Source: Krippendorff, Content Analysis, 11 (any distance); the interval is `label_sums.bca`, over utterances.
+    Source: Krippendorff, Content Analysis, 11 (any distance); the interval is `resampled` over utterances.
     """
     counts = label_counts(table, len(sets))
     shared = counts[counts.sum(axis=1) >= 2]
@@ -117,8 +117,7 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     drawn = random.multinomial(len(shared), many / len(shared), size=resamples)
     alphas = _alpha(drawn @ observed, drawn @ sorts, distance)
     left_out = _alpha(many @ observed - observed, margins - sorts, distance)
-    interval = bca(value, alphas, left_out, many)
-    return Figure(value, interval, "" if interval else TOO_ALIKE)
+    return resampled(value, alphas, left_out, many, len(shared))
 
 
 def set_agreement(
@@ -176,8 +175,7 @@ def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int)
     value = float(often @ each) / total
     drawn = np.random.default_rng(SEED).multinomial(total, often / total, size=resamples) @ each / total
     left_out = (often @ each - each) / max(1, total - 1)
-    interval = bca(value, drawn, left_out, often)
-    return Figure(value, interval, "" if interval else TOO_ALIKE)
+    return resampled(value, drawn, left_out, often, total)
 
 
 def _of_label(label: str, pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
@@ -199,8 +197,7 @@ def _kappa_figure(cells: Counts, resamples: int) -> Figure:
     drawn = _kappa(np.random.default_rng(SEED).multinomial(total, cells / total, size=resamples))
     there = cells > 0
     left_out = _kappa(cells - np.eye(4, dtype=np.int64)[there])
-    interval = bca(value, drawn, left_out, cells[there])
-    return Figure(value, interval, "" if interval else TOO_ALIKE)
+    return resampled(value, drawn, left_out, cells[there], total)
 
 
 def _kappa(cells: Counts) -> Sums:
@@ -266,8 +263,7 @@ def _f1(right: Sequence[int], many: Sequence[int], resamples: int) -> Figure:
         scores = drawn[:, 0] / drawn[:, 1]
         left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
     value = float(counts[0].sum() / counts[1].sum())
-    interval = bca(value, scores, left_out, np.ones(len(many), np.int64)) if value < 1 else None
-    return Figure(value, interval, "" if interval else TOO_ALIKE)
+    return resampled(value, scores, left_out, np.ones(len(many), np.int64), len(many))
 
 
 def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple[str, ...]]:
@@ -377,14 +373,14 @@ def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | No
         names = ", ".join(map(_name, together.annotators))
         many = counted(together.shared, "utterance")
         title = f"all {len(together.annotators)} together ({names}): {many} labelled by two or more"
-        parts += [Notes([("", title)]), _values(_alphas(together.masi, together.nominal))]
+        parts += [_titled(title, together.shared), _values(_alphas(together.masi, together.nominal))]
     return separated(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
 def _of_pair(pair: AnnotatorPair) -> Iterator[Part]:
     figures, slots = pair.figures, pair.slots
     title = f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
-    yield Notes([("", title)])
+    yield _titled(title, figures.shared)
     rows = [("same labels", *_share(figures.exact)), ("mean Jaccard", *_figure(figures.jaccard))]
     rows += _alphas(figures.masi, figures.nominal)
     if slots is not None:
@@ -411,6 +407,10 @@ def _of_pair(pair: AnnotatorPair) -> Iterator[Part]:
             for first, second, often in figures.confusion
         ]
         yield Occurrences("utterances where they differ, first → second", sides)
+
+
+def _titled(title: str, utterances: int) -> Notes:
+    return Notes([("", line) for line in (title, *rough(utterances))])
 
 
 def _alphas(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:

@@ -24,7 +24,15 @@ from harness.rating.figures.agreement import (
     VotesFigures,
 )
 from harness.rating.guide import LABELS, TO_JUDGE
-from harness.statistics.agreement import DOUBTFUL, NOTHING_JUDGED, CategoryAgreement, Figure, PairAgreement, confusions
+from harness.statistics.agreement import (
+    DOUBTFUL,
+    NOTHING_JUDGED,
+    CategoryAgreement,
+    Figure,
+    PairAgreement,
+    confusions,
+    rough,
+)
 from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
 
@@ -310,14 +318,15 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
     """How to read the coefficients: why one is missing, and what they are over."""
     table = figures.agreement
     reasons = group_by(
-        (figure.why_not, name if figure.value is None else f"interval of {name}")
+        ((figure.why_not, "" if figure.value is None else "intervals of "), name)
         for name, figure in (("raw", table.raw), ("alpha", table.alpha), ("AC1", table.ac1))
         if figure.why_not
     )
-    for why, names in reasons.items():
-        yield f"{NOTHING} of {', '.join(names)}: {why}"
+    for (why, missing), names in reasons.items():
+        yield f"{NOTHING} of {missing}{', '.join(names)}: {why}"
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
+    yield from rough(table.shared)
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
         most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]

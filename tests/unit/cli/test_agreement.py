@@ -173,6 +173,21 @@ def test_high_raw_agreement_without_alpha_is_explained(tmp_path: Path) -> None:
     assert "Correct is 97.5 % of the labels" in harness(folder).output
 
 
+@pytest.mark.parametrize(("responses", "rough"), [(9, False), (10, True), (29, True), (30, False)])
+def test_intervals_of_few_responses_are_called_rough(tmp_path: Path, responses: int, rough: bool) -> None:
+    folder = store_session(tmp_path / "s1", answers(responses))
+    clips = list(clips_of(folder).items())
+    rows = [
+        judged(trial, clip, name, CATEGORIES[at % 2 or (name == "bob" and at == 0)])
+        for name in ("ann", "bob")
+        for at, (trial, (_, clip)) in enumerate(clips)
+    ]
+    give(folder, rows)
+    output = harness(folder).output
+    assert ("Intervals are rough below 30 items: up to 1 in 5 is wrong instead of 1 in 20." in output) is rough
+    assert ("an interval needs 10 items or more" in output) is (responses < 10)
+
+
 def test_contradictory_options_and_missing_sessions_are_refused(folder: Path, tmp_path: Path) -> None:
     for options in (("--json", "--csv"), ("--disagreements", "--json")):
         assert isinstance(harness(folder, *options).exception, InputError)

@@ -17,6 +17,7 @@ from harness.statistics.agreement import (
     NO_OVERLAP,
     NOTHING_JUDGED,
     ONE_RATER,
+    TOO_FEW_ITEMS,
     agreement,
     confusions,
     dawid_skene,
@@ -125,6 +126,19 @@ def test_one_item_on_which_all_differ_has_values_and_no_interval() -> None:
     assert (figures.raw.value, figures.alpha.value) == (0.0, 0.0)
     assert figures.alpha.interval is None
     assert figures.alpha.why_not
+
+
+@pytest.mark.parametrize(("items", "has_intervals"), [(9, False), (10, True)])
+def test_a_bootstrapped_interval_needs_ten_shared_items(items: int, has_intervals: bool) -> None:
+    labels = ("01" * 5)[:items]
+    by_one_rater_alone = "00000"
+    figures = agreement(table(by_one_rater_alone + labels, "....." + "1" + labels[1:]), 2)
+    assert figures.shared == items
+    for figure in (figures.alpha, figures.ac1):
+        assert (figure.interval is not None) is has_intervals
+        assert figure.why_not == ("" if has_intervals else TOO_FEW_ITEMS)
+    # Two raters agree on each item as a whole or not at all: Wilson's interval holds for any number.
+    assert figures.raw.interval is not None
 
 
 def test_simulated_raters_have_the_agreement_that_they_must() -> None:
