@@ -89,7 +89,10 @@ def command(
     filters: ItemFilter = _filters,
     transcript: TranscriptPolicy | None = option("When raters see the transcript."),
     training: bool | None = option(
-        "Begin with the built-in exercises, or without.", "--training/--no-training", default=None
+        "Begin with exercises: those of the round, else the built-in ones; or without.",
+        "--training/--no-training",
+        default=None,
+        show_default="the round file; without one, no exercises",
     ),
     keys_file: Path | None = option("YAML file with other keys.", "--keys"),
     adjudicate: bool = flag("Settle responses on which raters disagree; shows their judgments."),

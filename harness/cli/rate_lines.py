@@ -12,6 +12,7 @@ from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFl
 from harness.model.numbers import seconds
 from harness.model.trial import Recognition
 from harness.rating.desk import ExerciseResult, SittingView, effect_words, found_words, given_words
+from harness.rating.exercises import repeated
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, ReopenableItem
@@ -33,7 +34,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
             yield "held responses wait for evidence of the effect; `held` lets you judge them anyway"
         return
     if item.exercise is not None:
-        yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]}"
+        yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]} {repeated(view)}".rstrip()
     else:
         total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
         yield f"response {view.position} of {total}, {progress(view)}"

@@ -31,6 +31,7 @@ from harness.model.numbers import NOTHING, counted, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk, SittingPhase
+from harness.rating.exercises import repeated
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.rater_queue import has_partial_assignment
@@ -173,6 +174,7 @@ def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
         "view": view,
         "item": item,
         "training": view.phase is SittingPhase.TRAINING,
+        "repeated": repeated(view),
         "finished": view.phase is SittingPhase.FINISHED,
         "aid": seat.aid,
         "written": item.transcript or "" if item and view.draft.transcript_shown else None,

@@ -9,6 +9,7 @@ from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
 from harness.model.numbers import seconds, time_left
 from harness.rating.desk import SURE, SittingPhase, SittingView
+from harness.rating.exercises import repeated
 from harness.rating.guide import SUB_FLAG_TEXTS
 
 
@@ -24,7 +25,9 @@ class SittingTitle(TextLine):
             current = done + 1 if view.explained is None else done
             number = max(1, min(current, all_))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
-            text.append(f" {number} of {all_}, nothing counts yet", style=palette.TEXT)
+            again = repeated(view)
+            note = f" {again}" if again else ", nothing counts yet"
+            text.append(f" {number} of {all_}{note}", style=palette.TEXT)
         elif view.item is not None:
             text = Text.assemble(
                 ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),

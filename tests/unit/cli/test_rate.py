@@ -190,6 +190,12 @@ def test_answers_to_exercises_are_explained(session: Path) -> None:
     assert "exercises: 2 of 27 done" in rate(session, "", "--training", "--list").output
 
 
+def test_a_repeated_exercise_says_why_it_comes_again(session: Path) -> None:
+    output = rate(session, "correct rejection\n" * 28, "--training").output
+    assert "exercise 27 of 27\n" in output
+    assert "exercise 3 of 27 again, since too few of your answers were right\n" in output
+
+
 def test_showing_rater_names_requires_adjudication(session: Path) -> None:
     assert "--adjudicate" in str(getattr(rate(session, "", "--names").exception, "remedy", ""))
 

@@ -14,6 +14,7 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AidState, ResponseFacts
 from harness.rating.desk import Desk, SittingPhase
+from harness.rating.exercises import repeated
 from harness.rating.rater_queue import QueueCounts
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
@@ -134,6 +135,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
 def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
     bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
     assert desk.view.phase is SittingPhase.TRAINING
+    assert not repeated(desk.view)
     desk.judge(CORRECT)
     explained = desk.view.explained
     assert explained is not None
@@ -147,6 +149,7 @@ def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
         desk.go_on()
     assert in_sight(desk) == "ask 2", "too many were wrong"
     assert desk.view.exercises == (1, 3)
+    assert repeated(desk.view)
     desk.judge(WRONG)
     desk.go_on()
     desk.judge(Category.FINDABLE)
@@ -174,6 +177,7 @@ def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
     assert desk.undo()
     assert desk.view.explained is None
     assert in_sight(desk) == "ask 1"
+    assert not repeated(desk.view), "the answer was taken back"
     desk.judge(CORRECT)
     assert desk.view.explained is not None
     assert desk.view.explained.right

@@ -374,7 +374,9 @@ def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
     assert "All is said." in explanation
     assert ann.press("label.wrong", page).status_code == 303  # sent twice
     assert ann.press("go_on").status_code == 303
-    assert "Exercise" in ann.page()  # once more, since it went wrong
+    again = ann.page()
+    assert "Exercise" in again
+    assert "again, since too few of your answers were right" in again
     ann.press("label.correct")
     ann.press("go_on")
     assert "Responses: 0 of" in ann.page()
