@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
+from harness.base.user_text import name_key
 from harness.cli.options import argument, flag, option, repeatable, verb
 from harness.model.errors import InputError
 from harness.web.invitations import Invitation, Invitations
@@ -60,10 +61,19 @@ def command(
             click.echo(f"{plain_text(rater)} can no longer log in")
     if raters:
         names = tuple(dict.fromkeys(raters))
-        replaced = [each.rater for each in invitations.everyone if each.rater in names and each.holds(time.time())]
+        keys = {name_key(name) for name in names}
+        replaced = [each for each in invitations.everyone if name_key(each.rater) in keys and each.holds(time.time())]
+        role = _role(adjudicator, coordinator)
+        for earlier in replaced:
+            if (its_role := _role(earlier.adjudicator, earlier.coordinator)) != role:
+                raise InputError(
+                    f"{plain_text(earlier.rater)} has the role {its_role}, and the new link would change it to {role}",
+                    remedy=f"For both roles, invite the {role} under a second name. To change the role, end the "
+                    f"earlier invitation first: --revoke {plain_text(earlier.rater)}",
+                )
         if listed and replaced:
             raise InputError(
-                f"{plain_text(replaced[0])} is invited already, and naming a rater ends the earlier link",
+                f"{plain_text(replaced[0].rater)} is invited already, and naming a rater ends the earlier link",
                 remedy="Remove --list to invite anew, or the name to list all invitations",
             )
         made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
@@ -71,8 +81,8 @@ def command(
             # Browsers do not send what follows the #, so no proxy logs it.
             click.echo(f"{rater}  {base}/login#{token}")
         invitations.set_address(base)
-        for rater in replaced:
-            click.echo(f"harness: the earlier link of {plain_text(rater)} no longer works", err=True)
+        for earlier in replaced:
+            click.echo(f"harness: the earlier link of {plain_text(earlier.rater)} no longer works", err=True)
     if listed:
         for invitation in invitations.everyone:
             click.echo(_line(invitation, time.time()))
@@ -93,14 +103,15 @@ def _base(address: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
 
 
+def _role(adjudicator: bool, coordinator: bool) -> str:
+    if adjudicator:
+        return "adjudicator"
+    return "coordinator" if coordinator else "rater"
+
+
 def _line(invitation: Invitation, now_s: float) -> str:
     until = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
     dated = f"until {until}" if invitation.holds(now_s) else f"expired {until}"
     state = "revoked" if invitation.revoked else dated
-    if invitation.adjudicator:
-        role = "adjudicator"
-    elif invitation.coordinator:
-        role = "coordinator"
-    else:
-        role = "rater"
+    role = _role(invitation.adjudicator, invitation.coordinator)
     return f"{plain_text(invitation.rater, 40):<20} {role:<12} {state}"
