@@ -323,7 +323,10 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     def _text(self, template: str) -> Callable[[Request], Response]:
         def endpoint(request: Request) -> Response:
             visit = self._rater(request)
-            return self._page(template, visit, place=self._place(visit))
+            place = self._place(visit)
+            if place in (self.PLACE, ADJUDICATE):
+                self._new_seat_of(visit)  # who has no work here learns it before the reading; no seat is taken yet
+            return self._page(template, visit, place=place)
 
         return endpoint
 
@@ -373,13 +376,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
             raise HTTPException(403, NOT_YOURS)
         with self._making:
             if (place, name) not in self._seats:
-                try:
-                    seat = self._new_seat(
-                        visit.invitation.rater, self.readings.number, adjudicating=place == ADJUDICATE
-                    )
-                except InputError as error:
-                    raise HTTPException(403, self.NOT_INVITED) from error
-                self._seats[place, name] = seat
+                self._seats[place, name] = self._new_seat_of(visit)
             seat = self._seats[place, name]
         self.readings.read_if_due()
         with seat.lock:
@@ -394,6 +391,14 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
             if seat.waits:
                 self.readings.read_if_due(WAITING_S)
         return seat
+
+    def _new_seat_of(self, visit: Visit) -> AnySeat:
+        assert visit.invitation is not None
+        adjudicating = self._place(visit) == ADJUDICATE
+        try:
+            return self._new_seat(visit.invitation.rater, self.readings.number, adjudicating=adjudicating)
+        except InputError as error:
+            raise HTTPException(403, self.NOT_INVITED) from error
 
     def _shown(
         self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "", comment: str | None = None

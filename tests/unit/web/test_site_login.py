@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -381,3 +382,13 @@ def test_multipart_file_uploads_are_refused(premises: Premises, ann: Browser) ->
     answer = ann.client.post("/judge", data=fields, files={"comment": ("a.txt", b"x")})
     assert answer.status_code == 400
     assert premises.rows == []
+
+
+def test_a_rater_outside_the_round_learns_it_before_the_instructions(premises: Premises) -> None:
+    premises.round = replace(premises.round, raters=("ann",))
+    premises.restart()
+    assert premises.rater("ann").client.get("/instructions").status_code == 200
+    for path in ("/instructions", "/guide", "/judge"):
+        answer = premises.rater("bob").client.get(path)
+        assert answer.status_code == 403
+        assert "not to this round" in answer.text
