@@ -18,7 +18,7 @@ from harness.base.user_text import name_key, person_name
 from harness.cli.options import Site, argument, flag, option, option_group, repeatable, site_options, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import print_lines
-from harness.model.errors import InputError
+from harness.model.errors import InputError, SoundError
 from harness.model.frozen import frozen
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
 from harness.model.numbers import counted, fixed
@@ -26,6 +26,7 @@ from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
     from harness.rating.desk import Desk, SittingView
+    from harness.rating.rater_player import RaterPlayer
     from harness.rating.rater_queue import RaterQueue
     from harness.rating.rating_room import RatingRoom
 
@@ -100,7 +101,10 @@ def command(
     listing: bool = flag("Print how many responses each rater (or --rater) has left, then exit.", "--list"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
     sound_device: str | None = option(
-        "Sound device that plays responses.", "--speaker", former=("--sound-device",), show_default="the host's choice"
+        "Sound device that plays responses, as `harness admin sound list` names it.",
+        "--speaker",
+        former=("--sound-device",),
+        show_default="the host's choice",
     ),
     silent: bool = flag("Open no sound device.", "--no-sound", former=("--silent",)),
     by_program: ProgramOptions,
@@ -190,7 +194,11 @@ def _sit(
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     player = None if silent else open_player(sound_device)
     try:
+        if player is not None and sound_device is not None:
+            player.check()
         if plain or not terminal:
+            if player is not None and sys.stdin.isatty():
+                _warn_without_sound(player)
             from harness.cli.rate_plain import run_plain_sitting
 
             return run_plain_sitting(room, desk, keys, player, names=names)
@@ -203,6 +211,14 @@ def _sit(
     finally:
         if player is not None:
             player.close()
+
+
+def _warn_without_sound(player: RaterPlayer) -> None:
+    """The screen says so itself when it plays the first response; in lines nothing plays before `play`."""
+    try:
+        player.check()
+    except SoundError as error:
+        click.echo(f"harness: no sound: {error.what}. Connect a sound device, then `play`", err=True)
 
 
 FAULT, INTERRUPTED = 3, 130

@@ -15,6 +15,7 @@ from harness.rating.desk import Desk
 from harness.rating.items import Item
 from harness.rating.rating_room import RatingRoom
 from harness.sound.playback import Playback
+from harness.sound.sound_devices import find, sound_devices
 from harness.sound.tempo import SLOWER, at_tempo
 
 OnDone = Callable[[float, bool], None]
@@ -53,6 +54,12 @@ class RaterPlayer:
         """The process of PyAudio; None for none."""
         playback = self._playback
         return playback.child_pid if playback is not None else None
+
+    def check(self) -> None:
+        """SoundError if its device does not exist, with those that do, or if no device plays. Opens nothing."""
+        devices = sound_devices(self._sound_server)
+        if self._device or not any(device.outputs for device in devices):
+            find(devices, self._device, plays=True, sound_server=self._sound_server)
 
     def open(self) -> None:
         """Opens the output within 5 s; SoundError."""

@@ -64,7 +64,8 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server
             f"{name!r} matches {len(containing)} {kind} devices", remedy=f"Use one of these names: {names}"
         )
     if not candidates:
-        what = f"the {kind} device {name!r} does not exist, and there is no other"
+        missing = f"the {kind} device {name!r} does not exist, and there is no other"
+        what = missing if name else f"there is no {kind} device"
         raise SoundError(what, remedy=NO_DEVICE[sound_server])
     available = [device.name for device in candidates]
     meant = did_you_mean(name, available)

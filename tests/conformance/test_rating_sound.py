@@ -14,6 +14,7 @@ import soxr
 from textual import events
 
 from harness.lab.sound_server import LabSoundServer
+from harness.model.errors import SoundError
 from harness.rating.rater_player import open_player
 from tests.conformance.sound_path import RATE_HZ, recorder
 from tests.dashboard.bench import screen_text, shows, until
@@ -109,6 +110,10 @@ async def test_a_lost_sound_server_is_reported_and_rating_continues(lab_sound: L
 async def test_a_missing_sound_device_disables_playback_only(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
     player = open_player("harness_speeker")
+    with pytest.raises(SoundError, match="Did you mean 'harness_speaker'") as refused:
+        player.check()
+    assert "Available: " in str(refused.value)
+    open_player("harness_speaker").check()
     async with seated(session, player=player).run_test(size=(100, 30)) as pilot:
         await until(pilot, shows(pilot, "Did you mean 'harness_speaker'?"))
         assert "┃" not in screen_text(pilot)

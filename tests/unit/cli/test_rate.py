@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from harness.cli import group
 from harness.cli.rate_lines import InvalidCommand, RateWord, TypedCommand, parse
 from harness.cli.rate_plain import run_plain_sitting
 from harness.dashboard import sitting_app
+from harness.model.errors import SoundError
 from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
@@ -278,6 +282,33 @@ def test_keys_from_a_file_work_as_commands(session: Path, tmp_path: Path) -> Non
     keys.write_text("rater_keys: mine\ncorrect: 2\npartially_correct: 1\nundo: z\n")
     assert rate(session, "2\n2\nz\n1\n").exit_code == 0
     assert categories(session) == [Category.CORRECT, Category.PARTIALLY_CORRECT]
+
+
+def test_an_unknown_speaker_is_refused_before_the_first_response(session: Path) -> None:
+    result = CliRunner().invoke(group, ["rate", str(session), "--speaker", "nonsense"], input="1\n")
+    assert isinstance(result.exception, SoundError)
+    assert "response 1" not in result.output
+    assert given(session) == []
+
+
+def test_a_terminal_without_sound_says_so_before_the_first_response(session: Path, tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover - another process
+        code = "from harness.cli import main; main()"
+        words = [sys.executable, "-c", code, "rate", str(session), "--rater", "ann", "--plain"]
+        os.execve(sys.executable, words, {**os.environ, "HARNESS_LAB": str(tmp_path / "no-lab")})
+    shown = b""
+    try:
+        give_up_s = time.monotonic() + 120
+        while b"\n> " not in shown:
+            assert time.monotonic() < give_up_s, shown
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 4096)
+        os.write(terminal, b"quit\n")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        os.close(terminal)
+    assert 0 <= shown.find(b"harness: no sound: ") < shown.find(b"response 1 of 12")
 
 
 @pytest.mark.parametrize(
