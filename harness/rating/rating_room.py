@@ -16,6 +16,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
+from harness.model.numbers import counted
 from harness.model.observation import ResponseText
 from harness.model.record import (
     EffectAnswered,
@@ -28,7 +29,7 @@ from harness.model.record import (
     chronological,
 )
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
-from harness.model.trial import Recognition, Trial
+from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.desk import Desk
 from harness.rating.figures.judged_responses import JudgedResponse, judged_in, with_one_name
 from harness.rating.items import CategoryProposal, HiddenDetails, Item, Subject, blind_id, exercise_item
@@ -47,7 +48,7 @@ class SessionItems:
     """One session folder, for raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
 
     moves: responses that coordinators moved, oldest first; stored with the first session of a round. finished: no more
-    responses are to come.
+    responses are to come. inconclusive: trials with an answer, but no evidence that the query was recognised.
     """
 
     folder: Path
@@ -58,6 +59,7 @@ class SessionItems:
     trials: Mapping[str, Trial]
     moves: tuple[SharesMoved, ...] = ()
     finished: bool = True
+    inconclusive: int = 0
 
 
 class RatingSource:
@@ -143,6 +145,7 @@ class RatingSource:
             trials=by_id,
             moves=tuple(self._moves),
             finished=self._finished,
+            inconclusive=sum(trial.outcome is Outcome.INCONCLUSIVE for trial in self._played.trials),
         )
 
 
@@ -351,10 +354,7 @@ class RatingRoom:
         self._kept: dict[str, Judgment] = {}
         self.refresh()
         if not self.items:
-            raise InputError(
-                "there is no first response to judge",
-                remedy="List the trials with: harness report show SESSION --trials. If you use filters, remove one",
-            )
+            raise self._nothing_to_judge()
         self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
 
     # What there is
@@ -520,6 +520,20 @@ class RatingRoom:
             self._logs.clear()
 
     # Inside
+
+    def _nothing_to_judge(self) -> InputError:
+        inconclusive = sum(session.inconclusive for session in self._found)
+        if inconclusive and not any(session.items for session in self._found):
+            return InputError(
+                "there is no first response to judge: nothing shows whether the device recognised the query, so "
+                f"{counted(inconclusive, 'trial is', 'trials are')} inconclusive",
+                remedy="Run again with `evidence: none` in the scenario, so that every answer counts, or with an "
+                "operator who says what was recognised",
+            )
+        return InputError(
+            "there is no first response to judge",
+            remedy="List the trials with: harness report show SESSION --trials. If you use filters, remove one",
+        )
 
     def _rater_name(self, rater: str) -> str:
         return self._names.get(name_key(rater), rater)

@@ -22,6 +22,7 @@ from harness.model.errors import InputError, LogError, SoundGone
 from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
 from harness.model.record import JudgmentGiven, RatingRecord, SoundsRemoved
 from harness.model.stimulus import Waveform
+from harness.model.trial import Outcome, Recognition
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.items import HiddenDetails, Item, Subject
@@ -37,6 +38,7 @@ from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclip
 from tests.judged_sessions import clips_of, judged
 from tests.rating_sessions import TALKS, Talk, answer_effect, rating_session, rating_sessions
 from tests.unit.rating.sittings import item
+from tests.unit.session.figures.rows import Rows, planned
 
 SESSIONS = [14, 24]
 
@@ -51,6 +53,22 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folders(stored: Path, tmp_path: Path) -> list[Path]:
     return [Path(shutil.copytree(folder, tmp_path / folder.name)) for folder in sorted(stored.iterdir())]
+
+
+def test_answers_without_evidence_of_recognition_are_the_reason_why_nothing_can_be_judged(tmp_path: Path) -> None:
+    """As of a device that reports no transcripts, with nobody to ask."""
+    (tmp_path / "s1").mkdir()
+    rows = Rows()
+    with SqliteLog(tmp_path / "s1") as log:
+        rows.start(planned(1, trial_id="q1"), planned(2, trial_id="q2"))
+        for trial_id in ("q1", "q2"):
+            clip = log.save_clip(Waveform(np.zeros(8000, np.float32), 8000), 1.0)
+            rows.trial(trial_id, Outcome.INCONCLUSIVE, Recognition.UNKNOWN, clip=clip)
+        for entry in rows.entries:
+            log.append(entry.record)
+    with pytest.raises(InputError, match="so 2 trials are inconclusive") as refused:
+        open_room([tmp_path / "s1"])
+    assert "`evidence: none`" in refused.value.remedy
 
 
 @pytest.fixture
