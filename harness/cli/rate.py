@@ -301,7 +301,8 @@ def _list_raters(
     yield f"raters disagree on {counted(len(room.disputed), 'response')}"
     for each in raters:
         to_do = "to settle" if adjudicating else "to judge"
-        yield f"{plain_text(each.rater)}: {each.count.total} {to_do}, {counts_in_words(each.count)}"
+        exercises = ""
         if room.round.exercises and not adjudicating:
             done, every = each.exercises
-            yield f"exercises: {done} of {every} done"
+            exercises = f"; exercises: {done} of {every} done"
+        yield f"{plain_text(each.rater)}: {each.count.total} {to_do}, {counts_in_words(each.count)}{exercises}"

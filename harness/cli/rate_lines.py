@@ -83,7 +83,7 @@ def text_lines(view: SittingView) -> Iterator[str]:
         if not view.hides_text:
             yield "transcript: hidden; `text` shows it"
         return
-    words = "there is none" if item.transcript is None else plain_text(item.transcript, LONGEST)
+    words = "none" if item.transcript is None else plain_text(item.transcript, LONGEST)
     yield f"transcript: {words}"
 
 
@@ -178,7 +178,7 @@ class RateWord(Enum):
     SLOW = "slow", "play the response slower", RaterAction.PLAY_SLOWER
     STOP = "stop", "stop the sound", RaterAction.STOP
     WAIT = "wait", "wait until the sound has ended", None
-    TEXT = "text", "show what was said in writing", RaterAction.TRANSCRIPT
+    TEXT = "text", "show the transcript of the response", RaterAction.TRANSCRIPT
     UNDO = "undo", "take back the last judgment; repeat to take back more", RaterAction.UNDO
     EARLIER = "earlier", "open the response that you judged before this one", RaterAction.EARLIER
     LATER = "later", "open the next one, up to the response still to be judged", RaterAction.LATER

@@ -235,6 +235,8 @@ class _PlainSitting:
                 flag = flag_of(command.rest)
                 return flag.what if isinstance(flag, InvalidCommand) else self._save_and_show(lambda: desk.flag(flag))
             case RateWord.HELD:
+                if not desk.view.count.held:
+                    self.say(["no response is held"])
                 desk.release_held()
                 self._show()
             case RateWord.PLAY | RateWord.QUERY | RateWord.SLOW | RateWord.STOP | RateWord.WAIT:
@@ -272,7 +274,7 @@ class _PlainSitting:
         match command.word, command.rest:
             case RateWord.COMMENT, text:
                 desk.comment(text)
-                self.say(["comment kept for this response" if text else "comment taken away"])
+                self.say(["comment kept for this response" if text else "comment removed"])
             case RateWord.SURE, ("1" | "2" | "3") as level:
                 if desk.view.draft.confidence != int(level):
                     desk.confidence(int(level))

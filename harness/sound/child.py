@@ -416,7 +416,7 @@ def main() -> None:
         stream(arguments, outlet)
     except (SoundError, OSError) as error:
         named = repr(arguments.device) if arguments.device else "the host's default output"
-        failure = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
+        failure = {"what": f"{named} cannot be opened: {error.args[-1]}", "remedy": ""}
         if isinstance(error, SoundError):
             failure = {"what": error.what, "remedy": error.remedy}
         outlet.put(Packet(PacketKind.FAILED, payload=json.dumps(failure).encode()))

@@ -96,7 +96,7 @@ class AnnotationSeat(BaseSeat):
         for desk in {id(desk): desk for desk in (self.own, self.desk)}.values():
             desk.refresh(self.room.rows)
 
-    # Labels looked at again
+    # Find and relabel
 
     def found_utterances(self) -> tuple[FoundUtterance, ...]:
         """The utterances with these words that the annotator may label again."""
@@ -142,7 +142,7 @@ WORDS = SiteWords(
     name="Annotating",
     welcome="Annotating utterances",
     kept="which labels you give, and when, under your pseudonym",
-    go_on="Go on annotating",
+    go_on="Continue annotating",
     rest="Everything that you accepted, struck and labelled is saved. You may close this window.",
 )
 

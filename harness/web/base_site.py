@@ -444,7 +444,7 @@ class BaseSite(ABC):
         form = await request.form(max_files=0, max_fields=self._most_fields)
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         if not self._logins.is_form_word(visit, fields.pop("form_word", "")):
-            raise HTTPException(403, "That form is not from one of your pages. Load the page again.")
+            raise HTTPException(403, "That form is not from one of your pages. Reload the page.")
         return fields, form
 
     # Logging in and out
@@ -495,7 +495,7 @@ class BaseSite(ABC):
     # Notices and files
 
     def _rest_page(self, request: Request) -> Response:
-        return self._notice(self._rater(request), 200, "Take a rest", self._templates.words.rest)
+        return self._notice(self._rater(request), 200, "Take a break", self._templates.words.rest)
 
     def _notice(self, visit: Visit | None, status: int, title: str, text: str) -> Response:
         place = self._place(visit) if visit is not None and visit.invitation is not None else "/login"

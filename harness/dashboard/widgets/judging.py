@@ -66,7 +66,7 @@ class JudgedItem(Showing[SittingView]):
 
     def _transcript_rows(self, item: Item, view: SittingView) -> list[Row]:
         if not view.draft.transcript_shown:
-            words = "hidden in this round" if view.hides_text else f"not shown; {self._key} shows it in writing"
+            words = "hidden in this round" if view.hides_text else f"hidden; {self._key} shows the text"
             return [("said", Text(words, style=palette.QUIET))]
         if item.transcript is None:
             return [("said", Text("there is no text", style=palette.QUIET))]

@@ -174,6 +174,14 @@ def _pace_in_words(rater: RaterFigures) -> str:
     return NOTHING if at is None else f"{seconds(at[1])} ({seconds_interval(at[0], at[2])})"
 
 
+MOST_PER_HOUR = 3600
+"""More answers an hour than a person gives."""
+
+
+def _per_hour_in_words(rater: RaterFigures) -> str:
+    return f"> {MOST_PER_HOUR}" if (rater.per_hour or 0) > MOST_PER_HOUR else fixed(rater.per_hour, 0)
+
+
 _RATER: Field[RaterFigures] = Field("rater", "rater", attrgetter("rater"), _name)
 _COUNTS: tuple[Field[RaterFigures], ...] = (
     *(
@@ -184,7 +192,7 @@ _COUNTS: tuple[Field[RaterFigures], ...] = (
         }.items()
     ),
     Field("time_to_answer_s", "median (quartiles)", _pace, _pace_in_words),
-    Field("per_hour", "per h", attrgetter("per_hour"), lambda rater: fixed(rater.per_hour, 0)),
+    Field("per_hour", "per h", attrgetter("per_hour"), _per_hour_in_words),
 )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def test_annotation_works_without_scripts_at_phone_width(browser: Browser, small
     assert isinstance(changed, Labelled)
     assert (changed.utterance, changed.intents) == (row.utterance, ("greeting",))
     fits(page)
-    page.get_by_role("button", name="Go on annotating").click()
+    page.get_by_role("button", name="Continue annotating").click()
     page.get_by_role("link", name="Guide").click()
     assert page.get_by_text("It says yes to what was asked.").is_visible()
     page.get_by_role("link", name="Back to the utterances").first.click()

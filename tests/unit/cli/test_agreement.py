@@ -188,6 +188,21 @@ def test_intervals_of_few_responses_are_called_rough(tmp_path: Path, responses: 
     assert ("an interval needs 10 items or more" in output) is (responses < 10)
 
 
+def test_a_pace_that_no_person_keeps_is_not_a_number_of_answers_per_hour(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(3))
+    times_s = {"ann": 0.01, "bob": 4.0}
+    clips = clips_of(folder).items()
+    rows = [
+        judged(trial, clip, name, time_to_answer_s=time_s)
+        for name, time_s in times_s.items()
+        for trial, (_, clip) in clips
+    ]
+    give(folder, rows)
+    output = harness(folder).output
+    assert re.search(r"ann .* > 3600\n", output)
+    assert re.search(r"bob .* 900\n", output)
+
+
 def test_contradictory_options_and_missing_sessions_are_refused(folder: Path, tmp_path: Path) -> None:
     for options in (("--json", "--csv"), ("--disagreements", "--json")):
         assert isinstance(harness(folder, *options).exception, InputError)

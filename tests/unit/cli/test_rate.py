@@ -200,12 +200,17 @@ def test_a_repeated_exercise_says_why_it_comes_again(session: Path) -> None:
     assert "exercise 3 of 27 again, since too few of your answers were right\n" in output
 
 
+def test_releasing_held_responses_says_so_when_none_is_held(session: Path) -> None:
+    assert "no response is held\n" in rate(session, "held\n", "--class", "lists").output
+    assert "no response is held" not in rate(session, "hold\nheld\n", "--class", "lists").output
+
+
 def test_showing_rater_names_requires_adjudication(session: Path) -> None:
     assert "--adjudicate" in str(getattr(rate(session, "", "--names").exception, "remedy", ""))
 
 
 def test_a_round_without_transcripts_offers_none(session: Path) -> None:
-    assert "\ntext: show what was said" in rate(session, "help\n").output
+    assert "\ntext: show the transcript" in rate(session, "help\n").output
     never = rate(session, "help\n", "--transcript", "never").output
     assert "\ntext: " not in never
     assert "`text`" not in never
