@@ -1,4 +1,10 @@
-"""Sources of a device's lines for the monitor: a port, a broker, a file, standard input."""
+"""Sources of a device's lines for the monitor: a port, a broker, a file, standard input.
+
+    a source's thread ── put ──► DeviceOutputQueue ── take_outputs ──► DeviceMonitor
+                                 bounded in bytes                      the thread of the screen
+
+Elsewhere a *source* is what an observation is about (`Observation.source`).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 HELD_BYTES = 1_000_000
+"""Of a queue. Chosen: minutes of a board's output, while a screen is busy."""
 CHUNK_BYTES = 4096
+"""Of one reading of a file: a Linux page."""
 
 
 @frozen
@@ -60,9 +68,9 @@ class DeviceOutputQueue:
             self._held.append(output)
             self._bytes += len(output.data)
             while not wait and self._bytes > HELD_BYTES:
-                gone = len(self._held.popleft().data)
-                self._bytes -= gone
-                self.lost_bytes += gone
+                dropped_bytes = len(self._held.popleft().data)
+                self._bytes -= dropped_bytes
+                self.lost_bytes += dropped_bytes
 
     def take(self, at_most_bytes: int) -> list[DeviceOutput]:
         """What has arrived, in order."""
@@ -106,7 +114,10 @@ class DeviceSource(Protocol):
 
 @runtime_checkable
 class HasRate(DeviceSource, Protocol):
-    """A source with a baud rate, which may be wrong, and an adapter, which may hold lines back."""
+    """A source with a baud rate, which may be wrong, and an adapter, which may hold lines back.
+
+    hold_back_s: for how long; as in a session once the source is open.
+    """
 
     baud: int
     hold_back_s: float

@@ -31,7 +31,7 @@ from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.esphome_assistant import AssistantTaken, EsphomeAssistant
 from harness.devices.spoken_commands import Answerer, AnsweringStream, ServerUse, demand_answerer
-from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStreamOptions
+from harness.devices.text_streams import FAR_END, PIECE_BYTES, STOP_CHECK_S, FarEnd, FarEndFile, TextStreamOptions
 from harness.model.bench import DeviceProfile, DeviceSetting
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
@@ -192,7 +192,7 @@ class EsphomeLink:
         try:
             while True:
                 try:
-                    self.device = connecting.result(STEP_S)
+                    self.device = connecting.result(STOP_CHECK_S)
                     break
                 except TimeoutError:
                     if stop.is_set():
@@ -507,15 +507,15 @@ class EsphomeDevice(AnsweringStream):
         """The connection, as soon as it is back. DeviceError if it does not come back within SETTING_LIMIT_S."""
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
-            if threads.monotonic() > deadline_s or self._stop.wait(STEP_S):
-                fault = f"the connection to {self.id} is lost: {self._why}"
+            if threads.monotonic() > deadline_s or self._stop.wait(STOP_CHECK_S):
+                fault = f"the connection to {self.id} is lost: {self._why_ended}"
                 raise DeviceError(fault, remedy="Switch it on, then run: harness run resume")
         return cast(EsphomeLink, link)
 
-    def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
+    def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         device = cast(EsphomeLink, far_end).device
         self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
-        return super()._follow(far_end, bell)
+        return super()._read_to_end(far_end, bell)
 
     @staticmethod
     def source(options: EsphomeOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:

@@ -24,7 +24,7 @@ from harness.base.ports import Clock
 from harness.devices import websocket
 from harness.devices.declared import SetupAdvice
 from harness.devices.readings import ReadingsFarEnd, ReadingsSource, ReadingsStream
-from harness.devices.text_streams import STEP_S
+from harness.devices.text_streams import STOP_CHECK_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
@@ -219,7 +219,7 @@ class AssistLink:
                     self._due_s = min(self._due_s, now_s + POLL_S)
             if not self._schedule.wait_s(self._now_s()):
                 self._ping()
-            self._receive(min(STEP_S, max(0.0, min(self._schedule.wait_s(now_s), self._due_s - self._now_s()))))
+            self._receive(min(STOP_CHECK_S, max(0.0, min(self._schedule.wait_s(now_s), self._due_s - self._now_s()))))
 
     def wake_phrases(self) -> tuple[str, ...]:
         """The phrases that the satellite listens for now; () if Home Assistant does not know them, as with Wyoming."""
@@ -263,7 +263,7 @@ class AssistLink:
         while self._now_s() < until_s:
             if self._stop.is_set():
                 raise _DriverClosing
-            for message in self._receive(STEP_S):
+            for message in self._receive(STOP_CHECK_S):
                 if message["type"] == "result" and not message["success"]:
                     raise _CommandError(str(message["error"]["code"]))
                 if message["type"] == answer:

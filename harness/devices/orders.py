@@ -1,4 +1,10 @@
-"""Drivers that take the orders of stands and power switches, and a stand as something with one setting."""
+"""Drivers that take the orders of stands and power switches, and a stand as something with one setting.
+
+    session ──► PositionerSetting, DevicePower ──┬─ TakesOrders: `carry_out` sends the order and waits (OrderAnswers)
+                                                 └─ AsksOperator: `request` gives the text for the operator
+
+`carry_out` blocks the thread that calls it. `given_up` ends it early.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +25,11 @@ from harness.model.positioners import BenchOrder, Positioner, PowerSwitch
 ORDERS = ("carry_out", "request")
 """Methods of a driver of stands and switches; it has one of them."""
 MATCH_LIMIT_S = 0.2
+"""Of one comparison. Chosen: an expression that is not careless needs far less than a millisecond."""
 LOOK_S = 0.1
 """Interval at which a driver that waits looks whether it is to stop."""
-_SHOWN = 80
+_SHOWN_CHARACTERS = 80
+"""Of an answer, in an error."""
 
 
 @runtime_checkable
@@ -43,7 +51,7 @@ class AsksOperator(Protocol):
 
 
 class OrderAnswers:
-    """Compares what a far end says with an order, and waits for it."""
+    """Compares the answers of a far end with an order, and waits for them."""
 
     def __init__(self, order: BenchOrder, given_up: threading.Event) -> None:
         self._order = order
@@ -54,7 +62,7 @@ class OrderAnswers:
         self._failed = regex.compile(order.failed) if order.failed else None
         self._until_s = threads.monotonic() + order.within_s
         self._last = ""
-        _ = self.left_s
+        _ = self.left_s  # raises if the order was given up before it began
 
     @property
     def left_s(self) -> float:
@@ -72,7 +80,7 @@ class OrderAnswers:
 
     def take(self, text: str) -> bool:
         """Whether this says that the order is done. DeviceError if it says that it has failed."""
-        self._last = plain_text(text.strip(), _SHOWN)
+        self._last = plain_text(text.strip(), _SHOWN_CHARACTERS)
         try:
             if self._failed is not None and self._failed.search(text, timeout=MATCH_LIMIT_S):
                 raise DeviceError(f"{self._order.words}: it reports {self._last!r}", remedy="Check it and the bench")

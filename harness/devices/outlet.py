@@ -14,17 +14,20 @@ from harness.model.time import Stamp
 
 BROKEN = "a thread of the driver ended with an error, see the engine's output"
 _LOG_LINES_AT_ONCE = 200.0
-"""Burst allowed before the rate limit applies."""
+"""Burst allowed before the rate limit applies. Chosen: a board's boot messages fit."""
 _COUNT_EVERY_S = 10.0
-"""Interval of reports while a flood lasts."""
+"""Interval of reports while a flood lasts. Chosen: a reader of the log sees that it goes on."""
 
 
 class DriverOutlet:
     """Passes observations from any thread to the sink, one at a time, under `lock`, which the driver's modules share.
 
-    A link can be lost for several reasons at once; it is back when none remains.
+    The link is lost while any part of the driver has lost it (a port, the board behind it). Each part calls `lose`, and
+    `back` when it has it again. The sink gets one LinkLost at the first loss, and one LinkBack when no loss remains.
+
     Log lines beyond the profile's rate (`console.log_lines_per_s`) are only counted. Their number is reported
-    every 10 s, when the flood ends, and at close.
+    every 10 s, when the flood ends, and at close. This limit is for all that a driver logs. `Console` has one of its
+    own, which counts the unmapped lines of a device. At the default rate, what passes that one passes this one, too.
     """
 
     def __init__(self, id: str, surroundings: Surroundings) -> None:
@@ -34,21 +37,22 @@ class DriverOutlet:
         self._log_lines_per_s = console.log_lines_per_s
         self.lock = threads.rlock()
         self._sink: Sink | None = None
-        self._lost: set[str] = set()
-        self._told_lost = False
-        self._why = ""
+        self._lost_parts: set[str] = set()
+        self._loss_reported = False
+        self._reason = ""
         self._limit = self._new_limit()
-        self._flood_s = 0.0
+        self._flood_began_s = 0.0
 
     @property
-    def linked(self) -> bool:
-        return self._sink is not None and not self._lost
+    def link_is_up(self) -> bool:
+        """Whether the driver is open and no part of it has lost the link."""
+        return self._sink is not None and not self._lost_parts
 
     def open(self, sink: Sink) -> None:
         with self.lock:
             self._sink = sink
-            self._lost.clear()
-            self._told_lost = False
+            self._lost_parts.clear()
+            self._loss_reported = False
             self._limit = self._new_limit()
 
     def close(self) -> None:
@@ -64,11 +68,11 @@ class DriverOutlet:
             if sink is None:
                 return
             now_s, limit = self._now_s(), self._limit
-            if limit.left_out and (limit.is_calm(now_s) or now_s - self._flood_s >= _COUNT_EVERY_S):
+            if limit.left_out and (limit.is_calm(now_s) or now_s - self._flood_began_s >= _COUNT_EVERY_S):
                 sink(limit.report(Stamp(now_s)))
             if isinstance(observation, LogLine) and not limit.admits(now_s):
                 if limit.left_out == 1:
-                    self._flood_s = now_s
+                    self._flood_began_s = now_s
                 return
             sink(observation)
 
@@ -80,20 +84,21 @@ class DriverOutlet:
         self.tell(LogLine(self._id, self._now(), text))
 
     def lose(self, part: str, reason: str, *, named: bool = False) -> None:
-        """named: the user must act, so the reason is reported even if the link is already lost."""
+        """The link is lost to a part of the driver. named: the user must act, so the reason is reported in any case."""
         with self.lock:
-            news = not self._told_lost or (named and reason != self._why)
-            self._lost.add(part)
-            self._told_lost = True
-            if news:
-                self._why = reason
+            is_new = not self._loss_reported or (named and reason != self._reason)
+            self._lost_parts.add(part)
+            self._loss_reported = True
+            if is_new:
+                self._reason = reason
                 self.tell(LinkLost(self._id, self._now(), reason))
 
     def back(self, part: str) -> None:
+        """That part has the link again."""
         with self.lock:
-            self._lost.discard(part)
-            if self._told_lost and not self._lost:
-                self._told_lost = False
+            self._lost_parts.discard(part)
+            if self._loss_reported and not self._lost_parts:
+                self._loss_reported = False
                 self.tell(LinkBack(self._id, self._now()))
 
     @contextlib.contextmanager

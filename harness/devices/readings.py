@@ -1,6 +1,11 @@
 """Drivers that measure something themselves, such as light: each reading is a line with numbers, and has its own time.
 
 A profile's thresholds turn the numbers into states, as they do for lines that a sensor prints.
+
+    measure ──► (line, time) ──► ReadingsFarEnd ── event ──► TextStream reads all that wait ──► Console, outlet
+    a thread of the far end       a queue                    the stream's thread
+
+A monitor reads the same far end through `ReadingsSource`.
 """
 
 from __future__ import annotations
@@ -22,8 +27,10 @@ from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
-MOST_HELD = 10_000
-"""Readings that wait; more are dropped, oldest first."""
+MOST_WAITING = 10_000
+"""Readings that wait; more are dropped, oldest first. Chosen: minutes of a camera's."""
+_LOOK_MS = 50
+"""Interval at which the monitor's thread looks whether it is to stop."""
 
 
 @frozen
@@ -54,28 +61,28 @@ class ReadingsFarEnd:
     """
 
     def __init__(self, name: str, measure: Callable[[Callable[[str, Stamp], None], threading.Event], str]) -> None:
-        self.taken: list[tuple[bytes, Stamp]] = []
+        self.last_read: list[tuple[bytes, Stamp]] = []
         """What the last `read` returned, reading by reading."""
-        self._held = deque[tuple[bytes, Stamp]](maxlen=MOST_HELD)
+        self._waiting = deque[tuple[bytes, Stamp]](maxlen=MOST_WAITING)
         self._lock = threads.lock()
         self._stop = threads.event()
         self._why = "its thread ended with an error"
         self._ended = False
         self._measure = measure
-        self._came = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._readable = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)  # set while readings wait, and at the end
         self._thread = threads.thread(self._run, name=name)
         self._thread.start()
 
     def fileno(self) -> int:
-        return self._came
+        return self._readable
 
     def read(self) -> bytes:
         with self._lock:
             if not self._ended:
-                os.eventfd_read(self._came)
-            self.taken = [*self._held]
-            self._held.clear()
-        return b"".join(line for line, _ in self.taken)
+                os.eventfd_read(self._readable)
+            self.last_read = [*self._waiting]
+            self._waiting.clear()
+        return b"".join(line for line, _ in self.last_read)
 
     def write(self, data: bytes) -> None:
         raise OSError("it does not accept commands")
@@ -96,14 +103,14 @@ class ReadingsFarEnd:
         finally:
             with self._lock:
                 self._ended = True
-                os.eventfd_write(self._came, 1)
-            self._stop.wait()
-            os.close(self._came)
+                os.eventfd_write(self._readable, 1)
+            self._stop.wait()  # until then the stream's thread may wait at the descriptor
+            os.close(self._readable)
 
     def _pass_on(self, line: str, at: Stamp) -> None:
         with self._lock:
-            self._held.append((line.encode() + b"\n", at))
-            os.eventfd_write(self._came, 1)
+            self._waiting.append((line.encode() + b"\n", at))
+            os.eventfd_write(self._readable, 1)
 
 
 class ReadingsStream(TextStream):
@@ -115,7 +122,7 @@ class ReadingsStream(TextStream):
 
     def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if data and isinstance(far_end, ReadingsFarEnd):
-            yield from far_end.taken  # when they were read does not matter
+            yield from far_end.last_read  # when they were read does not matter
         else:
             yield b"", at
 
@@ -152,14 +159,14 @@ class ReadingsSource:
             self._readings.close()
 
     def _run(self, readings: ReadingsFarEnd) -> None:
-        waits = select.poll()
-        waits.register(readings.fileno(), select.POLLIN)
+        poll = select.poll()
+        poll.register(readings.fileno(), select.POLLIN)
         while not self._closing.is_set():
-            if not waits.poll(50):
+            if not poll.poll(_LOOK_MS):
                 continue
             if not readings.read():
                 self.trouble = readings.why_ended()
                 break
-            for line, at in readings.taken:
+            for line, at in readings.last_read:
                 self.queue.put(DeviceOutput(at, threads.wall() - (threads.monotonic() - at.at_s), line))
         self.ended = True

@@ -1,7 +1,12 @@
 """Devices that only print lines: a program that follows their log, or a TCP socket.
 
-One thread reads, gives each piece its time of arrival, applies the profile, and opens the far end again when it was
-lost. Commands to the device are lines, too.
+    connect ──► reads until it is ready: a line matched `ready`, or the far end has not ended at once ──► reads on
+       ▲              │ no such line in time                               its end, or a silence │
+       │              ▼                                                                        ▼
+       └── a pause that doubles ◄──────────────────── LinkLost ◄───────────────────────────────┘
+
+Threads: `_run` and what it calls is the stream's own thread. It reads, stamps and maps lines, and opens a lost far end
+again. `open` waits for its first result. Commands are lines, too. The caller's thread writes them.
 """
 
 from __future__ import annotations
@@ -37,14 +42,22 @@ from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
 CONNECT_LIMIT_S = 5.0
+"""Chosen: a device in the local network that does not answer by then is off."""
 END_GRACE_S = 0.5
+"""Chosen: how long a program or a thread may take to end by itself. With JOIN_S it keeps the 2 s of `ports.Driver`."""
 JOIN_S = 1.5
 PIECE_BYTES = 65_536
+"""Most bytes of one reading, and of an unfinished line that may match `ready`."""
 MONITOR_WAITS_S = 60.0
-STEP_S = 0.2
+"""Chosen: for a device that a person switches on for the monitor."""
+STOP_CHECK_S = 0.2
+"""Interval at which a thread that waits checks whether it is to stop."""
 TICK_S = 0.05
+"""Chosen: how soon time limits and rules that wait for further lines are noticed without output."""
 FAR_END = "far end"
-_KEPT_LINES = 3
+"""The part of the driver whose loss the outlet keeps."""
+_LINES_IN_ERROR = 3
+"""Chosen: an error shows them all on one line."""
 
 
 @frozen
@@ -204,17 +217,17 @@ class TcpListener:
     def __init__(self, options: TcpOptions) -> None:
         self._address = options.address
         self._server = tcp.listen(options.address)
-        self._server.settimeout(STEP_S)
+        self._server.settimeout(STOP_CHECK_S)
 
     def accept(self, stop: threading.Event, limit_s: float) -> TcpConnection:
         """Waits until the device connects; DeviceError if it does not, or when `stop` is set."""
         deadline_s = threads.monotonic() + limit_s
         while not stop.is_set() and threads.monotonic() < deadline_s:
             with contextlib.suppress(TimeoutError):
-                connection, peer = self._server.accept()
+                connection, address = self._server.accept()
                 connection.settimeout(None)
                 tcp.keep_alive(connection)
-                return TcpConnection(connection, f"{peer[0]}:{peer[1]}")
+                return TcpConnection(connection, f"{address[0]}:{address[1]}")
         raise DeviceError(
             f"no device connected to {self._address} within {exact(limit_s)} s",
             remedy="Switch the device on, and let it connect to this address",
@@ -241,15 +254,15 @@ class TextStream:
         self._clock = surroundings.clock
         self._profile = surroundings.profile
         self._outlet = DriverOutlet(id, surroundings)
-        self._decided = threads.event()
-        self._opened = False
+        self._open_decided = threads.event()
+        self._was_ready = False  # since `open`
         self._stop = threads.event()
         self._thread: threading.Thread | None = None
         self._far_end: FarEnd | None = None
         self._bell: threads.Bell | None = None
-        self._late = Lateness()
-        self._first = deque[str](maxlen=_KEPT_LINES)
-        self._why = ""
+        self._lateness = Lateness()
+        self._last_lines = deque[str](maxlen=_LINES_IN_ERROR)  # before it was ready
+        self._why_ended = ""
 
     def connect(self) -> FarEnd:
         """Opens the far end; DeviceError when it is not there."""
@@ -270,20 +283,20 @@ class TextStream:
 
     def open(self, sink: Sink) -> None:
         """Returns when a line has matched `ready`, or without it when the far end has not ended at once."""
-        self._opened = False
-        self._decided.clear()
+        self._was_ready = False
+        self._open_decided.clear()
         self._stop.clear()
         self._far_end = far_end = self.connect()
         self._outlet.open(sink)
         self._bell = bell = threads.bell()
-        self._first.clear()
+        self._last_lines.clear()
         self._thread = threads.thread(self._run, far_end, bell, name=f"text {self.id}")
         self._thread.start()
-        self._decided.wait()
-        if not self._opened:
-            seen = f"; the last lines: {' / '.join(self._first)}" if self._first else ""
+        self._open_decided.wait()
+        if not self._was_ready:
+            lines = f"; the last lines: {' / '.join(self._last_lines)}" if self._last_lines else ""
             self.close()
-            raise DeviceError(f"{self.id}: {self._why}{seen}", remedy="Run it by hand, and see what it prints")
+            raise DeviceError(f"{self.id}: {self._why_ended}{lines}", remedy="Run it by hand, and see what it prints")
 
     def close(self) -> None:
         self._stop.set()
@@ -313,93 +326,99 @@ class TextStream:
             raise DeviceError(f"{self.id} took no command: {error}", remedy="Wait until its link is back") from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
-        self._why = BROKEN
+        self._why_ended = BROKEN
         try:
             with self._outlet.reports_errors():
-                self._follow_all(far_end, bell)
+                self._use_all(far_end, bell)
         finally:
-            self._decided.set()
+            self._open_decided.set()
 
-    def _follow_all(self, far_end: FarEnd, bell: threads.Bell) -> None:
-        opened: FarEnd | None = far_end
-        back_off_s = self.BACK_OFF_S[0]
-        while opened is not None:
+    def _use_all(self, first: FarEnd, bell: threads.Bell) -> None:
+        """Uses one far end after the other, until the stream is closed or the login refused."""
+        far_end: FarEnd | None = first
+        shortest_s, longest_s = self.BACK_OFF_S
+        back_off_s = shortest_s
+        while far_end is not None:
             began_s = self._clock.now_s()
-            self._why = self._follow(opened, bell)
+            self._why_ended = self._read_to_end(far_end, bell)
             with self._outlet.lock:
                 self._far_end = None
-            opened.close()
-            if not self._opened or self._stop.is_set():
+            far_end.close()
+            if not self._was_ready or self._stop.is_set():
                 return  # `open` reports what failed
-            self._outlet.lose(FAR_END, self._why)
-            if self._clock.now_s() - began_s > self.BACK_OFF_S[1]:
-                back_off_s = self.BACK_OFF_S[0]
-            opened, back_off_s = self._open_again(back_off_s)
+            self._outlet.lose(FAR_END, self._why_ended)
+            if self._clock.now_s() - began_s > longest_s:
+                back_off_s = shortest_s
+            far_end, back_off_s = self._open_again(back_off_s)
 
     def _open_again(self, back_off_s: float) -> tuple[FarEnd | None, float]:
+        """The far end, and the pause before the next attempt; None when closed or refused."""
         while not self._stop.wait(back_off_s):
             back_off_s = min(back_off_s * 2, self.BACK_OFF_S[1])
             try:
-                opened = self.connect()
+                far_end = self.connect()
             except LoginRefused as error:
                 self._outlet.lose(FAR_END, str(error), named=True)
                 break
             except (DeviceError, OSError):  # OSError: such as too many open files
                 continue  # not there yet: the next attempt may find it
             with self._outlet.lock:
-                self._far_end = opened
-            return opened, back_off_s
+                self._far_end = far_end
+            return far_end, back_off_s
         return None, back_off_s
 
-    def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
-        """Reads until the end; why it ended."""
+    def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
+        """Reads until the far end ends or counts as lost. Returns why; "" when the stream was closed."""
         options, outlet = self._options, self._outlet
         console = Console(self._profile, self.id, hold_back_s=self.hold_back_s, measured=False)
-        pace = HeartbeatThrottle()
-        ready = re.compile(options.ready) if options.ready else None
+        throttle = HeartbeatThrottle()
+        awaited = re.compile(options.ready) if options.ready else None
         began_s = received_s = self._clock.now_s()
-        back, unread = False, b""
+        is_ready, unfinished_line = False, b""
         while not self._stop.is_set():
             before_s = self._clock.now_s()
             readable, _ = bell.wait(far_end, TICK_S)
             now_s = self._clock.now_s()
-            if not readable:
-                self._late.woke(now_s - before_s, TICK_S)
-            data = far_end.read() if readable else b""
-            at = Stamp(now_s, self._late.found(now_s - before_s, TICK_S) if readable else self._late.seconds)
-            if readable and not data:
-                for seen in console.flush(at):
-                    outlet.tell(seen)
-                return far_end.why_ended()
-            if data:
+            waited_s = now_s - before_s
+            if readable:
+                data = far_end.read()
+                at = Stamp(now_s, self._lateness.arrival_error_s(waited_s, TICK_S))
+                if not data:
+                    for observation in console.flush(at):
+                        outlet.tell(observation)
+                    return far_end.why_ended()
                 received_s = now_s
-            if data and not back:
-                unread, ready = self._look_for(ready, unread + data)
-            # A device that was silent may be so again: an open connection does not show that it is back.
-            settled = now_s - began_s > self.SETTLE_S and not (self._opened and options.silence_limit_s)
-            if ready is None and not back and (options.ready or settled or (data and self._opened)):
-                back = self._opened = True
-                self._decided.set()
-                outlet.back(FAR_END)
-            for piece, when in self.stamped(far_end, data, at):
-                for seen in console.feed(piece, when):
-                    if pace.passes(seen):
-                        outlet.tell(seen)
-            if ready is not None and now_s - began_s > options.ready_within_s:
+            else:
+                self._lateness.slept(waited_s, TICK_S)
+                data, at = b"", Stamp(now_s, self._lateness.seconds)
+            if not is_ready:
+                if data:
+                    unfinished_line, awaited = self._look_for(awaited, unfinished_line + data)
+                # A device that was silent may be so again: an open connection does not show that it is back.
+                settled = now_s - began_s > self.SETTLE_S and not (self._was_ready and options.silence_limit_s)
+                if awaited is None and (options.ready or settled or (data and self._was_ready)):
+                    is_ready = self._was_ready = True
+                    self._open_decided.set()
+                    outlet.back(FAR_END)
+            for piece, stamp in self.stamped(far_end, data, at):
+                for observation in console.feed(piece, stamp):
+                    if throttle.passes(observation):
+                        outlet.tell(observation)
+            if awaited is not None and now_s - began_s > options.ready_within_s:
                 return f"no line matched `ready` within {exact(options.ready_within_s)} s"
             if options.silence_limit_s and now_s - received_s > options.silence_limit_s:
                 return f"no line came for {seconds(now_s - received_s)}"
         return ""
 
-    def _look_for(self, ready: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
+    def _look_for(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
         """The unfinished line, and the pattern as long as no line has matched it."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             text = line.decode("utf-8", "replace")
-            self._first.append(plain_text(text.strip(), 200))
-            if ready is not None and ready.search(text):
+            self._last_lines.append(plain_text(text.strip(), 200))
+            if awaited is not None and awaited.search(text):
                 return b"", None
-        return rest[-PIECE_BYTES:], ready
+        return rest[-PIECE_BYTES:], awaited
 
 
 class CommandLog(TextStream):
@@ -463,7 +482,7 @@ class TcpLog(TextStream):
 
     @staticmethod
     def source(options: TcpOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
-        return StreamSource(options.address, lambda: cast(BinaryIO, FarEndFile(_first(options))))
+        return StreamSource(options.address, lambda: cast(BinaryIO, FarEndFile(_monitored(options))))
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
@@ -478,7 +497,7 @@ class TcpLog(TextStream):
         return options.address
 
 
-def _first(options: TcpOptions) -> FarEnd:
+def _monitored(options: TcpOptions) -> FarEnd:
     """The connection that a monitor reads: of a device that connects to us, the first one."""
     if not options.listen:
         return connect_tcp(options)

@@ -1,4 +1,11 @@
-"""Devices that report over a web socket, such as the message bus of OpenVoiceOS: each message is one line."""
+"""Devices that report over a web socket, such as the message bus of OpenVoiceOS: each message is one line.
+
+    web socket ──► WebSocketLink._pass_on ──► socket pair ──► TextStream reads lines
+                   the link's thread: no echoes               the stream's thread
+
+The socket pair gives the stream a file descriptor to wait for, which the library does not have. When it is full, the
+link's thread waits, and with it the far end.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +46,13 @@ from harness.model.time import Stamp
 from harness.model.trial import Trial
 
 LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
-_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+"""Chosen: far more than a message of a bus, and little enough to hold in memory."""
+_LINE_ENDS_TO_SPACES = bytes.maketrans(b"\r\n", b"  ")
 _TEXT = "{text}"
-_ECHOES, _ECHO_S = 16, 5.0
-"""Messages that a bus may still return to us, and for how long; the device did not report those."""
+_MOST_ECHOES = 16
+"""Messages of ours that a bus may still return to us; the device did not report those. Chosen."""
+_ECHO_S = 5.0
+"""For how long it may. Chosen: a bus returns them within milliseconds."""
 _EXTRA = ("the library for web sockets", "websocket")
 
 
@@ -147,9 +157,9 @@ class WebSocketLink:
     def __init__(self, options: WebSocketOptions) -> None:
         _, self._errors = demand_library()
         self._url, self._why = options.url, "closed"
-        self._echoes = deque[tuple[float, object]](maxlen=_ECHOES)
+        self._sent = deque[tuple[float, object]](maxlen=_MOST_ECHOES)  # time and content
         self._socket = open_socket(options.url, _headers(options), options.ping_s)
-        self._outside, self._inside = socket.socketpair()
+        self._lines_out, self._lines_in = socket.socketpair()
         self._thread = threads.thread(self._pass_on, name="web socket")
         self._thread.start()
         try:
@@ -160,11 +170,11 @@ class WebSocketLink:
             raise DeviceError(f"{options.url} took no message: {error}", remedy="See what its log reports") from error
 
     def fileno(self) -> int:
-        return self._outside.fileno()
+        return self._lines_out.fileno()
 
     def read(self) -> bytes:
         try:
-            return self._outside.recv(PIECE_BYTES)
+            return self._lines_out.recv(PIECE_BYTES)
         except OSError:
             return b""
 
@@ -177,40 +187,39 @@ class WebSocketLink:
     def close(self) -> None:
         """Shutting down first releases a thread that waits until its lines are read."""
         with contextlib.suppress(OSError):
-            self._outside.shutdown(socket.SHUT_RDWR)
+            self._lines_out.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join(END_GRACE_S)
-        self._outside.close()
+        self._lines_out.close()
 
     def _send(self, message: str) -> None:
-        self._echoes.append((threads.monotonic(), _parse(message.encode())))
+        self._sent.append((threads.monotonic(), _parse(message.encode())))
         try:
             self._socket.send(message)
         except self._errors.ConnectionClosed as error:
             raise ConnectionError(plain_text(str(error), 300)) from error
 
     def _is_echo(self, message: bytes) -> bool:
-        """A bus may write it differently, and add a context."""
-        while self._echoes and threads.monotonic() - self._echoes[0][0] > _ECHO_S:
-            self._echoes.popleft()
-        document = _parse(message) if self._echoes else None
-        for echo in self._echoes:
-            sent = echo[1]
-            if document == sent or (
-                isinstance(sent, dict) and isinstance(document, dict) and {**document, **sent} == document
-            ):
-                self._echoes.remove(echo)
+        """Whether the bus returns a message of ours. It may write it differently, and add keys such as a context."""
+        while self._sent and threads.monotonic() - self._sent[0][0] > _ECHO_S:
+            self._sent.popleft()
+        document = _parse(message) if self._sent else None
+        for index, (_, sent) in enumerate(self._sent):
+            has_all_keys = isinstance(sent, dict) and isinstance(document, dict) and {**document, **sent} == document
+            if document == sent or has_all_keys:
+                del self._sent[index]
                 return True
         return False
 
     def _pass_on(self) -> None:
-        with self._inside:
+        """The link's thread: until the socket is closed, by either side."""
+        with self._lines_in:
             try:
                 while True:
                     message: bytes = self._socket.recv(decode=False)
                     if self._is_echo(message):
                         continue
-                    self._inside.sendall(message.translate(_ONE_LINE) + b"\n")
+                    self._lines_in.sendall(message.translate(_LINE_ENDS_TO_SPACES) + b"\n")
             except self._errors.ConnectionClosed as error:
                 self._why = plain_text(str(error), 300)
             except OSError:
@@ -275,7 +284,8 @@ class WebSocketText(WebSocketLog):
                 remedy="Write `route: loudspeaker` in trials about wake words or noise",
             )
         began = Stamp(self._clock.now_s())
-        self._command(self._options.text_message.replace(_TEXT, json.dumps(words)[1:-1]))
+        escaped = json.dumps(words).removeprefix('"').removesuffix('"')
+        self._command(self._options.text_message.replace(_TEXT, escaped))
         self._outlet.tell(StimulusStarted(self.id, began, play_id))
         self._outlet.tell(StimulusEnded(self.id, Stamp(self._clock.now_s()), play_id))
 

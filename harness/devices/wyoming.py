@@ -224,7 +224,7 @@ class WyomingRelay:
         self._sound = sound
         self._lock = threads.lock()
         self._stop = threads.event()
-        self._late = Lateness()  # of the thread that accepts; the others are as late
+        self._lateness = Lateness()  # of the thread that accepts; the others are as late
         self._pipeline = PipelineEnd()
         self._open: list[_ClientConnection] = []
         self._threads: list[threading.Thread] = []
@@ -263,14 +263,14 @@ class WyomingRelay:
                 ready = waits.poll(TICK_S * 1000)
                 now_s = self._now_s()
                 if not ready:
-                    self._late.woke(now_s - before_s, TICK_S)
+                    self._lateness.slept(now_s - before_s, TICK_S)
                 with self._lock:
                     for connection in self._open:
                         if not connection.settled and not connection.ended and now_s - connection.began_s > SETTLE_S:
                             connection.settled = True
                             self._on_joined()
                     over = self._pipeline.due(now_s)
-                    self._take_lines(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
+                    self._take_lines(PIPELINE_ENDED if over else b"", Stamp(now_s, self._lateness.seconds))
                 if ready:
                     try:
                         client, _ = self._listening.accept()
@@ -311,7 +311,7 @@ class WyomingRelay:
         why = f"{who} closed the connection"
         try:
             while data := source.recv(PIECE_BYTES):
-                at = Stamp(self._now_s(), self._late.seconds)
+                at = Stamp(self._now_s(), self._lateness.seconds)
                 if of_far_end:
                     self.received_s = at.at_s
                 self._report(events, data, at, sound=self._sound and source is connection.ends[0])
@@ -373,8 +373,8 @@ class WyomingServer(AnsweringStream):
     def connect(self) -> FarEnd:
         return ServerLink(self._options.address, self.use(), self._stop)
 
-    def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
-        return super()._follow(cast(ServerLink, far_end).begin(), bell)
+    def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
+        return super()._read_to_end(cast(ServerLink, far_end).begin(), bell)
 
     def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if not data:

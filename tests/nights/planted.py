@@ -321,7 +321,7 @@ FAULTS = (
 -            self._tell_started(boot, at, next(iter(starts), words))
 +            detail = next(iter(starts), words)
 @ devices/framing/board_session.py
-         self.lost(at.at_s)
+         self.await_hello(at.at_s)
 +        if restarted:
 +            self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
 """, "a board's restart is reported after the end of the sound that it cut off",

@@ -3,10 +3,10 @@
 No I/O, threads or clock. A driver passes in messages with their arrival times, and asks what to send, under a lock.
 Serial frames and MQTT messages only encode and decode.
 
-    linked ──► hello requested ──► hello: known ──► events, commands, pings ──► enough pings: ready for sound
-                  ▲                  │
-                  │                  └─ with another boot id: numbers, clock and audio line start anew
-                  └─ lost, unlinked, used by another program, or two boards under one name
+    link_up ──► hello requested ──► hello: known ──► events, commands, pings ──► enough pings: ready for sound
+                   ▲                  │
+                   │                  └─ with another boot id: numbers, clock and audio line start anew
+                   └─ silent, link_down, used by another program, or two boards under one name
 
 `take` handles a message, `due` returns what to send, `tick` reports a board that does not answer. A sound waits until
 its place on the audio line is known (`_give`), and begins with its first chunk. It ends when its last sample is
@@ -110,7 +110,7 @@ class BoardSession:
         self._last_command = last_command
         self._commands = BoardCommands(wire.command_again_s, last_command)
         self._schedule = PingSchedule(ping_period_s)
-        self._linked = False
+        self._link_is_up = False
         self._pings: dict[int, float] = {}
         self._token = self._pongs = 0
         self._acks: deque[Outgoing] = deque(maxlen=_MOST_ACKS)
@@ -143,32 +143,32 @@ class BoardSession:
     def _takes_sound(self) -> bool:
         return self.hello is not None and self.hello.window > 0
 
-    def linked(self, now_s: float) -> None:
+    def link_up(self, now_s: float) -> None:
         """The wire is connected (again)."""
-        self._linked, self._received_s = True, now_s
+        self._link_is_up, self._received_s = True, now_s
         self._opened_s = min(self._opened_s, now_s)
         self._asks_hello, self._asked_hello_s = True, _NEVER
 
-    def unlinked(self, now_s: float) -> None:
-        self._linked = False
-        self.lost(now_s)
+    def link_down(self, now_s: float) -> None:
+        self._link_is_up = False
+        self.await_hello(now_s)
 
-    def lost(self, now_s: float) -> None:
-        """The wire is gone: the current sound is cut off, and the board must send hello first."""
+    def await_hello(self, now_s: float) -> None:
+        """The board is gone, or another one may be there: cuts off the current sound, and requests hello first."""
         self.known, self._asks_hello = False, True
         self._pongs, self._last_ack = 0, None
         self._pings.clear()
         self._acks.clear()
         self._commands.fail()
         self._end(now_s, complete=False)
-        self.sender.lose()
+        self.sender.disconnect()
 
     def used_by_another(self, reason: str, now_s: float) -> None:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
         news = now_s - self._used_s >= USED_QUIET_S  # one message may show it in several ways
         self._used_s = now_s
         self._outlet.lose(USED, reason, named=news)  # report the reason before the sound that it cut off
-        self.lost(now_s)
+        self.await_hello(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
         """Rate, samples and encoded sound; None when the board accepts none. Slow: call it without the lock."""
@@ -231,7 +231,7 @@ class BoardSession:
 
     def due(self, now_s: float) -> list[Outgoing]:
         """The messages to send now."""
-        if not self._linked:
+        if not self._link_is_up:
             return []
         if self._asks_reset:
             self._asks_reset = False
@@ -268,7 +268,7 @@ class BoardSession:
 
     def wait_s(self, now_s: float) -> float:
         """Time until `due` or `tick` may have something, s."""
-        if not self._linked:
+        if not self._link_is_up:
             return _TICK_S
         if not self.known:
             return min(_TICK_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
@@ -340,7 +340,7 @@ class BoardSession:
         boots = " and ".join(self.boots.rivals)
         reason = f"two boards use this name (boots {boots}): switch one off, or rename it"
         self._outlet.lose(BOARD, reason, named=True)
-        self.lost(now_s)
+        self.await_hello(now_s)
 
     def _take_hello(self, hello: messages.BoardHello, at: Stamp) -> None:
         now_s, was_contested = at.at_s, bool(self.boots.rivals)
@@ -404,7 +404,7 @@ class BoardSession:
             self.events = ResentEvents()
             self.events.begin(0)
         self.hello = None
-        self.lost(at.at_s)
+        self.await_hello(at.at_s)
         self._commands = BoardCommands(self._wire.command_again_s, self._last_command)
 
     @property
@@ -510,7 +510,7 @@ class BoardSession:
             self._is_gone = True
             if self.known:
                 self._outlet.lose(BOARD, "the board has left the broker (its last will)")
-                self.lost(at.at_s)
+                self.await_hello(at.at_s)
             return
         if event.time_us is not None:
             at = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, at)

@@ -283,12 +283,12 @@ class MqttBoard:
 
     def link_up(self) -> None:
         with self._changed:
-            self.session.linked(self._now_s())
+            self.session.link_up(self._now_s())
             self._changed.notify_all()
 
     def link_down(self) -> None:
         with self._changed:
-            self.session.unlinked(self._now_s())
+            self.session.link_down(self._now_s())
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
         """Takes a message on `vh/<device>/<topic>` that is not retained."""
@@ -383,6 +383,6 @@ class MqttBoard:
         if silent := self.session.tick(now_s):
             # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, silent)
-            self.session.lost(now_s)
+            self.session.await_hello(now_s)
         out = [encode_message(message, number, self._owner) for message, number in self.session.due(now_s)]
         return out, max(0.001, self.session.wait_s(now_s))  # with nothing to send, a wait of 0 would only spin

@@ -280,7 +280,7 @@ class MqttDevice:
                 f"{self.id} does not accept sound over MQTT",
                 remedy="Use a loudspeaker, or set `audio` in its profile or `injection` in its connection",
             )
-        if player is None or not self._outlet.linked:
+        if player is None or not self._outlet.link_is_up:
             raise DeviceError(f"{self.id} is not open or has lost its link", remedy="Open it, or wait for its link")
         player.play(play_id, waveform)
 

@@ -181,7 +181,7 @@ class HermesMicrophone(HermesSound):
         """Publishes the frame whose last sample is due at due_s."""
         with self._outlet.lock:
             frame, playing = np.zeros(self._frame, np.int16), self._playing
-            if not self._outlet.linked or (playing is None and due_s > self._until_s):
+            if not self._outlet.link_is_up or (playing is None and due_s > self._until_s):
                 return
             if playing is not None:
                 self._until_s = due_s + QUIET_AFTER_S

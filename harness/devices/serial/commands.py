@@ -1,4 +1,11 @@
-"""Stands and power switches with a line protocol on a serial port: a command a line, and a line when it is done."""
+"""Stands and power switches with a line protocol on a serial port: a command a line, and a line when it is done.
+
+    harness   far end
+    GOTO 90   …                    any lines, each compared with `done` and `failed` of the order
+              OK 90                `done` matches: the order is carried out
+
+The thread that gives the order writes, reads and waits. A lock lets one order at a time use the port.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +21,17 @@ from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.port import OpenPort, PortLost, find
+from harness.devices.serial.port import OpenPort, PortLost, find_port
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder
 
 _LONGEST_LINE = 4096
+"""Bytes of an unfinished answer that are kept: the last ones."""
 _DECIMAL = regex.compile(r"\d+[.,]\d+")
 ASK_AGAIN_S = 0.5
+"""Chosen: meters give about two readings a second."""
 
 
 class LineEnd(StrEnum):
@@ -54,15 +63,15 @@ class SerialCommandOptions:
     ready_after_s: float = 0.0
 
     def __post_init__(self) -> None:
-        _ = self.at
+        _ = self.port_options  # checks them
         if self.baud < 1:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
         if not 0 <= self.ready_after_s <= 60:
             raise InputError(f"ready_after_s is {exact(self.ready_after_s)}", remedy="Choose from 0 to 60")
 
     @property
-    def at(self) -> SerialOptions:
-        """Where the port is."""
+    def port_options(self) -> SerialOptions:
+        """Where the port is, as a serial connection names it."""
         return SerialOptions(port=self.port, usb=self.usb, baud=self.baud)
 
 
@@ -76,7 +85,7 @@ class CommandPort:
         self.unsent = b""
         self._unfinished = b""
         self._line_end = _LINE_ENDS[options.line_end]
-        self._port = OpenPort(find(options.at).path, options.baud)
+        self._port = OpenPort(find_port(options.port_options).path, options.baud)
         self.close = self._port.close
 
     def send(self, command: str) -> None:
@@ -115,7 +124,7 @@ class SerialCommands:
     @staticmethod
     def demand_host(options: SerialCommandOptions) -> None:
         """DeviceError when the port is missing."""
-        find(options.at)
+        find_port(options.port_options)
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the port cannot be opened."""

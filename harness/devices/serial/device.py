@@ -1,7 +1,11 @@
 """A board on a serial port. The driver to read first: its verbs are in the order of a session.
 
-A line's way: `OpenPort.read` (port.py) → `SerialLink`, which stamps it (link.py) → `Peer.received`, which gives it a
-meaning (peers.py) → `DriverOutlet.tell` → the sink that `open` was given. Sound and commands go the other way.
+    board ──► OpenPort.read ──► SerialLink._read ──► Peer.received ──► DriverOutlet ──► the sink of `open`
+              port.py           link.py: the time    peers.py: the meaning    outlet.py: until `close`
+    board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── Peer.play, BoardSession.command
+
+Threads: callers run the verbs. They change the peer under the outlet's lock, and ring the link, whose thread does the
+rest. The sink is called under the same lock.
 """
 
 from __future__ import annotations
@@ -15,10 +19,10 @@ from harness.devices.declared import Abilities, About
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.link import SerialLink
+from harness.devices.serial.monitor_source import SerialMonitorSource
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.peers import FramedPeer, Peer, peer_for
-from harness.devices.serial.port import OpenPort, Port, check_ports, find, no_answer
-from harness.devices.serial.source import SerialSource
+from harness.devices.serial.port import OpenPort, PortLocation, check_ports, explain_silence, find_port
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError
@@ -27,8 +31,11 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
 DEFAULT_BAUD = 115200
+"""The rate of most boards' consoles."""
 OPEN_LIMIT_S = 5.0
+"""Chosen: a board that restarts when its port is opened boots and answers a few pings within it."""
 COMMAND_LIMIT_S = 5.0
+"""Chosen: a board acknowledges within milliseconds. One that restarts meanwhile fails the command earlier."""
 
 
 class SerialDevice:
@@ -47,7 +54,7 @@ class SerialDevice:
         self._profile = surroundings.profile
         self._baud = options.baud or (self._profile.console.baud if self._profile is not None else DEFAULT_BAUD)
         self._outlet = DriverOutlet(id, surroundings)
-        self._port = Port("")
+        self._location = PortLocation("")
         self.link: SerialLink | None = None
         self.peer = self._new_peer()
 
@@ -60,18 +67,18 @@ class SerialDevice:
             port.close()
             raise
         if not link.start(OPEN_LIMIT_S):
-            seen, remedy = no_answer(link.first_bytes, link.received_bytes)
+            received, remedy = explain_silence(link.first_bytes, link.received_bytes)
             self.close()
             raise DeviceError(
-                f"{self.id}: the board at {self._port.path} does not answer in the harness's framing: {seen}",
+                f"{self.id}: the board at {self._location.path} does not answer in the harness's framing: {received}",
                 remedy=remedy,
             )
 
     def _new_link(self, port: OpenPort, sink: Sink) -> SerialLink:
         self.peer = self._new_peer()  # `connect` has set the latency timer, which the peer must know
         self._outlet.open(sink)
-        if self._port.usb_serial:
-            self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
+        if usb_serial := self._location.usb_serial:
+            self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=usb_serial))
         self.link = SerialLink(
             self.id,
             port,
@@ -79,15 +86,15 @@ class SerialDevice:
             self._outlet,
             clock=self._clock,
             write_limit_s=self._options.write_limit_s,
-            reconnect=lambda: self.connect(self._port.usb_serial),
+            reconnect=lambda: self.connect(self._location.usb_serial),
         )
         return self.link
 
     def connect(self, usb_serial: str = "") -> OpenPort:
         """Finds and opens the port; DeviceError when that fails. usb_serial: of the adapter used so far."""
-        listed = find(self._options, usb_serial)
-        port = OpenPort(listed.path, self._baud)
-        self._port = listed
+        location = find_port(self._options, usb_serial)
+        port = OpenPort(location.path, self._baud)
+        self._location = location
         return port
 
     def play(self, play_id: str, waveform: Waveform) -> None:
@@ -156,9 +163,11 @@ class SerialDevice:
         return Abilities(options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM), framed, framed)
 
     @staticmethod
-    def source(options: SerialOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> SerialSource:
+    def source(
+        options: SerialOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]
+    ) -> SerialMonitorSource:
         """The bytes of the port."""
-        return SerialSource(options, options.baud or profile.console.baud)
+        return SerialMonitorSource(options, options.baud or profile.console.baud)
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
@@ -173,7 +182,7 @@ class SerialDevice:
     @staticmethod
     def demand_host(options: SerialOptions) -> None:
         """DeviceError when the port is missing."""
-        find(options)
+        find_port(options)
 
     # The board's protocol
 
@@ -188,7 +197,7 @@ class SerialDevice:
             self._options,
             self._profile,
             self._outlet,
-            path=self._port.path,
+            path=self._location.path,
             baud=self._baud,
             clock=self._clock,
         )
@@ -203,7 +212,7 @@ class SerialDevice:
     def _command(self, message: TextCommand | Set) -> None:
         with self._outlet.lock:
             session = self._session()
-            if self.link is None or not self._outlet.linked:
+            if self.link is None or not self._outlet.link_is_up:
                 raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until its link is back")
             command = session.command(message)
         self._send()

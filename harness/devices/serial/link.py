@@ -1,4 +1,15 @@
-"""The link to a board: one thread writes what is due, reads and stamps what arrives, and reopens a lost port."""
+"""The link to a board: one thread writes what is due, reads and stamps what arrives, and reopens a lost port.
+
+    port opened ──► peer.link_up ──► rounds of `_send` and `_receive` ──► PortLost: peer.link_lost
+         ▲                                                                       │
+         └───────────────── after 0.1 s, doubling up to 2 s ◄────────────────────┘
+
+A board that is silent, or accepts no bytes, is lost as well (peer.link_lost). Its port stays open, and the rounds go
+on. The link is back when the peer is ready again.
+
+Threads: `start`, `ring` and `close` run in the threads of the driver's users, all else in the link's own thread. The
+peer is called under the outlet's lock. Reads, writes and waits happen without it.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +21,30 @@ from harness.base import threads
 from harness.base.ports import Clock
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.peers import Peer
-from harness.devices.serial.port import KEPT_BYTES, OpenPort, PortLost
+from harness.devices.serial.port import FIRST_BYTES, OpenPort, PortLost
 from harness.devices.wire.lateness import Lateness
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
 from harness.model.time import Stamp
 
 CLOSE_LIMIT_S = 1.5
-_BACK_OFF_S = (0.1, 2.0)
-_WAIT_S = 0.2
-_TICK_S = 0.05
-_PORT = "port"
+"""A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest."""
+_FIRST_REOPEN_S = 0.1
+"""Chosen: a board whose USB resets with it is found again soon after."""
+_LONGEST_REOPEN_S = 2.0
+"""Chosen: a board that is plugged in again is back soon. A port that lasts longer counts as working."""
+_LONGEST_WAIT_S = 0.2
+"""Chosen: a closing driver and a peer without deadlines look at least this often."""
+_PEER_TICK_S = 0.05
+"""Chosen: the peer need not look at its deadlines more often, however many bytes arrive."""
+_PORT_REASON = "port"
+"""Under this name the outlet keeps the losses that this module reports."""
 
 
 class SerialLink:
     """Lives as long as the driver is open, over all openings of the port. Only its thread touches the port.
 
-    The peer is called under the outlet's lock. first_bytes: the first KEPT_BYTES received.
+    first_bytes: the first FIRST_BYTES received.
     """
 
     def __init__(
@@ -51,19 +69,19 @@ class SerialLink:
         self._changed = threads.condition(outlet.lock)
         self._bell = threads.bell()
         self._thread = threads.thread(self._run, port, name=f"serial {id}")
-        self._pending = b""
-        self._stuck_since_s = math.inf
+        self._unwritten = b""
+        self._stuck_since_s = math.inf  # first write in vain since the port last took bytes
         self._ticked_s = -math.inf
-        self._late = Lateness()
-        self._back_off_s = _BACK_OFF_S[0]
+        self._lateness = Lateness()
+        self._reopen_s = _FIRST_REOPEN_S
         self._closing = False
 
     def start(self, limit_s: float) -> bool:
         """Returns whether the peer is ready, at the latest after the limit."""
         self._thread.start()
         with self._changed:
-            self._changed.wait_for(lambda: self._peer.ready or not self._outlet.linked, limit_s)
-            return self._peer.ready and self._outlet.linked
+            self._changed.wait_for(lambda: self._peer.ready or not self._outlet.link_is_up, limit_s)
+            return self._peer.ready and self._outlet.link_is_up
 
     def ring(self) -> None:
         """The peer has something to send."""
@@ -78,67 +96,75 @@ class SerialLink:
         if not self._thread.is_alive():
             self._bell.close()
 
+    # The link's thread
+
     def _run(self, port: OpenPort | None) -> None:
         with self._outlet.reports_errors():
             while port is not None:
                 with closing(port):
-                    self._follow(port)
+                    self._use(port)
                 port = self._reopen()
 
-    def _follow(self, port: OpenPort) -> None:
+    def _use(self, port: OpenPort) -> None:
         """Returns when the port is lost, or the driver closed."""
         opened_s = self._now_s()
         with self._outlet.lock:
             if self._closing:
                 return  # a bridge may have taken longer to connect than `close` waits
-            self._pending, self._stuck_since_s = b"", math.inf
-            self._peer.linked(opened_s)
-            self._check_ready()
+            self._unwritten, self._stuck_since_s = b"", math.inf
+            self._peer.link_up(opened_s)
+            self._report_ready()
         try:
             while not self._closing:
-                self._turn(port)
+                wait_s = self._send(port)
+                self._receive(port, wait_s)
         except PortLost as error:
             if not self._closing:
-                self._lose(error.what)
-        if self._now_s() - opened_s > _BACK_OFF_S[1]:
-            self._back_off_s = _BACK_OFF_S[0]
+                self._report_loss(error.what)
+        if self._now_s() - opened_s > _LONGEST_REOPEN_S:
+            self._reopen_s = _FIRST_REOPEN_S
 
-    def _turn(self, port: OpenPort) -> None:
-        """Writes what is due, waits for the next event, reads what has arrived."""
+    def _send(self, port: OpenPort) -> float:
+        """Writes what is due. Returns how long nothing more is due, at most _LONGEST_WAIT_S."""
         with self._outlet.lock:
             now_s = self._now_s()
-            if now_s - self._ticked_s >= _TICK_S:
+            if now_s - self._ticked_s >= _PEER_TICK_S:
                 self._ticked_s = now_s
-                if why := self._peer.tick(now_s, self._late.seconds):
-                    self._lose(why)
-            self._pending = self._pending or self._peer.output(now_s)
-            wait_s = min(self._peer.wait_s(now_s), _WAIT_S)
-        if self._pending:
-            self._write(port)
-            wait_s = _WAIT_S if self._pending else 0.0  # the port has room: ask the peer for more at once
+                if reason := self._peer.tick(now_s, self._lateness.seconds):
+                    self._report_loss(reason)
+            if not self._unwritten:
+                self._unwritten = self._peer.output(now_s)
+            wait_s = min(self._peer.wait_s(now_s), _LONGEST_WAIT_S)
+        if not self._unwritten:
+            return wait_s
+        self._write(port)
+        return _LONGEST_WAIT_S if self._unwritten else 0.0  # the port has room: ask the peer for more at once
+
+    def _receive(self, port: OpenPort, wait_s: float) -> None:
+        """Waits until bytes arrive, the port has room, or the bell rings; then reads."""
         before_s = self._now_s()
-        readable, writable = self._bell.wait(port, wait_s, writes=bool(self._pending))
+        readable, writable = self._bell.wait(port, wait_s, writes=bool(self._unwritten))
         waited_s = self._now_s() - before_s
-        if wait_s > 0 and not readable and not writable:
-            self._late.woke(waited_s, wait_s)
         if readable:
-            self._read(port, self._late.found(waited_s, wait_s))
+            self._read(port, self._lateness.arrival_error_s(waited_s, wait_s))
+        elif wait_s > 0 and not writable:
+            self._lateness.slept(waited_s, wait_s)
 
     def _write(self, port: OpenPort) -> None:
-        taken = port.write(self._pending)
-        self._pending = self._pending[taken:]
-        if taken:
-            if self._stuck_since_s < math.inf and not self._outlet.linked:  # a board that was lost takes bytes again
+        accepted = port.write(self._unwritten)
+        self._unwritten = self._unwritten[accepted:]
+        if accepted:
+            if self._stuck_since_s < math.inf and not self._outlet.link_is_up:  # a lost board takes bytes again
                 with self._outlet.lock:
-                    self._peer.linked(self._now_s())
-                    self._check_ready()
+                    self._peer.link_up(self._now_s())
+                    self._report_ready()
             self._stuck_since_s = math.inf
             return
         now_s = self._now_s()
         self._stuck_since_s = min(self._stuck_since_s, now_s)
         stuck_s = now_s - self._stuck_since_s
-        if stuck_s > self._write_limit_s and self._outlet.linked:
-            self._lose(f"the board has accepted no bytes for {seconds(stuck_s)}; its port is still there")
+        if stuck_s > self._write_limit_s and self._outlet.link_is_up:
+            self._report_loss(f"the board has accepted no bytes for {seconds(stuck_s)}; its port is still there")
 
     def _read(self, port: OpenPort, error_s: float) -> None:
         data = port.read()
@@ -146,27 +172,27 @@ class SerialLink:
         if not data:
             return
         self.received_bytes += len(data)
-        self.first_bytes += data[: KEPT_BYTES - len(self.first_bytes)]
+        self.first_bytes += data[: FIRST_BYTES - len(self.first_bytes)]
         with self._outlet.lock:
             self._peer.received(data, Stamp(now_s, error_s))
-            self._check_ready()
+            self._report_ready()
 
-    def _check_ready(self) -> None:
+    def _report_ready(self) -> None:
         if self._peer.ready:
             self._changed.notify_all()
-            self._outlet.back(_PORT)
+            self._outlet.back(_PORT_REASON)
 
-    def _lose(self, reason: str) -> None:
+    def _report_loss(self, reason: str) -> None:
         with self._outlet.lock:
-            self._outlet.lose(_PORT, reason)
+            self._outlet.lose(_PORT_REASON, reason)
             self._changed.notify_all()
-            self._peer.lost(self._now_s())
+            self._peer.link_lost(self._now_s())
 
     def _reopen(self) -> OpenPort | None:
         """Waits until the port is back; None when the driver is closed."""
         while not self._closing:
-            self._bell.wait(None, self._back_off_s)
-            self._back_off_s = min(self._back_off_s * 2, _BACK_OFF_S[1])
+            self._bell.wait(None, self._reopen_s)
+            self._reopen_s = min(self._reopen_s * 2, _LONGEST_REOPEN_S)
             if not self._closing:
                 with suppress(DeviceError):  # not back yet; the next try may find it
                     return self._reconnect()

@@ -2,6 +2,11 @@
 
 `FramedPeer` is a board that speaks docs/reference/framing.md, with log lines between frames. `ConsolePeer` is a board
 that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro's test over serial. `peer_for` chooses.
+
+    FramedPeer:   Decoder ──┬─ frames ──► BoardSession ──► outlet
+                            └─ text ──► Console ──► outlet
+    ConsolePeer:  lines ──┬─ "!…", if the board accepts sound ──► TflmDialogue
+                          └─ others ──► Console ──► HeartbeatThrottle ──► outlet
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from harness.devices.framing.board_messages import LINE, ReceivedMessage
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
-from harness.devices.serial.port import hold_back_s, is_pty
+from harness.devices.serial.port import is_pty, known_hold_back_s
 from harness.devices.wire.adpcm import EncodedSound, Encoding, Pcm
 from harness.devices.wire.console import PROOF_EVERY_S, Console, HeartbeatThrottle
 from harness.devices.wire.frames import Decoder
@@ -37,16 +42,31 @@ from harness.model.observation import (
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
-_HELD_LIMIT_S = 0.5
-"""Bytes that may begin a frame count as console text if nothing follows them for this time."""
+_UNFINISHED_FRAME_S = 0.5
+"""Bytes that may begin a frame count as console text if nothing follows them for this time. Chosen: a board writes a
+frame without such a pause."""
 _COMMANDS_A_SECOND = 64
-"""A session numbers its commands from the wall clock, so that no later session repeats a number: none sends more."""
+"""A session numbers its commands from the wall clock. None sends more, so that no later one repeats a number."""
+SETTLE_S = 0.3
+"""Time that a board with log lines has for its events after it has acknowledged the last sample. Chosen."""
+_REALTIME_AHEAD_S = 0.1
+"""How far a sound that is sent in real time may run ahead. Chosen: more than a late wake-up of the thread."""
+_REALTIME_WAIT_S = 0.005
+"""Longest wait while a sound is sent in real time: a twentieth of the time that it may run ahead."""
+_PLAYING_WAIT_S = 0.05
+"""Longest wait while a sound is sent. Acknowledgements end the wait; this is for the deadlines only."""
+_IDLE_WAIT_S = 0.1
+"""Longest wait while no sound is sent. Chosen."""
+_LONGEST_DIALOGUE_LINE = 512
+"""Bytes. The dialogue's own lines are far shorter: a longer one that begins with "!" cannot be an answer."""
 
 
 class Peer(Protocol):
     """Talks with the board, over all its boots and all openings of its port. Called under one lock.
 
-    The link calls `linked` when the port is open, then `tick`, `output` and `received` in turns, and `lost` at its end.
+    The link calls `link_up` when the port is open, then `tick`, `output` and `received` in turns. It calls `link_lost`
+    when the port is gone, and when the board is lost while its port is open. After that either `link_up` follows, or
+    the board answers again.
     """
 
     @property
@@ -57,10 +77,10 @@ class Peer(Protocol):
     def rate_hz(self) -> int | None:
         """Rate of the sound that the board accepts; None if it accepts none, or has not reported it yet."""
 
-    def linked(self, now_s: float) -> None:
+    def link_up(self, now_s: float) -> None:
         """The port is open, or takes bytes again."""
 
-    def lost(self, now_s: float) -> None:
+    def link_lost(self, now_s: float) -> None:
         """The port is gone, or the board does not answer: a sound being sent ends."""
 
     def tick(self, now_s: float, error_s: float) -> str:
@@ -99,13 +119,13 @@ def peer_for(
     clock: Clock,
 ) -> Peer:
     """The peer that the options or the profile name. path: of the open port, whose latency timer enters the errors."""
-    measured_s = hold_back_s(path) if options.hold_back_ms is None else options.hold_back_ms / 1000
+    known_s = known_hold_back_s(options, path)
     console = Console(
         profile,
         id,
         baud=None if is_pty(path) else baud,
-        hold_back_s=DEFAULT_HOLD_BACK_S if measured_s is None else measured_s,
-        measured=measured_s is not None,
+        hold_back_s=DEFAULT_HOLD_BACK_S if known_s is None else known_s,
+        measured=known_s is not None,
     )
     dialogue = options.dialogue(profile)
     realtime = options.pace is InjectionPace.REALTIME
@@ -127,14 +147,14 @@ def peer_for(
 
 
 class FramedPeer:
-    """session: the board's state, with its counters."""
+    """A board with the harness's framing. session: its state, with its counters."""
 
     def __init__(self, session: BoardSession, console: Console, outlet: DriverOutlet) -> None:
         self.session = session
         self.decoder = Decoder()
         self.console = console
         self._outlet = outlet
-        self._data_s = float("-inf")
+        self._received_s = float("-inf")
 
     @property
     def ready(self) -> bool:
@@ -144,22 +164,23 @@ class FramedPeer:
     def rate_hz(self) -> int | None:
         return self.session.rate_hz
 
-    def linked(self, now_s: float) -> None:
+    def link_up(self, now_s: float) -> None:
         self.decoder = Decoder()
-        self.session.linked(now_s)
+        self.session.link_up(now_s)
 
-    def lost(self, now_s: float) -> None:
-        self.session.lost(now_s)
+    def link_lost(self, now_s: float) -> None:
+        self.session.await_hello(now_s)  # the port may be open: the session goes on asking for hello
 
     def tick(self, now_s: float, error_s: float) -> str:
         at = Stamp(now_s, error_s)
-        if self.decoder.holds and now_s - self._data_s > _HELD_LIMIT_S:
-            self._read(b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes)), at)
-        self._read(b"", at)
+        text = b""
+        if self.decoder.holds and now_s - self._received_s > _UNFINISHED_FRAME_S:
+            text = b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes))
+        self._read(text, at)
         return self.session.tick(now_s)
 
     def received(self, data: bytes, at: Stamp) -> None:
-        self._data_s = at.at_s
+        self._received_s = at.at_s
         for piece in self.decoder.feed(data):
             if isinstance(piece, bytes):
                 self._read(piece, at)
@@ -194,16 +215,14 @@ class FramedPeer:
             self._outlet.tell(observation)
 
 
-SETTLE_S = 0.3
-"""Time that the board has for its events after the last sample was accepted."""
-_AHEAD_S = 0.1
-"""How far a sound that is sent in real time may run ahead."""
-_TICK_S = 0.1
-_MOST_HELD = 512
-
-
 class ConsolePeer:
-    """rate_hz: of TFLM's dialogue; None when the board does not accept sound over the port."""
+    """A board that prints lines. It is ready as soon as its port is open.
+
+    rate_hz: of TFLM's dialogue; None when the board does not accept sound over the port.
+
+        play ─► StimulusStarted, with the first `output` ─► all samples acknowledged ─► SETTLE_S later StimulusEnded
+                                                        └─ `stop`, a refusal or a lost link: StimulusEnded(False)
+    """
 
     def __init__(
         self, source: str, outlet: DriverOutlet, console: Console, *, rate_hz: int | None, realtime: bool
@@ -216,19 +235,19 @@ class ConsolePeer:
         self._dialogue = TflmDialogue()
         self._throttle = HeartbeatThrottle()
         self.ready = False
-        self._unfinished = b""  # start of a line that may belong to the dialogue
+        self._dialogue_line = b""  # unfinished, begins with "!"
         self._at_line_start = True
         self._playing: ActivePlay | None = None
         self._started_s = 0.0
-        self._settled_s: float | None = None
+        self._settled_s: float | None = None  # end of SETTLE_S, once the last sample is acknowledged
         self._earlier_samples = 0  # of all earlier sounds
         self._proved_s = float("-inf")
 
-    def linked(self, now_s: float) -> None:
+    def link_up(self, now_s: float) -> None:
         self.ready = True
-        self._unfinished, self._at_line_start = b"", True
+        self._dialogue_line, self._at_line_start = b"", True
 
-    def lost(self, now_s: float) -> None:
+    def link_lost(self, now_s: float) -> None:
         self.ready = False
         self._throttle.cut()
         self._end(now_s, complete=False)
@@ -260,13 +279,13 @@ class ConsolePeer:
             self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._audio_line_s(0)))
         limit = len(playing.samples)
         if self._realtime:
-            limit = min(limit, int((now_s - self._started_s + _AHEAD_S) * playing.rate_hz))
+            limit = min(limit, int((now_s - self._started_s + _REALTIME_AHEAD_S) * playing.rate_hz))
         return self._dialogue.output(limit, now_s)
 
     def wait_s(self, now_s: float) -> float:
         if self._playing is None:
-            return _TICK_S
-        return 0.005 if self._realtime and self._dialogue.active else _TICK_S / 2
+            return _IDLE_WAIT_S
+        return _REALTIME_WAIT_S if self._realtime and self._dialogue.active else _PLAYING_WAIT_S
 
     def prepared(self, waveform: Waveform) -> Pcm | None:
         return quantised(waveform, self.rate_hz) if self.rate_hz is not None else None
@@ -290,10 +309,10 @@ class ConsolePeer:
     def _divide(self, piece: bytes, at: Stamp) -> None:
         """Passes the dialogue's lines to the dialogue. All others go to the console, as early as possible."""
         ended = piece.endswith((b"\n", b"\r"))
-        if self._unfinished or (self._at_line_start and piece.startswith(b"!")):
-            self._unfinished += piece
-            if ended or len(self._unfinished) > _MOST_HELD:
-                line, self._unfinished = self._unfinished, b""
+        if self._dialogue_line or (self._at_line_start and piece.startswith(b"!")):
+            self._dialogue_line += piece
+            if ended or len(self._dialogue_line) > _LONGEST_DIALOGUE_LINE:
+                line, self._dialogue_line = self._dialogue_line, b""
                 self._dialogue.take(line.strip().decode("ascii", "replace"), at.at_s)
         else:
             self._read(piece, at)
@@ -304,13 +323,12 @@ class ConsolePeer:
             if self._throttle.passes(observation):
                 self._tell(self._add_place(observation))
 
-    def _add_place(self, seen: Observation) -> Observation:
-        """Adds the place on the audio line: the last sample sent is the latest possible cause."""
-        if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self.rate_hz is not None:
-            return dataclasses.replace(
-                seen, audio_s=self._audio_line_s(self._dialogue.acknowledged if self._playing else 0)
-            )
-        return seen
+    def _add_place(self, event: Observation) -> Observation:
+        """Adds the place on the audio line: the last sample acknowledged is the latest possible cause."""
+        if not isinstance(event, Wake | Transcript | Intent) or event.audio_s is not None or self.rate_hz is None:
+            return event
+        sample = self._dialogue.acknowledged if self._playing else 0
+        return dataclasses.replace(event, audio_s=self._audio_line_s(sample))
 
     def _report_progress(self, now_s: float) -> None:
         """Reports the state of the dialogue."""
@@ -321,7 +339,8 @@ class ConsolePeer:
             self._tell(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
             self._end(now_s, complete=False)
         elif self._dialogue.complete:
-            self._settled_s = now_s + SETTLE_S if self._settled_s is None else self._settled_s
+            if self._settled_s is None:
+                self._settled_s = now_s + SETTLE_S
             if now_s >= self._settled_s:
                 self._prove(now_s)
                 self._end(now_s, complete=True)

@@ -1,4 +1,8 @@
-"""A serial port: found, opened, its rates, and what its first bytes show about a silent board."""
+"""A serial port: found (`find_port`), opened (`OpenPort`), checked for `doctor`, and why a board on it is silent.
+
+`port` is the key of a bench (`SerialOptions.port`). `PortLocation` is where that port is now. `OpenPort` is the port
+while this process has it open.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +30,22 @@ from harness.model.frozen import frozen
 
 
 @frozen
-class Port:
+class PortLocation:
     """A path, and the USB serial number of the adapter behind it ("" if it has none)."""
 
     path: str
     usb_serial: str = ""
 
 
-def find(options: SerialOptions, usb_serial: str = "") -> Port:
+def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
     """Finds the port; DeviceError when it is missing.
 
     usb_serial: of the adapter used so far, which may have returned under another name.
     """
     if "://" in options.port:  # behind a network bridge
-        return Port(options.port)
+        return PortLocation(options.port)
     if options.port:
-        return _by_path(options.port, usb_serial)
+        return _locate(options.port, usb_serial)
     wanted = options.usb
     matches = [port for port in sorted_ports() if wanted == port.serial_number or wanted.lower() == usb_ids(port)]
     if usb_serial and len(matches) > 1:
@@ -53,7 +57,7 @@ def find(options: SerialOptions, usb_serial: str = "") -> Port:
         )
     if not matches:
         raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug it in. {_ports_in_words()}")
-    return Port(matches[0].device, matches[0].serial_number or "")
+    return PortLocation(matches[0].device, matches[0].serial_number or "")
 
 
 def usb_ids(port: ListPortInfo) -> str:
@@ -66,14 +70,15 @@ def _ports_in_words() -> str:
     return f"Ports here: {', '.join(names)}" if names else "This host has no USB serial port"
 
 
-def _by_path(path: str, usb_serial: str) -> Port:
+def _locate(path: str, usb_serial: str) -> PortLocation:
     if os.path.exists(path):
-        real = os.path.realpath(path)
-        return Port(path, next((port.serial_number or "" for port in sorted_ports() if port.device == real), ""))
+        device = os.path.realpath(path)
+        serials = (port.serial_number or "" for port in sorted_ports() if port.device == device)
+        return PortLocation(path, next(serials, ""))
     moved = next((port.device for port in sorted_ports() if usb_serial and port.serial_number == usb_serial), None)
     if moved is None:
         raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
-    return Port(moved, usb_serial)
+    return PortLocation(moved, usb_serial)
 
 
 def sorted_ports() -> list[ListPortInfo]:
@@ -87,23 +92,30 @@ def _name_of(port: ListPortInfo) -> str:
     return f"{port.device} ({usb_ids(port)} {port.serial_number or 'without a serial number'})"
 
 
-_READ_BYTES = 65536
-_CONNECT_S = 3.0
-
 USB_SERIAL = Path("/sys/bus/usb-serial/devices")
 _USB_FRAME_S = 0.001
 """The host asks an adapter for bytes once per USB frame (full speed: 1 ms)."""
 
 
-def hold_back_s(path: str, folder: Path = USB_SERIAL) -> float | None:
-    """How long the port's adapter holds bytes back, as its driver reports; None unless it is an FTDI driver."""
+def known_hold_back_s(options: SerialOptions, path: str) -> float | None:
+    """How long the port's adapter may hold bytes back: as the bench says, or as an FTDI driver reports; else None.
+
+    Only valid after `OpenPort`, which shortens the driver's timer.
+    """
+    if options.hold_back_ms is not None:
+        return options.hold_back_ms / 1000
+    device = os.path.basename(os.path.realpath(path))
     try:
-        timer_ms = int(
-            (folder / os.path.basename(os.path.realpath(path)) / "latency_timer").read_text(encoding="ascii")
-        )
+        timer_ms = int((USB_SERIAL / device / "latency_timer").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
     return timer_ms / 1000 + _USB_FRAME_S
+
+
+_READ_BYTES = 65536
+"""At once. Far more than arrives between two reads at the highest rate."""
+_CONNECT_S = 3.0
+"""Chosen: a bridge in the local network answers within milliseconds, or it is off."""
 
 
 class PortLost(DeviceError):
@@ -119,16 +131,16 @@ class OpenPort:
 
     def __init__(self, path: str, baud: int) -> None:
         self.path = path
-        self._port: serial.Serial | socket.socket
+        self._handle: serial.Serial | socket.socket
         if "://" in path:
-            self._port = _connect_bridge(path)
-            self._file = self._port.fileno()
+            self._handle = _connect_bridge(path)
+            self._file = self._handle.fileno()
             return
-        self._port = _open_exclusively(path, baud)
+        self._handle = _open_exclusively(path, baud)
         with contextlib.suppress(OSError, ValueError, NotImplementedError):
             # Otherwise USB adapters gather bytes for 16 ms. A pty does not have this mode.
-            self._port.set_low_latency_mode(True)
-        self._file = self._port.fileno()
+            self._handle.set_low_latency_mode(True)
+        self._file = self._handle.fileno()
         os.set_blocking(self._file, False)
 
     def fileno(self) -> int:
@@ -160,7 +172,7 @@ class OpenPort:
         with contextlib.suppress(OSError, termios.error):
             termios.tcflush(self._file, termios.TCOFLUSH)  # closing would wait until they are sent
         with contextlib.suppress(OSError, termios.error, TypeError):
-            self._port.close()
+            self._handle.close()
 
     def _gone(self, error: OSError | None = None) -> PortLost:
         # EIO is what an unplugged port gives. Its text says less than the message.
@@ -210,12 +222,13 @@ def _remedy(error: Exception) -> str:
     return "Check the cable, and `port` in the bench"
 
 
-KEPT_BYTES = 400
+FIRST_BYTES = 400
+"""Enough for a few log lines, by which a person recognises the firmware."""
 
 
-def no_answer(first: bytes, count: int) -> tuple[str, str]:
-    """What was received, and the remedy. first: at most KEPT_BYTES of the `count` bytes."""
-    if not count:
+def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:
+    """What was received of a board that does not answer, and the remedy. first: at most FIRST_BYTES of all."""
+    if not received_bytes:
         remedy = (
             "Check its power, that TX and RX are not swapped, and that its firmware speaks docs/reference/framing.md"
         )
@@ -224,12 +237,12 @@ def no_answer(first: bytes, count: int) -> tuple[str, str]:
         lines = [line.strip() for line in first.decode("ascii", "replace").splitlines() if line.strip()]
         shown = plain_text(max(lines, key=len, default=""), 80)
         remedy = "It prints log lines. Use a profile for them, or flash firmware that speaks docs/reference/framing.md"
-        return f'{count} bytes of text received, such as "{shown}"', remedy
+        return f'{received_bytes} bytes of text received, such as "{shown}"', remedy
     remedy = (
         "Check `baud`, then that its firmware speaks docs/reference/framing.md. "
         f"`harness admin devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
     )
-    return f"{count} bytes received that are neither text nor frames", remedy
+    return f"{received_bytes} bytes received that are neither text nor frames", remedy
 
 
 BY_ID = Path("/dev/serial/by-id")
@@ -242,7 +255,7 @@ def check_ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Ch
     named: list[str] = []
     for id, options in connections:
         try:
-            named.append(options.port or find(options).path)
+            named.append(options.port or find_port(options).path)
         except DeviceError as error:
             yield Check("port", Level.FAIL, f"{id}: {error.what}", error.remedy)
     paths = sorted(port.device for port in list_ports.comports())
@@ -251,12 +264,12 @@ def check_ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Ch
         if "://" in path:
             yield Check("port", Level.OK, f"{path}: a network port, not checked")
         else:
-            yield _port(path, lasting, needed=path in named)
+            yield _check_port(path, lasting, needed=path in named)
     if not named and not paths:
         yield Check("port", Level.OK, "this host has no serial port")
 
 
-def _port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
+def _check_port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
     try:
         file_status = os.stat(path)
     except OSError as error:

@@ -117,7 +117,7 @@ class AudioSender:
         """Starts with a (new or known) boot: drops what was not heard; the next `due` asks what the board expects."""
         if rate_hz <= 0 or window <= 0:
             raise ValueError(f"sample rate and window must be positive, not {rate_hz} and {window}")
-        self.lose()
+        self.disconnect()
         if boot != self._boot:
             self._boot, self._shifts = boot, []
         self._audio_line_s, self._base = self.audio_line_s(self.end), self.end
@@ -127,7 +127,7 @@ class AudioSender:
         self._trip_s, self._spread_s = None, 0.0
         self._last_s = float("-inf")
 
-    def lose(self) -> None:
+    def disconnect(self) -> None:
         """The connection or the boot is gone; nothing is due until `start`."""
         self._pieces.clear()
         self.end = self._next = self.acknowledged = self.sent

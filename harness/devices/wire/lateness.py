@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 _LEAST_S = 0.002
+"""Chosen: an idle host wakes a thread within a fraction of it."""
 _DECAY = 0.98
 """Of the lateness, at each wake-up that is in time."""
 _LOOKS_KEPT = 240
@@ -17,12 +18,12 @@ class Lateness:
     def __init__(self) -> None:
         self.seconds = _LEAST_S
 
-    def woke(self, waited_s: float, wanted_s: float) -> None:
+    def slept(self, waited_s: float, wanted_s: float) -> None:
         """The thread wanted to sleep for a time, and nothing woke it earlier."""
         self.seconds = max(_LEAST_S, waited_s - wanted_s, self.seconds * _DECAY)
 
-    def found(self, waited_s: float, wanted_s: float) -> float:
-        """The error of the arrival of what a wait found: on a host that stood still, it may have lain there."""
+    def arrival_error_s(self, waited_s: float, wanted_s: float) -> float:
+        """The error of the arrival that ended a wait. On a host that stood still, the bytes may have lain there."""
         return waited_s if waited_s - wanted_s > _LEAST_S else self.seconds
 
 

@@ -20,8 +20,8 @@ from harness.devices.device_monitor import DeviceMonitor
 from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue, output_now
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
+from harness.devices.serial.monitor_source import SerialMonitorSource
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.source import SerialSource
 from harness.devices.wire import messages
 from harness.devices.wire.frames import FrameKind, encode
 from harness.model.errors import DeviceError, InputError
@@ -195,7 +195,7 @@ def test_a_copied_row_is_a_valid_sample(tmp_path: Path) -> None:
 
 def test_a_lost_port_is_reported_and_the_queue_is_bounded() -> None:
     with pty() as (_, name):
-        source = SerialSource(SerialOptions(port=name), 115200)
+        source = SerialMonitorSource(SerialOptions(port=name), 115200)
         source.open()
     until(lambda: source.trouble)
     source.close()

@@ -109,7 +109,7 @@ class Simulation(Seen):
         self.session = BoardSession("dut", outlet, wire, answer_limit_s=3.0, last_command=7 if wire.loses else None)
         self.lost: set[type] = set()
         self.why = ""
-        self.session.linked(self.now_s)
+        self.session.link_up(self.now_s)
         self.run(1.0)
         assert self.session.ready
 

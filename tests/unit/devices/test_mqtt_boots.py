@@ -186,9 +186,9 @@ def test_foreign_sound_ends_playback_and_is_a_lost_link() -> None:
     assert ended(bench, "one") == [False]
     bench.run(4.0)
     assert ["another program sends this board sound" in loss for loss in bench.lost()] == [True]
-    assert not bench.outlet.linked
+    assert not bench.outlet.link_is_up
     bench.run(3.0)
-    assert bench.outlet.linked
+    assert bench.outlet.link_is_up
     plays(bench, "two")
     assert ended(bench, "two") == [True]
 
@@ -243,9 +243,9 @@ def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
     bench.run(QUIET_S - 0.5)
     assert ["last will" in loss for loss in bench.lost()] == [True, True, False]
     assert "two boards use this name" in bench.lost()[-1]
-    assert not bench.outlet.linked
+    assert not bench.outlet.link_is_up
     bench.run(3.0)
-    assert bench.outlet.linked
+    assert bench.outlet.link_is_up
 
 
 def message(seq: int, boot: str = "a") -> PlainValue:

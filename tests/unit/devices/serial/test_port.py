@@ -13,7 +13,7 @@ from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.port import OpenPort, Port, find, hold_back_s, no_answer
+from harness.devices.serial.port import OpenPort, PortLocation, explain_silence, find_port, known_hold_back_s
 from harness.model.errors import DeviceError
 from tests.known import known
 
@@ -29,14 +29,14 @@ def test_ports_are_found_by_path_serial_number_and_ids(monkeypatch: pytest.Monke
     monkeypatch.setattr(list_ports, "comports", lambda: there)
     path = tmp_path / "port"
     path.touch()
-    assert find(SerialOptions(port=str(path))) == Port(str(path))
-    assert find(SerialOptions(usb="A")) == Port("/dev/ttyUSB0", "A")
-    assert find(SerialOptions(usb="2341:805A")) == Port("/dev/ttyACM0", "C")
+    assert find_port(SerialOptions(port=str(path))) == PortLocation(str(path))
+    assert find_port(SerialOptions(usb="A")) == PortLocation("/dev/ttyUSB0", "A")
+    assert find_port(SerialOptions(usb="2341:805A")) == PortLocation("/dev/ttyACM0", "C")
     with pytest.raises(DeviceError, match=r"2 ports match `usb: 10c4:ea60`: /dev/ttyUSB0 .*A.*, /dev/ttyUSB1 .*B"):
-        find(SerialOptions(usb="10c4:ea60"))
-    assert find(SerialOptions(usb="10c4:ea60"), usb_serial="B") == Port("/dev/ttyUSB1", "B")
+        find_port(SerialOptions(usb="10c4:ea60"))
+    assert find_port(SerialOptions(usb="10c4:ea60"), usb_serial="B") == PortLocation("/dev/ttyUSB1", "B")
     with pytest.raises(DeviceError, match="no port matches `usb: Z`"):
-        find(SerialOptions(usb="Z"))
+        find_port(SerialOptions(usb="Z"))
 
 
 def test_an_adapter_that_comes_back_under_another_name_is_found(
@@ -44,9 +44,9 @@ def test_an_adapter_that_comes_back_under_another_name_is_found(
 ) -> None:
     monkeypatch.setattr(list_ports, "comports", lambda: [adapter("/dev/ttyUSB7", "A")])
     gone = str(tmp_path / "ttyUSB0")
-    assert find(SerialOptions(port=gone), usb_serial="A") == Port("/dev/ttyUSB7", "A")
+    assert find_port(SerialOptions(port=gone), usb_serial="A") == PortLocation("/dev/ttyUSB7", "A")
     with pytest.raises(DeviceError, match="does not exist"):
-        find(SerialOptions(port=gone))
+        find_port(SerialOptions(port=gone))
 
 
 HOLDER = "import serial, sys; port = serial.Serial(sys.argv[1], exclusive=True); print('open', flush=True); input()"
@@ -78,17 +78,22 @@ def test_invalid_port_is_refused(tmp_path: Path) -> None:
         OpenPort(str(tmp_path / "none"), 9600)
 
 
-def test_ftdi_hold_back_time_is_read_from_its_driver(tmp_path: Path) -> None:
+def test_ftdi_hold_back_time_is_read_from_its_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.devices.serial.port.USB_SERIAL", tmp_path)
     (tmp_path / "ttyUSB7").mkdir()
     (tmp_path / "ttyUSB7" / "latency_timer").write_text("1\n", encoding="ascii")
-    assert hold_back_s("/dev/ttyUSB7", tmp_path) == pytest.approx(0.002)
-    assert hold_back_s("/dev/ttyACM0", tmp_path) is None
+    usb, acm = SerialOptions(port="/dev/ttyUSB7"), SerialOptions(port="/dev/ttyACM0")
+    assert known_hold_back_s(usb, usb.port) == pytest.approx(0.002)
+    assert known_hold_back_s(acm, acm.port) is None
 
 
 def test_received_bytes_without_an_answer_are_described() -> None:
-    assert no_answer(b"", 0)[0] == "no bytes received"
-    assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text received, such as "I (5) main: hello"'
-    seen, remedy = no_answer(bytes(range(256)), 9000)
+    assert explain_silence(b"", 0)[0] == "no bytes received"
+    assert (
+        explain_silence(b"hi\r\nI (5) main: hello\r\n", 22)[0]
+        == '22 bytes of text received, such as "I (5) main: hello"'
+    )
+    seen, remedy = explain_silence(bytes(range(256)), 9000)
     assert seen == "9000 bytes received that are neither text nor frames"
     assert "`baud`" in remedy
-    assert "\x1b" not in no_answer(b"plain text that is long enough, and \x1b[31mred", 45)[0]
+    assert "\x1b" not in explain_silence(b"plain text that is long enough, and \x1b[31mred", 45)[0]

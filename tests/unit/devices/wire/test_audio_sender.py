@@ -234,7 +234,7 @@ def test_a_lost_link_has_nothing_due_until_it_starts_again() -> None:
     sender.give(sound(100_000)[1])
     while (chunk := sender.due(board.now_s)) is not None:
         board.take(chunk)
-    sender.lose()
+    sender.disconnect()
     assert sender.due(board.now_s + 10) is None
     assert sender.wait_s(board.now_s + 10) is None
     assert sender.end == sender.sent == sender.acknowledged
@@ -250,7 +250,7 @@ def test_what_was_heard_before_a_lost_link_keeps_its_place(boot: str, audio_s: f
     sender.give(sound(1000)[1])
     while sender.due(0.0) is not None:  # the board loses the last 300 samples
         pass
-    sender.lose()
+    sender.disconnect()
     sender.start(RATE_HZ, WINDOW, boot)
     for _ in range(2):
         assert sender.acknowledge(700, 1.0) is AudioAnswer.FOUND

@@ -1,4 +1,4 @@
-"""A serial port as a source of lines for `devices monitor` and `devices test`."""
+"""A serial port as what `devices monitor` and `devices test` watch. One thread reads, and opens a lost port again."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from dataclasses import replace
 from harness.base import threads
 from harness.devices.device_sources import HELD_BYTES, DeviceOutputQueue, output_now
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
-from harness.devices.serial.port import OpenPort, PortLost, find, hold_back_s
+from harness.devices.serial.port import OpenPort, PortLost, find_port, known_hold_back_s
 from harness.devices.wire.console import RATES
 from harness.model.errors import DeviceError
 from harness.model.numbers import exact
 
 _REOPEN_S = 1.0
+"""Chosen: a person waits for the port to come back."""
 _LOOK_S = 0.1
+"""Interval at which the thread looks whether it is to stop."""
 _JOIN_S = 2.0
+"""Longer than the thread waits for anything but a bridge."""
 
 
-class SerialSource:
+class SerialMonitorSource:
     """A port, read for the monitor and reopened when it was lost."""
 
     live = True
@@ -31,15 +34,16 @@ class SerialSource:
         self.queue = DeviceOutputQueue()
         self.trouble = ""
         self._options = options
-        self._path = find(options).path
-        driver_s = hold_back_s(self._path)
-        self.hold_back_s = DEFAULT_HOLD_BACK_S if driver_s is None else driver_s
+        self._path = find_port(options).path
+        known_s = known_hold_back_s(options, self._path)
+        self.hold_back_s = DEFAULT_HOLD_BACK_S if known_s is None else known_s
         self.name = f"{self._path} at {baud}"
         self._stop = threads.event()
 
     def open(self) -> None:
         """DeviceError when the port cannot be opened."""
-        self._thread = threads.thread(self._run, OpenPort(self._path, self.baud), name="monitor-serial")
+        port = OpenPort(self._path, self.baud)
+        self._thread = threads.thread(self._run, port, name="monitor-serial")
         self._thread.start()
 
     def close(self) -> None:
@@ -47,8 +51,10 @@ class SerialSource:
         self._thread.join(_JOIN_S)
 
     def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
-        for rate in (other_rate for other_rate in RATES if other_rate != self.baud):
-            source = SerialSource(replace(self._options, baud=rate), rate)
+        for rate in RATES:
+            if rate == self.baud:
+                continue
+            source = SerialMonitorSource(replace(self._options, baud=rate), rate)
             try:
                 source.open()
             except DeviceError as error:
