@@ -152,7 +152,7 @@ class DeviceReach:
         return source_of(driver, options_of(driver, given), profile, self.device, self.topics)
 
     def watching(self, profile: str, source: DeviceSource | None) -> DeviceMonitor:
-        """A monitor. For a source with a baud rate it states the same time errors as a session."""
+        """A monitor of an open source. If that has a baud rate, it states the same time errors as a session."""
         from harness.devices.device_monitor import DeviceMonitor
         from harness.devices.device_sources import HasRate
 
@@ -195,6 +195,8 @@ def test(
         click.echo(f"{counted(len(loaded), 'profile')}, {counted(samples, 'sample')}, {len(wrong)} failed")
     silent = False
     if (source := reach.source(loaded[0])) is not None:
+        click.echo(f"watching {plain_text(source.name)} for {exact(seconds)} s")
+        source.open()
         watched = reach.watching(loaded[0].path, source)
         silent = not _watch_source(watched, source, seconds)
         if isinstance(source, HasRate):
@@ -227,15 +229,13 @@ def _samples(profile: DeviceProfile) -> bool:
 
 
 def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
-    """Watches, then prints what was mapped and what was not. Returns True if any current event was mapped."""
+    """Watches an open source and closes it. Prints what was mapped and what was not. True if any current event was."""
     from harness.devices.device_monitor import shape_of
     from harness.devices.device_sources import CHUNK_BYTES, HasRate, take_outputs
 
-    click.echo(f"watching {plain_text(source.name)} for {exact(seconds)} s")
     made: Counter[str] = Counter()
     unmapped: Counter[str] = Counter()
     retained: Counter[str] = Counter()
-    source.open()
     try:
         limit_s = time.monotonic() + seconds
         over = False
@@ -342,11 +342,11 @@ def monitor(
         raise InputError("more than one source is named", remedy="Use only one of --port, --address and --from")
     if source is None:
         source = file_source(file) if file is not None else _standard_input()
-    watched = reach.watching(profile, source)
     if source.name == STDIN and sys.stdin.isatty():
         raise InputError("no source of lines is named", remedy="Give --port, --address or --from, or pipe lines in")
     source.open()
     try:
+        watched = reach.watching(profile, source)
         if plain or as_json or source.name == STDIN or not sys.stdout.isatty():
             _plain(watched, source, standard_output(), unmapped=unmapped, as_json=as_json)
         else:

@@ -35,14 +35,16 @@ class SerialMonitorSource:
         self.trouble = ""
         self._options = options
         self._path = find_port(options).path
-        known_s = known_hold_back_s(options, self._path)
-        self.hold_back_s = DEFAULT_HOLD_BACK_S if known_s is None else known_s
+        self.hold_back_s = DEFAULT_HOLD_BACK_S
         self.name = f"{self._path} at {baud}"
         self._stop = threads.event()
 
     def open(self) -> None:
         """DeviceError when the port cannot be opened."""
         port = OpenPort(self._path, self.baud)
+        known_s = known_hold_back_s(self._options, self._path)
+        if known_s is not None:
+            self.hold_back_s = known_s
         self._thread = threads.thread(self._run, port, name="monitor-serial")
         self._thread.start()
 

@@ -193,6 +193,23 @@ def test_a_copied_row_is_a_valid_sample(tmp_path: Path) -> None:
     assert "2 of 2" in harness("devices", "test", path).stdout
 
 
+def test_a_watched_port_is_held_back_as_in_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.devices.serial.port.USB_SERIAL", tmp_path)
+    with pty() as (_, name):
+        timer = tmp_path / Path(name).name / "latency_timer"
+        timer.parent.mkdir()
+        timer.write_text("16\n", encoding="ascii")
+        source = SerialMonitorSource(SerialOptions(port=name), 115200)
+        timer.write_text("1\n", encoding="ascii")  # as an FTDI driver does when its port is opened
+        source.open()
+        source.close()
+        assert source.hold_back_s == pytest.approx(0.002)
+        source = SerialMonitorSource(SerialOptions(port=name, hold_back_ms=5.0), 115200)
+        source.open()
+        source.close()
+        assert source.hold_back_s == pytest.approx(0.005)
+
+
 def test_a_lost_port_is_reported_and_the_queue_is_bounded() -> None:
     with pty() as (_, name):
         source = SerialMonitorSource(SerialOptions(port=name), 115200)
