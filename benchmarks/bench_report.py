@@ -42,7 +42,7 @@ HARNESS = "from harness.cli import main; main()"
 RESUME = """
 import sys
 from pathlib import Path
-from harness.base.processor import gc_paused
+from harness.base.garbage_collection import gc_paused
 from harness.session.engine import engine
 from harness.session.figures.live import LiveFigures
 from harness.session.log.reader import LogReader, read_scenario

@@ -1,15 +1,13 @@
-"""The processor that this process runs on, and a pause of the search for garbage, which saves its time.
+"""The processor that this process runs on.
 
 Words and scores of neural models depend on the processor, so logs record it.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 import platform
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 HostFacts = tuple[tuple[str, str], ...]
@@ -30,17 +28,17 @@ _VECTORS = {
 """Names in /proc/cpuinfo of the instructions for which libraries of neural models choose their code."""
 
 
-def host_facts(described: str | None = None) -> HostFacts:
+def host_facts(cpuinfo: str | None = None) -> HostFacts:
     """Processor, instruction set, and the threads that numerical libraries may use in this process.
 
-    described: the text of /proc/cpuinfo, which is read by default. An engine may set fewer threads for itself.
+    cpuinfo: the text of /proc/cpuinfo, which is read by default. An engine may set fewer threads for itself.
     """
-    if described is None:
+    if cpuinfo is None:
         try:
-            described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+            cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
         except OSError:
-            described = ""
-    lines = (line.partition(":") for line in described.splitlines())
+            cpuinfo = ""
+    lines = (line.partition(":") for line in cpuinfo.splitlines())
     fields = {name.strip(): value.strip() for name, _, value in lines}
     flags = fields.get("flags", fields.get("Features", "")).split()
     vectors = dict.fromkeys(name for flag, name in _VECTORS.items() if flag in flags)
@@ -53,23 +51,7 @@ def host_facts(described: str | None = None) -> HostFacts:
 
 def by_name(facts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """One text for each name, with the values of several hosts in order of first occurrence."""
-    values: dict[str, dict[str, None]] = {}
+    values: dict[str, dict[str, None]] = {}  # a dict in place of a set, since it keeps the order
     for name, value in facts:
         values.setdefault(name, {})[value] = None
-    return {name: "; ".join(of) for name, of in values.items()}
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """No search for cycles of objects: where millions are made and kept, it takes a quarter of the time.
-
-    What was made stays out of later searches too; it goes when nothing refers to it.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.freeze()
-            gc.enable()
+    return {name: "; ".join(values_of_name) for name, values_of_name in values.items()}

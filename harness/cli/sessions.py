@@ -43,7 +43,7 @@ def figures_of(folder: Path, *, silent: bool = False) -> tuple[Progress, WakeFig
     It may still be running. silent: draw no progress of the reading, for those who look again and again.
     """
     # Here, since the help of a verb needs no rows.
-    from harness.base.processor import gc_paused
+    from harness.base.garbage_collection import gc_paused
     from harness.model.record import SessionStarted
     from harness.session.figures.progress import SessionFigures
     from harness.session.log.reader import LogReader, later_rows

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.processor import gc_paused
+from harness.base.garbage_collection import gc_paused
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.record import (

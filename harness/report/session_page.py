@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.base.foreign import plain_text
+from harness.base.garbage_collection import gc_paused
 from harness.base.grouping import group_by
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
-from harness.base.processor import gc_paused
 from harness.base.progress import step
 from harness.base.table import Table
 from harness.base.whole_file import write_atomically

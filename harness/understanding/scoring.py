@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeVar
 
+from harness.base.garbage_collection import gc_paused
 from harness.base.grouping import group_by
-from harness.base.processor import gc_paused
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures

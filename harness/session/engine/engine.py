@@ -25,10 +25,10 @@ from uuid import uuid4
 
 from harness import __version__
 from harness.base.child_process import boot_id
+from harness.base.garbage_collection import gc_paused
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Clock, Driver, Hears, KeepsSound, Recogniser, Stimulates
-from harness.base.processor import gc_paused
 from harness.devices.declared import is_simulated
 from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, OperatorPresence
