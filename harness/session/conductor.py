@@ -1,4 +1,14 @@
-"""Runs a plan with one thread and one inbox. Every event is in the log before clients receive it."""
+"""Runs a plan with one thread and one inbox. Every event is in the log before clients receive it.
+
+    drivers, microphone ── observations ──┐
+    clients ───────────────── commands ───┤                          ┌──► log ──► clients
+    recogniser ──────── TranscriptReady ──┼──► Inbox ──► `_serve` ───┼──► machine ──► actions ──► players, log
+    clips' thread ────────── ClipResult ──┤              one arrival └──► clips of wake events
+    rendering, other work ────── WakeUp ──┘              or a deadline
+
+Left of the inbox run the threads of others, which only put. All to the right is the conductor's thread. It takes the
+plan's trials one after another (`run`, `Takes.play`). Wherever it would wait, it calls `_serve` instead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""State of a run: shared data, messages to clients, and writing when the disk is full."""
+"""State of a run: shared data, messages to clients, and writing when the disk is full.
+
+Threads: other threads only put into `Run.arrivals`. All else is the conductor's thread. Where it must wait, it calls
+`Run.serve`, which processes the next arrival. So commands are answered meanwhile, and pauses nest.
+
+    run.append ──► log ── LogFull ──► players stop ──► wait for room ──► retry ──► Paused, Resumed
+                                                       │ Resume: at once
+                                                       │ Stop, Abort: LogFull is raised, and the run ends
+                                                       └ observations: to the front of the inbox, afterwards
+"""
 
 from __future__ import annotations
 
@@ -132,6 +141,10 @@ TimedArrival = tuple[Arrival, float]
 class Inbox:
     """A queue of arrivals with their times. They may wait while a row is stored.
 
+        any thread ── put ──► queue ──┐
+                                      ├─ get ──► the conductor's thread
+        put_back ──► to the front ────┘
+
     end_requested: a request to end the run has arrived. On a busy host, minutes of observations may wait before it.
     They are stored first, so that the log keeps the order of what happened, but nothing new begins meanwhile.
     """
@@ -139,7 +152,7 @@ class Inbox:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._queue: queue.SimpleQueue[TimedArrival] = threads.simple_queue()
-        self._first: deque[TimedArrival] = deque()
+        self._front: deque[TimedArrival] = deque()
         self.end_requested = False
 
     def put(self, message: Arrival) -> None:
@@ -150,12 +163,12 @@ class Inbox:
     @property
     def waiting(self) -> int:
         """How many arrivals have come and not been taken."""
-        return len(self._first) + self._queue.qsize()
+        return len(self._front) + self._queue.qsize()
 
     def get(self, wait_s: float) -> TimedArrival | None:
         """The next arrival; None after that many real seconds."""
-        if self._first:
-            return self._first.popleft()
+        if self._front:
+            return self._front.popleft()
         return self.get_new(wait_s)
 
     def get_new(self, wait_s: float) -> TimedArrival | None:
@@ -167,7 +180,7 @@ class Inbox:
 
     def put_back(self, arrived: Iterable[TimedArrival]) -> None:
         """Puts arrivals back to the front, in their order."""
-        self._first.extendleft(reversed(list(arrived)))  # extendleft reverses them again
+        self._front.extendleft(reversed(list(arrived)))  # extendleft reverses them again
 
 
 T = TypeVar("T")
@@ -264,19 +277,19 @@ class Run:
         work: gets an event that asks it to return early: when the run ends, or `until` holds. Its errors are raised.
         At the end of a run, when nothing more may end it, the work is awaited.
         """
-        early, was_ending = threads.event(), self.ending is not None
+        return_early, was_ending = threads.event(), self.ending is not None
         with threads.pool("meanwhile") as pool:
-            future = pool.submit(work, early)
+            future = pool.submit(work, return_early)
             future.add_done_callback(lambda _: self.arrivals.put(WakeUp()))
             try:
                 while not future.done():
                     self.serve()
                     if until() or (self.ending is not None and not was_ending):
-                        early.set()
+                        return_early.set()
                 for _ in range(self.arrivals.waiting):  # what came in time, on a host that is slow to look
                     self.serve()
             except BaseException:
-                early.set()
+                return_early.set()
                 raise
         if self.ending is not None and not was_ending:
             return False
@@ -286,7 +299,7 @@ class Run:
     def rest(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Waits, at most until something holds. False if the run ends first."""
         real_s = self.stage.clock.real_s(lasts_s)
-        return self.run_in_background(lambda early: early.wait(real_s), until)
+        return self.run_in_background(lambda return_early: return_early.wait(real_s), until)
 
     def players(self) -> list[Stimulates]:
         """What plays the current trial's sound; empty between trials, and if a person says it."""
