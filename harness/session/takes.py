@@ -1,4 +1,13 @@
-"""How one take is played: its sound is made, a machine is begun for it, and what the machine asks for is done."""
+"""How one take is played: its sound is made, a machine is begun for it, and what the machine asks for is done.
+
+    Takes.play:  pauses of the run ──► prime ──► stimulus ──► settings, stands, power ──► `_run_machine`
+
+    Conductor._serve ── arrivals, deadlines ──► machine ── actions ──► `perform` ──► log, players, clips
+                                                   ▲                       │
+                                                   └── what became of them ┘
+
+All of it happens in the conductor's thread, except `Rendering`, which has one of its own.
+"""
 
 from __future__ import annotations
 
@@ -64,22 +73,22 @@ class Rendering:
         self._renders = renders
         self._on_rendered = on_rendered
         self._pool = threads.pool("rendering")
-        self._made: dict[str, Future[RenderedStimulus]] = {}
+        self._stimuli: dict[str, Future[RenderedStimulus]] = {}
         self._closings: dict[str, Future[RenderedStimulus]] = {}
 
     def prerender(self, trial: Trial) -> None:
         """Starts rendering the trial's sounds, unless this has begun."""
-        if trial.id not in self._made:
-            self._made[trial.id] = self._pool.submit(self._stimulus, trial)
-        close = None if trial.talker else trial.close_dialogue
-        if close is not None and close.say is not None and trial.id not in self._closings:
-            recipe = replace(trial.recipe, query=SpokenText(close.say), wake_phrase=None, noise=None, opening=None)
+        if trial.id not in self._stimuli:
+            self._stimuli[trial.id] = self._pool.submit(self._render, trial)
+        closing = None if trial.talker else trial.close_dialogue
+        if closing is not None and closing.say is not None and trial.id not in self._closings:
+            recipe = replace(trial.recipe, query=SpokenText(closing.say), wake_phrase=None, noise=None, opening=None)
             self._closings[trial.id] = self._pool.submit(self._renders.render, recipe)
 
     def stimulus(self, trial: Trial) -> Future[RenderedStimulus]:
         """The trial's stimulus. Its result raises VoiceError or InputError when rendering fails."""
         self.prerender(trial)
-        return self._made[trial.id]
+        return self._stimuli[trial.id]
 
     def closing(self, trial: Trial) -> RenderedStimulus:
         """Waits for the words that close the trial's dialogue."""
@@ -88,14 +97,14 @@ class Rendering:
 
     def forget(self, trial: Trial) -> None:
         """Frees the sounds of a finished trial."""
-        self._made.pop(trial.id, None)
+        self._stimuli.pop(trial.id, None)
         self._closings.pop(trial.id, None)
 
     def close(self) -> None:
         """Waits for the current rendering."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _stimulus(self, trial: Trial) -> RenderedStimulus:
+    def _render(self, trial: Trial) -> RenderedStimulus:
         if trial.talker:
             return TO_BE_SPOKEN
         rendered = self._renders.render(trial.recipe)
@@ -186,7 +195,7 @@ class Takes:
         elif stimulus is not None and self._is_set_up(trial, take):
             run.sounds[""], run.beside = stimulus.waveform, stimulus.beside
             if trial.listening is None:
-                self._ask(trial, number, stimulus, resumed)
+                self._play_query_trial(trial, number, stimulus, resumed)
             else:
                 self._play_listening_trial(trial, trial.listening, number, stimulus)
             self._rendering.forget(trial)
@@ -208,7 +217,7 @@ class Takes:
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
         begins_s = self._begins_s(trial, trial.reprompt.context_wait_s)
-        self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         self._rendering.forget(trial)
 
     def _is_set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
@@ -227,7 +236,7 @@ class Takes:
         attempts = max(self._run.standing.attempts.get(take, {}), default=0)
         self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
 
-    def _ask(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
+    def _play_query_trial(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
@@ -235,7 +244,7 @@ class Takes:
         machine = TrialMachine(trial, number, timing, **options)
         begins_s, cut_s = self._begins_s(trial, self._wait_s(trial, resumed)), self.cut_s
         last_sound_s = run.last_sound_s if before or trial.memory or cut_s is not None else None
-        self._play(
+        self._run_machine(
             machine,
             lambda now_s: machine.begin(
                 now_s, not_before_s=begins_s, lost=run.seen.lost, last_sound_s=last_sound_s, cut_s=cut_s
@@ -256,11 +265,12 @@ class Takes:
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._begins_s(trial, run.stage.between_trials_s if through_air else None)
-        self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         for row in run.stage.decisions():
             run.append(row)
 
-    def _play(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
+    def _run_machine(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
+        """Returns when the machine has finished. begin: begins it at a time."""
         run = self._run
         run.machine = machine
         if run.paused or run.arrivals.end_requested:
@@ -362,13 +372,14 @@ class Takes:
         run, machine = self._run, self._run.machine
         todo = deque(actions)
         while todo and machine is not None:
-            todo.extend(self._do(todo.popleft(), machine))
+            todo.extend(self._perform_next(todo.popleft(), machine))
             if run.was_full:
                 run.was_full = False
                 todo.extend(machine.interrupt(run.now_s(), "disk_full"))
         run.show_machine()
 
-    def _do(self, action: Action, machine: Machine) -> Sequence[Action]:
+    def _perform_next(self, action: Action, machine: Machine) -> Sequence[Action]:
+        """Returns what the machine requests as a consequence."""
         run = self._run
         match action:
             case AttemptStarted(play_id=play_id):
@@ -481,8 +492,8 @@ class Takes:
     def transcribed(self, message: TranscriptReady, arrived_s: float) -> None:
         """Our recogniser is done with a response."""
         run, machine = self._run, self._run.machine
-        of = message.trial_id, message.take, message.attempt
-        self.transcribing.discard(of)
-        run.append(ResponseTranscribed(*of, message.text, run.stage.recogniser_name))
-        if machine is not None and (machine.trial.id, machine.take) == of[:2]:
+        trial_id, take, attempt = message.trial_id, message.take, message.attempt
+        self.transcribing.discard((trial_id, take, attempt))
+        run.append(ResponseTranscribed(trial_id, take, attempt, message.text, run.stage.recogniser_name))
+        if machine is not None and (machine.trial.id, machine.take) == (trial_id, take):
             self.perform(machine.transcribed(arrived_s))
