@@ -1,4 +1,11 @@
-"""Clips of wake events: which events want one, and how it is cut when the sound after them is there."""
+"""Clips of wake events: which events want one, and how it is cut when the sound after them is there.
+
+    wake event ──► wanted ──► due: the sound after it is there ──► explained: no clip
+                                                              └──► cut and stored ──► ClipResult
+
+Threads: the conductor's thread decides, and cuts what a device was given over a wire, since it knows what was played.
+The clips' thread cuts the microphone's recording, and stores clips. Both take long.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +25,7 @@ from harness.model.stimulus import Waveform
 from harness.model.trial import ListeningSpec, Trial
 
 ARRIVAL_S = 0.3
-"""How much later than its moment a sound may reach the recording."""
+"""How much later than its moment a sound may reach the recording. Chosen."""
 
 
 @frozen
@@ -76,7 +83,7 @@ class EventClips:
         self._explained = explained
         self._pool = threads.pool("event-clips")
         self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
-        self._lines: dict[str, list[_Sound]] = {}
+        self._played: dict[str, list[_Sound]] = {}  # by player, in order
         self._listening: ListeningSpec | None = None
         self._wanted: list[_WantedClip] = []
         self._saving: set[int] = set()
@@ -135,26 +142,24 @@ class EventClips:
         listening, waveform = self._plays[started.play_id]
         starts_s = started.at.at_s if started.audio_s is None else started.audio_s
         sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)
-        line = self._lines.setdefault(started.source, [])
+        played = self._played.get(started.source, [])
         oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
-        line[:] = [older_sound for older_sound in line if older_sound.ends_s > oldest_s] + [sound]
+        self._played[started.source] = [earlier for earlier in played if earlier.ends_s > oldest_s] + [sound]
 
     def _cut_short(self, ended: StimulusEnded) -> None:
-        line = self._lines.get(ended.source)
-        if line:
+        played = self._played.get(ended.source)
+        if played:
             ends_s = ended.at.at_s if ended.audio_s is None else ended.audio_s
-            line[-1].ends_s = min(line[-1].ends_s, max(ends_s, line[-1].starts_s))
+            played[-1].ends_s = min(played[-1].ends_s, max(ends_s, played[-1].starts_s))
 
     # What woke
 
     def _woke(self, wake: Wake, seq: int) -> None:
         listening = self._listening
-        target = (
-            next((candidate for candidate in listening.targets if wake.source in candidate.sources), None)
-            if listening
-            else None
-        )
-        if listening is None or target is None or (self._microphone is None and not target.injected):
+        if listening is None:
+            return
+        target = next((candidate for candidate in listening.targets if wake.source in candidate.sources), None)
+        if target is None or (self._microphone is None and not target.injected):
             return
         since_s = self._clock.now_s()
         line_s = wake.audio_s if target.injected else None
@@ -166,18 +171,22 @@ class EventClips:
         after_s = wanted.settings.clip_after_s
         if wanted.line_s is None:
             return now_s >= wanted.at_s + after_s + ARRIVAL_S
-        line = self._lines.get(wanted.player)
+        played = self._played.get(wanted.player)
         # Over a wire, nothing may follow the last sound. Then the clip ends with it.
-        return now_s >= wanted.since_s + after_s or bool(line and line[-1].ends_s >= wanted.line_s + after_s)
+        return now_s >= wanted.since_s + after_s or bool(played and played[-1].ends_s >= wanted.line_s + after_s)
 
     def _cutter(self, wanted: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
+        """What the clips' thread calls for the sound and its start; it gets None if the sound is not kept any more."""
         before_s, after_s = wanted.settings.clip_before_s, wanted.settings.clip_after_s
         if wanted.line_s is not None:
-            cut = _of_line(self._lines.get(wanted.player, []), wanted.line_s - before_s, wanted.line_s + after_s)
-            if cut is None:
+            played = self._played.get(wanted.player, [])
+            excerpt = _cut_played(played, wanted.line_s - before_s, wanted.line_s + after_s)
+            if excerpt is None:
                 return lambda: None
+            sound, starts_s = excerpt
             # The clip's time line is the host's, with the event where it was stamped.
-            return lambda: (cut[0], wanted.at_s - (wanted.line_s or 0.0) + cut[1])
+            host_s = wanted.at_s - wanted.line_s + starts_s
+            return lambda: (sound, host_s)
         microphone = self._microphone
         if microphone is None:
             return lambda: None
@@ -196,9 +205,9 @@ class EventClips:
         self._on_result(ClipResult(wanted.seq, clip, "" if clip else why))
 
 
-def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
+def _cut_played(played: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
     """The sound of a span of an audio line, and where it begins; None if it is no longer in memory."""
-    within = [sound for sound in line if sound.ends_s > from_s and sound.starts_s < until_s]
+    within = [sound for sound in played if sound.ends_s > from_s and sound.starts_s < until_s]
     if not within:
         return None
     rate_hz = within[-1].waveform.rate_hz
@@ -209,8 +218,8 @@ def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Wavefor
         if sound.waveform.rate_hz != rate_hz:
             continue
         first = round((sound.starts_s - starts_s) * rate_hz)
-        given = sound.waveform.samples[: round((sound.ends_s - sound.starts_s) * rate_hz)]
-        low, high = max(0, first), min(count, first + len(given))
+        heard = sound.waveform.samples[: round((sound.ends_s - sound.starts_s) * rate_hz)]
+        low, high = max(0, first), min(count, first + len(heard))
         if low < high:
-            samples[low:high] = given[low - first : high - first]
+            samples[low:high] = heard[low - first : high - first]
     return Waveform(samples, rate_hz), starts_s
