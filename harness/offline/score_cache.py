@@ -2,9 +2,9 @@
 
 One file per entry, in a folder that processes and machines may share. Little-endian:
 
-- MAGIC, then version and length of the head (two uint32)
-- the head (JSON): fingerprint, sha256, samples, rate_hz, and for each track phrase, first_end, step, length
-- the scores of all tracks (float32), then the CRC-32 of all preceding bytes (uint32)
+    "VHSCORES" | version u32 | bytes of the head u32 | head | scores of each track, f32 | CRC-32 of all before, u32
+
+The head is JSON: fingerprint, sha256, samples, rate_hz, and for each track phrase, first_end, step, count of scores.
 
 A damaged entry counts as a miss.
 """
@@ -27,19 +27,21 @@ from harness.model.offline import ScoreTrack
 MAGIC = b"VHSCORES"
 VERSION = 1
 ENDING = ".scores"
-_FRONT = struct.Struct("<8sII")
-_SUM = struct.Struct("<I")
-_HEX = frozenset("0123456789abcdef")
+_PREAMBLE = struct.Struct("<8sII")
+_CRC = struct.Struct("<I")
+_HEX_DIGITS = frozenset("0123456789abcdef")
 
 
 class ScoreCache:
-    """Scores by engine fingerprint and sha256 of the file's bytes. Opens nothing before the first access. tell:
-    takes a line for people if an entry is damaged or cannot be written."""
+    """Scores by engine fingerprint and sha256 of the file's bytes. Opens nothing before the first access.
+
+    tell: takes a line for people if an entry is damaged or cannot be written.
+    """
 
     def __init__(self, folder: str | Path, tell: Callable[[str], None]) -> None:
         self.folder = Path(folder)
         self._tell = tell
-        self._refused = False
+        self._storing_failed = False
 
     def get(self, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...] | None:
         """The tracks of a file, or None if they must be computed."""
@@ -61,7 +63,7 @@ class ScoreCache:
         """Samples of a sound whose scores are stored; None if there are none."""
         try:
             with self._path(fingerprint, file_sha256).open("rb") as file:
-                magic, version, length = _FRONT.unpack(file.read(_FRONT.size))
+                magic, version, length = _PREAMBLE.unpack(file.read(_PREAMBLE.size))
                 head = json.loads(file.read(length)) if (magic, version) == (MAGIC, VERSION) else {}
         except (OSError, ValueError, struct.error):
             return None  # reported by `get`
@@ -71,8 +73,10 @@ class ScoreCache:
     def put(
         self, fingerprint: str, file_sha256: str, tracks: tuple[ScoreTrack, ...], samples: int, rate_hz: int
     ) -> bool:
-        """Stores the tracks of a file. Whether it succeeded: a full disk only makes later evaluations slower. Not
-        for `--continuous`, where scores also depend on previous files."""
+        """Stores the tracks of a file. Returns False if that fails, which only makes later evaluations slower.
+
+        Not for `--continuous`, where scores also depend on previous files.
+        """
         path = self._path(fingerprint, file_sha256)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,8 +85,8 @@ class ScoreCache:
                 for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
                     stream.write(piece)
         except OSError as error:
-            if not self._refused:
-                self._refused = True
+            if not self._storing_failed:  # else it was reported
+                self._storing_failed = True
                 self._tell(
                     f"scores cannot be stored in {self.folder} ({error.strerror or error}); continuing without a cache"
                 )
@@ -96,7 +100,7 @@ class ScoreCache:
 
     def _path(self, fingerprint: str, file_sha256: str) -> Path:
         for name, text in (("fingerprint", fingerprint), ("sha256", file_sha256)):
-            if not text or not _HEX.issuperset(text):
+            if not text or not _HEX_DIGITS.issuperset(text):
                 raise InputError(f"scores are kept by {name} in hexadecimal digits, not {text[:40]!r}")
         # 256 folders, since a folder of a million files is slow on many file servers.
         return self.folder / fingerprint / file_sha256[:2] / (file_sha256 + ENDING)
@@ -115,35 +119,37 @@ def _pieces(
         }
     ).encode()
     crc = 0
-    parts = [_FRONT.pack(MAGIC, VERSION, len(head)) + head]
+    parts = [_PREAMBLE.pack(MAGIC, VERSION, len(head)) + head]
     parts += [np.ascontiguousarray(track.scores, "<f4").tobytes() for track in tracks]
     for part in parts:
         crc = zlib.crc32(part, crc)
         yield part
-    yield _SUM.pack(crc)
+    yield _CRC.pack(crc)
 
 
 def _read(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...]:
     """ValueError, with the reason, unless `_pieces` made the entry for this file."""
-    if len(content) < _FRONT.size + _SUM.size:
+    if len(content) < _PREAMBLE.size + _CRC.size:
         raise ValueError("cut off")
-    magic, version, length = _FRONT.unpack_from(content)
+    magic, version, length = _PREAMBLE.unpack_from(content)
     if magic != MAGIC:
         raise ValueError("not a score file")
     if version != VERSION:
         raise ValueError(f"it has format {version}; this version reads {VERSION}")
-    body = memoryview(content)[: -_SUM.size]
-    if (zlib.crc32(body),) != _SUM.unpack_from(content, len(body)):
+    body = memoryview(content)[: -_CRC.size]
+    (crc,) = _CRC.unpack_from(content, len(body))
+    if zlib.crc32(body) != crc:
         raise ValueError("its checksum is wrong")
-    head = json.loads(bytes(body[_FRONT.size : _FRONT.size + length]))
+    offset = _PREAMBLE.size + length
+    head = json.loads(bytes(body[_PREAMBLE.size : offset]))
     if head["fingerprint"] != fingerprint or head["sha256"] != file_sha256:
         raise ValueError("it belongs to another engine or file")
-    at = _FRONT.size + length
     tracks: list[ScoreTrack] = []
     for phrase, first_end, step, count in head["tracks"]:
-        scores = np.frombuffer(body[at : at + 4 * count], "<f4").astype(np.float32, copy=False)
+        end = offset + 4 * count
+        scores = np.frombuffer(body[offset:end], "<f4").astype(np.float32, copy=False)
         tracks.append(ScoreTrack(phrase, scores, first_end, step))
-        at += 4 * count
-    if at != len(body):
+        offset = end
+    if offset != len(body):
         raise ValueError("its length is wrong")
     return tuple(tracks)
