@@ -13,11 +13,12 @@ _Samples = npt.NDArray[Any]
 
 def convolve(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
     """The convolution where the taps lie wholly within the samples, (n − taps + 1,), by FFT. Real if both are."""
+    # The next power of two. A convolution by FFT is circular: only the values before `whole` wrap around.
     size = 1 << (len(samples) - 1).bit_length()
-    valid = slice(len(taps) - 1, len(samples))
+    whole = slice(len(taps) - 1, len(samples))
     if np.iscomplexobj(taps):
-        return np.asarray(np.fft.ifft(np.fft.fft(samples, size) * np.fft.fft(taps, size))[valid])
-    return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[valid])
+        return np.asarray(np.fft.ifft(np.fft.fft(samples, size) * np.fft.fft(taps, size))[whole])
+    return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[whole])
 
 
 def correlate(samples: _Samples, template: _Samples) -> npt.NDArray[Any]:
@@ -27,6 +28,7 @@ def correlate(samples: _Samples, template: _Samples) -> npt.NDArray[Any]:
 
 def analytic(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.complex128]:
     """The samples with their Hilbert transform as the imaginary part."""
+    # Without negative frequencies, and with the others doubled. Those at 0 and at half the rate have no partner.
     spectrum = np.fft.fft(samples)
     spectrum[1 : (len(samples) + 1) // 2] *= 2
     spectrum[len(samples) // 2 + 1 :] = 0
@@ -43,7 +45,12 @@ class HighPass:
     """A Butterworth high-pass of second order over blocks of one length.
 
     The filter is linear. So its output, and its state of two values at the end of a block, are one matrix times the
-    block and the state before.
+    block and the state before:
+
+        [ output ]              [ block          ]
+        [ state  ]  =  matrix · [ state (before) ]
+
+    One product for each block is faster than a loop over its samples.
     """
 
     def __init__(self, cutoff_hz: float, rate_hz: float, block: int) -> None:
@@ -51,14 +58,15 @@ class HighPass:
         warped = math.tan(math.pi * cutoff_hz / rate_hz)
         scale = 1 / (1 + math.sqrt(2) * warped + warped**2)
         a1, a2 = 2 * (warped**2 - 1) * scale, (1 - math.sqrt(2) * warped + warped**2) * scale
-        # The transposed direct form II, run over all unit vectors at once.
-        first, second = np.eye(block + 2)[block:]
-        rows = []
-        for sample in np.eye(block, block + 2):
+        # The transposed direct form II, run once. Each value is a row: its factors of all inputs, instead of a number.
+        inputs = np.eye(block + 2)
+        first, second = inputs[block:]
+        outputs = []
+        for sample in inputs[:block]:
             output = scale * sample + first
             first, second = -2 * scale * sample - a1 * output + second, scale * sample - a2 * output
-            rows.append(output)
-        self._matrix = np.array([*rows, first, second])
+            outputs.append(output)
+        self._matrix = np.array([*outputs, first, second])
         self.reset()
 
     def reset(self) -> None:
