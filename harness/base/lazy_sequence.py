@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class LazySequence(Sequence[T]):
-    """at: makes the item at an index."""
+    """make: makes the item at an index, from 0."""
 
-    def __init__(self, length: int, at: Callable[[int], T]) -> None:
-        self._length, self._at = length, at
+    def __init__(self, length: int, make: Callable[[int], T]) -> None:
+        self._indexes, self._make = range(length), make
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._indexes)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -23,8 +23,8 @@ class LazySequence(Sequence[T]):
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
         if isinstance(index, slice):
-            return [self._at(position) for position in range(self._length)[index]]
-        return self._at(range(self._length)[index])
+            return [self._make(position) for position in self._indexes[index]]
+        return self._make(self._indexes[index])  # a range counts negative indexes from its end, and checks them
 
     def __iter__(self) -> Iterator[T]:
-        return map(self._at, range(self._length))
+        return map(self._make, self._indexes)

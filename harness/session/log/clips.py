@@ -1,4 +1,7 @@
-"""Clips of a session: FLAC, 16 bit, safe on the disk before a row names them."""
+"""Clips of a session: FLAC, 16 bit, safe on the disk before a row names them.
+
+Names: `00042-0123456789ab.flac`, a number that rises within the session and the first digits of the file's SHA-256.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class ClipStore:
             # Parts come from a process that was killed while writing. No row names them.
             for part in folder.glob(".*.part"):
                 part.unlink()
-        self._next = 1 + max((_number(path.name) for path in folder.glob("*.flac")), default=0)
+        self._next_number = 1 + max((_number(path.name) for path in folder.glob("*.flac")), default=0)
 
     def save(self, waveform: Waveform, start_s: float) -> Clip:
         """The stored clip, on the disk and whole; LogFull, LogError."""
@@ -41,9 +44,9 @@ class ClipStore:
         content = _flac(waveform)
         digest = hashlib.sha256(content).hexdigest()
         with self._lock:
-            name = f"{self._next:05d}-{digest[:12]}.flac"
+            name = f"{self._next_number:05d}-{digest[:12]}.flac"
             write_atomically(self._folder / name, content)
-            self._next += 1
+            self._next_number += 1
         return Clip(name=name, sha256=digest, rate_hz=waveform.rate_hz, samples=len(waveform.samples), start_s=start_s)
 
 
@@ -122,8 +125,9 @@ def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
 
 
 def _number(name: str) -> int:
-    head, _, _ = name.partition("-")
-    return int(head) if head.isdecimal() else 0
+    """The number in the name of a clip; 0 if it is not one of ours."""
+    digits, _, _ = name.partition("-")
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _flac(waveform: Waveform) -> bytes:
