@@ -1,4 +1,7 @@
-"""One rater's sitting at a round: the current item, and the effect of each key. Does no I/O."""
+"""One rater's sitting at a round: the current item, and the effect of each key. Does no I/O.
+
+A key that labels an item saves a row and shows the next item. An exercise is explained first, until `go_on`.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,7 @@ SaveJudgment = Callable[[Item, Judgment], None]
 Propose = Callable[[Item], CategoryProposal | None]
 """A classifier's proposal for an item; None for no proposal."""
 END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
-"""A play that lacks less than both of these is complete, since sound devices report its end late."""
+"""A play that lacks less than both of these is complete, since sound devices report its end late. Chosen."""
 
 
 class Desk:
@@ -127,7 +130,7 @@ class Desk:
         items: Sequence[Item],
         exercises: Sequence[Item],
         rows: Iterable[Judgment],
-        keep: SaveJudgment,
+        save: SaveJudgment,
         *,
         propose: Propose | None = None,
         program: bool = False,
@@ -141,20 +144,20 @@ class Desk:
         self._growing = growing
         self.ids = RowIds(rater)
         self._round = round_
-        self._keep = keep
+        self._save = save
         self._propose = propose
         self._program = program
         self._wall_s = wall_s
         self._exercises = tuple(exercises)
-        self._standing = RaterQueue(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
+        self._queue = RaterQueue(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
         self._item: Item | None = None
-        self._again = False
+        self._is_reopened = False  # the current item
         self._draft = Draft()
-        self._parked: tuple[str, Draft] | None = None
+        self._parked: tuple[str, Draft] | None = None  # the item to judge, and its draft, while another is reopened
         self._explained: ExerciseResult | None = None
         self._shown_wall_s = 0.0
         self._presence = Presence(now_s)
-        self._said = ""
+        self._message = ""
         self._next()
 
     # What is shown
@@ -162,28 +165,27 @@ class Desk:
     @property
     def view(self) -> SittingView:
         """The current state of the sitting."""
-        standing = self._standing
-        count = standing.count
+        queue = self._queue
         minutes = self._round.break_after_min
         return SittingView(
             phase=self._phase(),
             rater=self.rater,
             adjudicating=self.adjudicating,
             item=self._item,
-            own=None if self._item is None else standing.rows.standing(self._item),
-            again=self._again,
-            can_go_back=standing.can_go_back,
-            position=0 if self._item is None else standing.position(self._item) or 0,
-            count=count,
-            exercises=standing.exercises,
-            pace_s=standing.rows.pace_s,
-            left_s=standing.left_s,
+            own=None if self._item is None else queue.rows.standing(self._item),
+            again=self._is_reopened,
+            can_go_back=queue.can_go_back,
+            position=0 if self._item is None else queue.position(self._item) or 0,
+            count=queue.count,
+            exercises=queue.exercises,
+            pace_s=queue.rows.pace_s,
+            left_s=queue.left_s,
             draft=self._draft,
             explained=self._explained,
-            can_undo=standing.last is not None,
-            stopped=standing.stopped,
+            can_undo=queue.last is not None,
+            stopped=queue.stopped,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
-            said=self._said,
+            said=self._message,
             proposal=self._in_sight(self._item),
             hides_text=self._hides_text,
             growing=self._growing,
@@ -191,11 +193,11 @@ class Desk:
 
     def item(self, item_id: str) -> Item | None:
         """An item of this rater's queue, by its blind id."""
-        return self._standing.item(item_id)
+        return self._queue.item(item_id)
 
     def is_saved(self, request: str) -> bool:
         """Whether the row of a request begun in `ids` is on the disk."""
-        return self.ids.first(request) in self._standing.rows
+        return self.ids.first(request) in self._queue.rows
 
     def begin_aid(self) -> AidState | None:
         """The decision aid for the current item, after the answers of the harness; None without an item."""
@@ -211,11 +213,11 @@ class Desk:
 
         sub_flags: added to those of the draft, as far as the category allows them. aid_path: of the decision aid.
         """
-        item = self._ready()
+        item = self._item_to_label()
         if item is None:
             return False
         if self._round.must_hear and item.exercise is None and not self._draft.heard_to_end:
-            self._said = "listen to the response to its end first, or put it aside if you cannot"
+            self._message = "listen to the response to its end first, or put it aside if you cannot"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
         wanted = tuple(self._draft.sub_flags)
@@ -233,7 +235,7 @@ class Desk:
             row = replace(row, proposal_shown=ProposalShown.AFTER)
         left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
         message = f"{notice}saved as {LABELS[category]}"
-        self._save(item, row, f"{message}; without {', '.join(left_out)}" if left_out else message)
+        self._save_row(item, row, f"{message}; without {', '.join(left_out)}" if left_out else message)
         if item.exercise is not None:
             self._explained = ExerciseResult(item.exercise, category, item.exercise.is_right(category))
         else:
@@ -248,7 +250,7 @@ class Desk:
     def postpone(self) -> None:
         """Leaves the current item open without a row, and shows the next; this sitting shows it no more."""
         if self._item is not None:
-            self._standing.postpone(self._item)
+            self._queue.postpone(self._item)
             self._next()
 
     def conclude(self, aid: AidState) -> bool:
@@ -264,53 +266,53 @@ class Desk:
 
     def skip(self) -> bool:
         """Leaves the item for the end; leaves a reopened item unchanged."""
-        if self._again:
+        if self._is_reopened:
             return self.leave()
-        return self._aside(JudgmentStatus.SKIPPED, "left for the end")
+        return self._put_aside(JudgmentStatus.SKIPPED, "left for the end")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Holds the item until its effect is known; refused when it is known, since nothing would release it."""
-        item = self._ready()
+        item = self._item_to_label()
         if item is not None and item.effect is not None and item.effect.word is not EffectOutcome.UNKNOWN:
-            self._said = "the effect is known; judge the response, or put it aside if you doubt the effect"
+            self._message = "the effect is known; judge the response, or put it aside if you doubt the effect"
             return False
-        return self._aside(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
+        return self._put_aside(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
 
     def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Puts the item aside, with the reason."""
         message = f"put aside: {flag.value.replace('_', ' ')}"
-        return self._aside(JudgmentStatus.FLAGGED, message, aid_path=aid_path, flags=(flag.value,))
+        return self._put_aside(JudgmentStatus.FLAGGED, message, aid_path=aid_path, flags=(flag.value,))
 
     def undo(self) -> bool:
         """Takes back the rater's latest row of this round, of any day, and shows its item."""
         self._presence.sign()
-        latest = self._standing.last
+        latest = self._queue.last
         if latest is None:
-            self._said = "nothing is left to undo"
+            self._message = "nothing is left to undo"
             return False
-        last, item = latest
-        row = withdrawal(last, self._wall_s(), id_=self.ids.next())
-        self._keep(item, row)
-        self._standing.add(row)
+        withdrawn, item = latest
+        row = withdrawal(withdrawn, self._wall_s(), id_=self.ids.next())
+        self._save(item, row)
+        self._queue.add(row)
         self._explained = None
-        self._show(item, last, again=not self._standing.open(item))
-        self._said = "taken back; judge it again"
+        self._show(item, withdrawn, again=not self._queue.open(item))
+        self._message = "taken back; judge it again"
         return True
 
     # Reopened items: a new row replaces the one in force
 
     def reopenable_items(self, words: str = "") -> tuple[ReopenableItem, ...]:
         """Items that can be reopened and contain all the words, latest first; see `RaterQueue.reopenable_items`."""
-        return self._standing.reopenable_items(words)
+        return self._queue.reopenable_items(words)
 
     def open(self, item_id: str) -> bool:
         """Reopens an item of `reopenable_items`; False for other items, or while an explanation is shown."""
         self._presence.sign()
         entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
         if entry is None or self._explained is not None:
-            self._said = "that response is not one of yours that can be opened again"
+            self._message = "that response is not one of yours that can be opened again"
             return False
-        self._go_to(entry)
+        self._reopen(entry)
         return True
 
     def earlier(self) -> bool:
@@ -324,10 +326,10 @@ class Desk:
     def leave(self) -> bool:
         """Leaves a reopened item unchanged, and shows the item to judge."""
         self._presence.sign()
-        if not self._again:
+        if not self._is_reopened:
             return False
         self._next()
-        self._said = "left unchanged"
+        self._message = "left unchanged"
         return True
 
     # Keys that only change the draft
@@ -336,13 +338,13 @@ class Desk:
         """Ends the explanation of an exercise."""
         self._presence.sign()
         if self._explained is not None:
-            self._explained, self._said = None, ""
+            self._explained, self._message = None, ""
             self._next()
 
     def release_held(self) -> None:
         """Puts held items into the queue without evidence of their effect."""
         self._presence.sign()
-        self._standing.release_held()
+        self._queue.release_held()
         if self._item is None:
             self._next()
 
@@ -366,7 +368,7 @@ class Desk:
     def show_transcript(self) -> bool:
         """Shows the transcript if the round allows it; the judgment stores this."""
         if self._hides_text:
-            self._said = "this round hides transcripts"
+            self._message = "this round hides transcripts"
             return False
         self._change(transcript_shown=True)
         return True
@@ -381,11 +383,11 @@ class Desk:
         draft, clip = self._draft, None if self._item is None else self._item.clip
         heard_ms = draft.heard_ms + max(0, played_ms)
         length_ms = 0.0 if clip is None else clip.duration_s * 1000
-        whole_ms = length_ms - min(END_SLACK_MS, END_SLACK_SHARE * length_ms)
-        whole = played_ms >= whole_ms if to_end is None else to_end and heard_ms >= whole_ms
-        self._draft = replace(
-            draft, heard_ms=heard_ms, plays=draft.plays + began, heard_to_end=draft.heard_to_end or whole
-        )
+        complete_ms = length_ms - min(END_SLACK_MS, END_SLACK_SHARE * length_ms)
+        is_complete = played_ms >= complete_ms if to_end is None else to_end and heard_ms >= complete_ms
+        plays = draft.plays + 1 if began else draft.plays
+        heard_to_end = draft.heard_to_end or is_complete
+        self._draft = replace(draft, heard_ms=heard_ms, plays=plays, heard_to_end=heard_to_end)
 
     # From outside
 
@@ -397,15 +399,13 @@ class Desk:
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
         """Takes in new responses, evidence and rows from elsewhere. The current item stays if it can."""
         self._growing = growing
-        known = self._standing
-        self._standing = RaterQueue(
-            self.rater, self._round, items, self._exercises, known.rows.with_rows(rows), with_held=known.with_held
-        )
+        all_rows, with_held = self._queue.rows.with_rows(rows), self._queue.with_held
+        self._queue = RaterQueue(self.rater, self._round, items, self._exercises, all_rows, with_held=with_held)
         if self._explained is not None:
             return
-        same = None if self._item is None else self.item(self._item.id)
-        if same is not None and (self._again or self._standing.open(same)):
-            self._item, self._again = same, not self._standing.open(same)
+        refreshed = None if self._item is None else self.item(self._item.id)
+        if refreshed is not None and (self._is_reopened or self._queue.open(refreshed)):
+            self._item, self._is_reopened = refreshed, not self._queue.open(refreshed)
         else:
             self._next()
 
@@ -415,25 +415,24 @@ class Desk:
     def _hides_text(self) -> bool:
         return self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING
 
-    def _ready(self) -> Item | None:
+    def _item_to_label(self) -> Item | None:
         self._presence.sign()
         return None if self._explained is not None else self._item
 
-    def _aside(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
-        item = self._ready()
+    def _put_aside(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
+        item = self._item_to_label()
         if item is None or item.exercise is not None:
-            self._said = "an exercise needs a category" if item is not None else ""
+            self._message = "an exercise needs a category" if item is not None else ""
             return False
-        self._save(item, self._row(item, status, **more), message)
+        self._save_row(item, self._row(item, status, **more), message)
         self._next()
         return True
 
     def _row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
-        own = self._standing.rows.standing(item)
-        effect = item.effect
-        proposal, seen = self._proposal(item), self._seen_for(item)
+        own = self._queue.rows.standing(item)
+        seen = self._seen_for(item)
         shown = self._in_sight(item) or (None if seen is None else seen.proposal)
-        kept_proposal = shown or proposal
+        proposal = shown or self._proposal(item)
         return new_row(
             item.subject,
             self.rater,
@@ -446,17 +445,17 @@ class Desk:
             time_to_answer_s=self._presence.time_to_answer_s,
             item_id=item.id,
             round=self._round.id,
-            position=self._standing.position(item),
+            position=self._queue.position(item),
             confidence=self._draft.confidence,
             heard_ms=None if self._program else self._draft.heard_ms,
             transcript_shown=self._draft.transcript_shown,
             effect_claimed=self._draft.effect_claimed,
-            effect=None if effect is None or item.waits_for_effect else effect.word,
+            effect=None if item.effect is None or item.waits_for_effect else item.effect.word,
             shown_wall_s=self._shown_wall_s,
             given_wall_s=self._wall_s(),
             adjudicates=tuple(judgment.id for judgment in item.inputs),
-            proposed=None if kept_proposal is None else kept_proposal.category,
-            proposed_probability=None if kept_proposal is None else kept_proposal.probability,
+            proposed=None if proposal is None else proposal.category,
+            proposed_probability=None if proposal is None else proposal.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
             unaided=None if seen is None or category is None else seen.unaided,
             program=self._program,
@@ -473,7 +472,7 @@ class Desk:
 
     def _seen_for(self, item: Item) -> SeenProposal | None:
         """The proposal that the rater has already seen, also with a choice taken back since."""
-        return None if item.exercise is not None or item.inputs else seen_in(self._standing.rows.all_of(item))
+        return None if item.exercise is not None or item.inputs else seen_in(self._queue.rows.all_of(item))
 
     def _in_sight(self, item: Item | None) -> CategoryProposal | None:
         """The proposal shown before the choice: if the round says so, or if the rater has seen it."""
@@ -492,38 +491,39 @@ class Desk:
             return ""
         return "" if proposal.category is category else f"the classifier would have said {proposal.words}; "
 
-    def _save(self, item: Item, row: Judgment, message: str) -> None:
-        self._keep(item, row)
-        self._standing.add(row)
-        self._said = message
+    def _save_row(self, item: Item, row: Judgment, message: str) -> None:
+        self._save(item, row)
+        self._queue.add(row)
+        self._message = message
 
     def _change(self, **changes: object) -> None:
         self._presence.sign()
         self._draft = replace(self._draft, **changes)  # type: ignore[arg-type]
-        self._said = ""
+        self._message = ""
 
     def _step(self, step: int) -> bool:
         """Steps through the rater's own rows, backwards for 1, forwards for −1."""
         self._presence.sign()
+        # Number 0 is the latest row. The item to judge, which follows it, has number −1.
         own = [entry for entry in self.reopenable_items() if entry.row is not None]
-        here = next((number for number, entry in enumerate(own) if self._again and entry.item == self._item), -1)
-        wanted = here + step
-        if self._explained is not None or not -1 <= wanted < len(own) or (wanted < 0 and not self._again):
-            self._said = "there is no earlier response" if step > 0 else "this is the response to judge"
+        here = next((number for number, entry in enumerate(own) if self._is_reopened and entry.item == self._item), -1)
+        goal = here + step
+        if self._explained is not None or not -1 <= goal < len(own) or (goal < 0 and not self._is_reopened):
+            self._message = "there is no earlier response" if step > 0 else "this is the response to judge"
             return False
-        if wanted < 0:
+        if goal < 0:
             return self.leave()
-        self._go_to(own[wanted])
+        self._reopen(own[goal])
         return True
 
-    def _go_to(self, entry: ReopenableItem) -> None:
-        if self._item is not None and not self._again:
+    def _reopen(self, entry: ReopenableItem) -> None:
+        if self._item is not None and not self._is_reopened:
             self._parked = self._item.id, self._draft
-        self._show(entry.item, entry.row, again=not self._standing.open(entry.item))
-        self._said = ""
+        self._show(entry.item, entry.row, again=not self._queue.open(entry.item))
+        self._message = ""
 
     def _next(self) -> None:
-        item = self._standing.next
+        item = self._queue.next
         self._show(item)
         if item is not None and self._parked is not None and self._parked[0] == item.id:
             self._draft = self._parked[1]
@@ -543,7 +543,7 @@ class Desk:
                 heard_ms=row.heard_ms or 0,
                 heard_to_end=row.category is not None,
             )
-        self._item, self._again = item, again
+        self._item, self._is_reopened = item, again
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 
