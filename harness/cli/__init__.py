@@ -1,4 +1,11 @@
-"""The command line: verbs only. A verb's module is imported when the verb is used."""
+"""The command line: verbs only. A verb's module is imported when the verb is used.
+
+    harness ENTRY [VERB] …     `ENTRIES`: what the help lists. `VERBS`: what stands below each entry.
+    harness VERB …             `FORMER`: how a verb was called before there were entries.
+
+`Program` finds entries and former names. Below an entry that is a verb itself, `SubcommandGroup` finds the verbs, else
+`OnlyVerbs`. `main` turns what fails into a message and an exit status.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +148,8 @@ voice-harness measures how well a voice device hears and answers.
   3. check doctor   check this computer
   4. help           find the command that answers your question
 """
-LONGEST_TOLD = 2000
+LONGEST_ERROR_LINE = 2000
+"""Characters of a line of an error. Chosen: whole paths and messages of libraries fit."""
 
 
 @contextmanager
@@ -151,14 +159,14 @@ def exit_on_signals() -> Iterator[None]:
     The exit status is the one that shells report for a program ended by that signal. A signal that was ignored, as
     under `nohup`, stays ignored.
     """
-    mine = threading.current_thread() is threading.main_thread()
-    taken = [signum for signum in ASKED_TO_END if mine and signal.getsignal(signum) is signal.SIG_DFL]
-    for signum in taken:
+    is_main = threading.current_thread() is threading.main_thread()  # no other may set handlers
+    handled = [signum for signum in ASKED_TO_END if is_main and signal.getsignal(signum) is signal.SIG_DFL]
+    for signum in handled:
         signal.signal(signum, _exit_on_signal)
     try:
         yield
     finally:
-        for signum in taken:
+        for signum in handled:
             signal.signal(signum, signal.SIG_DFL)
 
 
@@ -182,20 +190,20 @@ def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
         click.echo(answers(ctx.make_formatter()), nl=False)
         return
     assert ctx.parent is not None
-    above, rest = ctx.parent, list(words)
+    parent, rest = ctx.parent, list(words)
     while rest:
-        if not isinstance(above.command, click.Group):
+        if not isinstance(parent.command, click.Group):
             raise click.UsageError(
-                f"{above.command_path!r} has no command {rest[0]!r}. To list them: harness help", ctx
+                f"{parent.command_path!r} has no command {rest[0]!r}. To list them: harness help", ctx
             )
         try:
-            name, command, rest = above.command.resolve_command(above, rest)
+            name, command, rest = parent.command.resolve_command(parent, rest)
         except click.UsageError as error:
             error.ctx = ctx
             raise
         assert command is not None
-        above = click.Context(command, info_name=name, parent=above)
-    click.echo(above.get_help())
+        parent = click.Context(command, info_name=name, parent=parent)
+    click.echo(parent.get_help())
 
 
 class LazyGroup(click.Group):
@@ -233,14 +241,14 @@ class LazyGroup(click.Group):
     def _hint(self, ctx: click.Context, word: str, known: Mapping[str, str]) -> str:
         from harness.cli.questions import SYNONYMS  # here, since few need it
 
-        meant = {name: f"harness {words}" for name, words in SYNONYMS.items()}
-        words = meant.get(word.lower(), "")
-        own = next((name for name in words.split() if name in self._verbs), None)
-        if not words.startswith(f"{ctx.command_path} "):  # what it means elsewhere does not help here
-            words = f"{ctx.command_path} {own}" if own else ""
-        if words:
-            return f"Did you mean {words!r}?"
-        names = {**(meant if self.below else {}), **self.below, **known}
+        synonyms = {name: f"harness {command}" for name, command in SYNONYMS.items()}
+        suggestion = synonyms.get(word.lower(), "")
+        own_verb = next((name for name in suggestion.split() if name in self._verbs), None)
+        if not suggestion.startswith(f"{ctx.command_path} "):  # what it means elsewhere does not help here
+            suggestion = f"{ctx.command_path} {own_verb}" if own_verb else ""
+        if suggestion:
+            return f"Did you mean {suggestion!r}?"
+        names = {**(synonyms if self.below else {}), **self.below, **known}
         near = difflib.get_close_matches(word, names, n=1)
         return f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
 
@@ -257,23 +265,23 @@ class OnlyVerbs(LazyGroup):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            at = next((n for n, word in enumerate(words) if word in self._verbs or word in self.former), None)
-            if at is None:
+            position = next((n for n, word in enumerate(words) if word in self._verbs or word in self.former), None)
+            if position is None:
                 error.ctx = ctx
                 raise
-            has_verb = len(words) > at + 1 and words[at + 1] in VERBS.get(words[at], {})
-            hint = command_first(ctx, words, at, 2 if has_verb else 1)
+            has_verb = len(words) > position + 1 and words[position + 1] in VERBS.get(words[position], {})
+            hint = command_first(ctx, words, position, 2 if has_verb else 1)
             raise click.UsageError(f"there is no option {error.option_name} here. {hint}", ctx) from None
 
 
-def command_first(ctx: click.Context, words: Sequence[str], at: int, count: int = 1) -> str:
+def command_first(ctx: click.Context, words: Sequence[str], position: int, count: int = 1) -> str:
     """A hint for a command of `count` words that stands after an option."""
     import shlex  # here, since few need it
 
     from harness.base.foreign import plain_text
 
-    command = words[at : at + count]
-    line = shlex.join((*ctx.command_path.split(), *command, *words[:at], *words[at + count :]))
+    command = words[position : position + count]
+    line = shlex.join((*ctx.command_path.split(), *command, *words[:position], *words[position + count :]))
     return f"The command {' '.join(command)!r} comes before its options: {plain_text(line, 200)}"
 
 
@@ -373,8 +381,9 @@ def group(ctx: click.Context) -> None:
     click.echo(START)
     choices = {"1": "init demo", "2": "init", "3": "check doctor", "4": "help"}
     chosen = click.prompt("Choose 1–4, or press Enter to leave", default="", show_default=False).strip()
-    if words := choices.get(chosen, chosen if chosen in {*choices.values(), "demo", "doctor"} else ""):
-        group(words.split(), prog_name="harness")
+    command = choices.get(chosen, chosen)
+    if command in {*choices.values(), "demo", "doctor"}:
+        group(command.split(), prog_name="harness")
 
 
 def main() -> None:
@@ -386,23 +395,23 @@ def main() -> None:
     except SystemExit as leaving:
         status = leaving.code
     except Exception as error:  # noqa: BLE001 (the net: what nothing else has caught)
-        status = _report(error)
+        status = _report_failure(error)
     try:
         fault = output_fault()
     except (HarnessError, BrokenPipeError):  # raised before, to end the command
         fault = None
-    sys.exit(_report(fault) if fault and not status else status)
+    sys.exit(_report_failure(fault) if fault and not status else status)
 
 
-def _report(error: Exception) -> int:
+def _report_failure(error: Exception) -> int:
     """Writes what a failure says to standard error. The exit status: never 1, which means that a limit failed."""
     if isinstance(error, click.Abort):  # Ctrl-C, or the end of the input, at a question
-        _complain("harness: interrupted")
+        _print_error("harness: interrupted")
         return INTERRUPTED
     if isinstance(error, click.ClickException):
         text = io.StringIO()
         error.show(text)
-        _complain(text.getvalue().rstrip("\n"))
+        _print_error(text.getvalue().rstrip("\n"))
         return 2
     ours = error if isinstance(error, HarnessError) else _fault_of_host(error)
     if ours is None:
@@ -410,14 +419,14 @@ def _report(error: Exception) -> int:
 
         traceback.print_exception(error)
         ours = HarnessError(f"{type(error).__name__}: a fault of the harness", remedy="Please report it")
-    _complain(f"harness: {ours}")
+    _print_error(f"harness: {ours}")
     return ours.exit_code
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     from harness.base.foreign import plain_text  # here, since few need it
 
-    click.echo("\n".join(plain_text(line, LONGEST_TOLD) for line in text.split("\n")), err=True)
+    click.echo("\n".join(plain_text(line, LONGEST_ERROR_LINE) for line in text.split("\n")), err=True)
 
 
 def _fault_of_host(error: BaseException) -> HarnessError | None:
