@@ -1,4 +1,11 @@
-"""Sound for a device that speaks Hermes (Rhasspy, Snips): as its microphone's frames, or through its loudspeaker."""
+"""Sound for a device that speaks Hermes (Rhasspy, Snips): as its microphone's frames, or through its loudspeaker.
+
+    HermesMicrophone:  play ──► its thread ── audioFrame, every 30 ms ──► broker ──► the site's services.
+                       take ◄── audioFrame, its own or another microphone's ◄──┘.
+    HermesSpeaker:     play ── playBytes ──► broker ──► device ── playFinished ──► take.
+
+Threads: `play` and `stop` run in the caller's, `take` in the MQTT client's. All share the outlet's lock.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +34,22 @@ PLAY_TOPIC = "hermes/audioServer/{device}/playBytes/{id}"
 FRAME_TOPIC = "hermes/audioServer/{device}/audioFrame"
 FRAME_S = 0.03
 """Length of a frame: what the speech detectors of Hermes services process at a time."""
-OWN_S = 5.0
-"""Latest return of the harness's own frame from the broker."""
+OWN_FRAMES_S = 5.0
+"""Latest return of the harness's own frame from the broker. Chosen."""
 FOREIGN_S = 2.0
-"""How long after its last frame another microphone still counts as feeding the site."""
+"""How long after its last frame another microphone still counts as feeding the site. Chosen: it sends all the time."""
 QUIET_AFTER_S = 30.0
 """Silence that a site hears after a stimulus: longer than its services listen for the end of a query."""
 LATEST_S = 1.0
-"""A sound ends when its frames are later than this."""
+"""A sound ends when its frames are later than this. Chosen: its services would end the query in such a gap."""
 _FRAME_ERROR_S = 0.005
+"""Chosen: from the due time of a frame to its publication, beside how late the thread woke."""
 _RATE_HZ = 16000
-_LATE_S = 5.0
-"""How much longer than the sound the harness waits for `playFinished`."""
+"""What Hermes services expect."""
+_FINISH_WAIT_S = 5.0
+"""How much longer than the sound the harness waits for `playFinished`. Chosen."""
 _BEGIN_ERROR_S = 0.25
-"""How long a device may take from the message to its first sample; a longer delay is reported."""
+"""How long a device may take from the message to its first sample; a longer delay is reported. Chosen."""
 
 
 Publish = Callable[[str, bytes, int], None]
@@ -116,12 +125,13 @@ class HermesMicrophone(HermesSound):
         super().__init__(id, FRAME_TOPIC, surroundings, outlet, publish)
         self._topic = self._topic.format(device=site)
         self.topics = (self._topic,)
-        self._frame = round(FRAME_S * self._rate_hz)
-        self._given = 0
-        self._sent: deque[int] = deque(maxlen=round(OWN_S / FRAME_S))
-        self._foreign_s = float("-inf")
-        self._told_foreign = False
-        self._until_s = float("-inf")
+        self._foreign_words = f"another microphone feeds {self._topic}"
+        self._frame_samples = round(FRAME_S * self._rate_hz)
+        self._published_samples = 0  # of the sound that plays
+        self._own_checksums: deque[int] = deque(maxlen=round(OWN_FRAMES_S / FRAME_S))
+        self._foreign_s = float("-inf")  # last frame of another microphone
+        self._foreign_reported = False
+        self._sends_until_s = float("-inf")
         self._closing = threads.event()
         self._thread: threading.Thread | None = None
 
@@ -137,20 +147,21 @@ class HermesMicrophone(HermesSound):
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is already receiving {self._playing.play_id}", remedy="Stop it first")
             if self._clock.now_s() - self._foreign_s < FOREIGN_S:
-                raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch off the site's own microphone")
-            self._playing, self._given = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples)), 0
-            self._until_s = self._clock.now_s() + QUIET_AFTER_S
+                raise DeviceError(f"{self._id}: {self._foreign_words}", remedy="Switch off the site's own microphone")
+            self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples))
+            self._published_samples = 0
+            self._sends_until_s = self._clock.now_s() + QUIET_AFTER_S
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
         """Takes a frame from the broker, which also returns the harness's own."""
-        if zlib.crc32(payload) in self._sent:
+        if zlib.crc32(payload) in self._own_checksums:
             return
         with self._outlet.lock:
             self._foreign_s = at.at_s
-            if not self._told_foreign and at.at_s < self._until_s:
-                self._told_foreign = True
-                self._outlet.remark(self._foreign())
-            self._end(at, complete=False, why=self._foreign())
+            if not self._foreign_reported and at.at_s < self._sends_until_s:
+                self._foreign_reported = True
+                self._outlet.remark(self._foreign_words)
+            self._end(at, complete=False, why=self._foreign_words)
 
     def close(self) -> None:
         super().close()
@@ -160,10 +171,7 @@ class HermesMicrophone(HermesSound):
             thread.join(1.0)
 
     def _position(self) -> int:
-        return self._given
-
-    def _foreign(self) -> str:
-        return f"another microphone feeds {self._topic}"
+        return self._published_samples
 
     def _run(self) -> None:
         due_s = self._clock.now_s() + FRAME_S
@@ -174,28 +182,30 @@ class HermesMicrophone(HermesSound):
                     why = f"its frames were {seconds(late_s)} late"
                     self._end(self._now(), complete=False, why=why)
                 due_s = self._clock.now_s()
-            self._give(due_s, late_s)
+            self._publish_frame(due_s, late_s)
             due_s += FRAME_S
 
-    def _give(self, due_s: float, late_s: float) -> None:
+    def _publish_frame(self, due_s: float, late_s: float) -> None:
         """Publishes the frame whose last sample is due at due_s."""
         with self._outlet.lock:
-            frame, playing = np.zeros(self._frame, np.int16), self._playing
-            if not self._outlet.link_is_up or (playing is None and due_s > self._until_s):
+            playing = self._playing
+            if not self._outlet.link_is_up or (playing is None and due_s > self._sends_until_s):
                 return
+            frame = np.zeros(self._frame_samples, np.int16)
             if playing is not None:
-                self._until_s = due_s + QUIET_AFTER_S
-                part = playing.samples[self._given : self._given + self._frame]
+                self._sends_until_s = due_s + QUIET_AFTER_S
+                start = self._published_samples
+                part = playing.samples[start : start + self._frame_samples]
                 frame[: len(part)] = part
-                if not self._given:
+                if start == 0:
                     began = Stamp(due_s - FRAME_S, late_s + _FRAME_ERROR_S)
                     self._outlet.tell(StimulusStarted(self._id, began, playing.play_id))
-                self._given += len(part)
+                self._published_samples += len(part)
             wav = io.BytesIO()
             soundfile.write(wav, frame, self._rate_hz, format="WAV", subtype="PCM_16")
-            self._sent.append(zlib.crc32(wav.getvalue()))
+            self._own_checksums.append(zlib.crc32(wav.getvalue()))
             self._publish(self._topic, wav.getvalue(), 0)
-            if playing is not None and self._given >= playing.end:
+            if playing is not None and self._published_samples >= playing.end:
                 self._end(Stamp(due_s, late_s + _FRAME_ERROR_S), complete=True)
 
 
@@ -223,8 +233,8 @@ class HermesSpeaker(HermesSound):
             self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples), started=True)
             self._began_s = self._clock.now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
-            late_s = self._clock.real_s(waveform.duration_s + _LATE_S)
-            self._timer = threads.DelayedCall(late_s, self._overdue, play_id, name=f"{self._id}-hermes")
+            overdue_after_s = self._clock.real_s(waveform.duration_s + _FINISH_WAIT_S)
+            self._timer = threads.DelayedCall(overdue_after_s, self._overdue, play_id, name=f"{self._id}-hermes")
             self._timer.start()
             self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
 

@@ -3,6 +3,13 @@
 While the connection is gone, the broker keeps messages of QoS 1 and delivers them later. So an arrival alone does not
 show when a message was sent. `KeepAlive` publishes a pulse each second. The round trips of the pulses give the error
 of arrival times. A pulse without an answer shows a broker that stands still.
+
+    open ──► connect ──► subscribe to every topic ──► up ── disconnected, or a pulse unanswered ──► down
+                ▲                                                                                    │
+                └───────────────── paho's thread, after 0.2 s, doubling up to 3 s ◄──────────────────┘
+
+Threads: paho's calls the `_on_…` methods and passes on messages. The pulse's own thread publishes pulses, and notices
+their silence. The driver's callers open, close and publish. `_lock` guards what becomes up or down.
 """
 
 from __future__ import annotations
@@ -33,12 +40,16 @@ from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
 _PERIOD_S = 1.0
+"""Between pulses. Chosen: a stalled broker is noticed soon, and a pulse has only a few bytes."""
 _LOOK_S = 0.25
+"""Interval at which the pulse's thread notes how late it woke (`StallDetector`)."""
 _FIRST_GUESS_S = 0.1
-"""Least error of an arrival until _KEPT round trips are known."""
-_KEPT = 16
-_SPREAD = 2.0
-_EARLY_KEPT = 16
+"""Least error of an arrival until _ROUND_TRIPS_KEPT are known. Chosen for a local network."""
+_ROUND_TRIPS_KEPT = 16
+_LONGEST_TRIP_FACTOR = 2.0
+"""Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer."""
+_EARLY_ANSWERS_KEPT = 16
+"""Chosen: an answer waits for the return of one `publish` only."""
 
 
 class KeepAlive:
@@ -56,13 +67,13 @@ class KeepAlive:
         self._limit_s = limit_s
         self._on_frozen = on_frozen
         self._lock = threads.lock()
-        self._sent: dict[int, float] = {}
-        self._early: dict[int, float] = {}
-        self._trips: deque[float] = deque(maxlen=_KEPT)
+        self._unanswered: dict[int, float] = {}  # number of a pulse → when it was sent
+        self._early_answers: dict[int, float] = {}  # number of a message that may be a pulse → when it was answered
+        self._round_trips_s: deque[float] = deque(maxlen=_ROUND_TRIPS_KEPT)
         self.count = 0
-        self._alive = True
-        self._alive_s = now_s()
-        self._absent_since_s: float | None = None
+        self._connected = True
+        self._alive_s = now_s()  # when the last pulse that was answered had been sent
+        self._absent_since_s: float | None = None  # None while the broker answers
         self._stalls = StallDetector(_LOOK_S, self._alive_s)
         self._stop = threads.event()
         self._beat_now = threads.event()
@@ -79,25 +90,25 @@ class KeepAlive:
         """
         now_s = self._now_s()
         with self._lock:
-            usual_s = _SPREAD * max(self._trips, default=0.0)
-            if len(self._trips) < _KEPT:
+            usual_s = _LONGEST_TRIP_FACTOR * max(self._round_trips_s, default=0.0)
+            if len(self._round_trips_s) < _ROUND_TRIPS_KEPT:
                 usual_s = max(usual_s, _FIRST_GUESS_S)
             blind_s = self._stalls.blind_s(now_s)
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
-            oldest_s = min(self._sent.values(), default=now_s)
+            oldest_s = min(self._unanswered.values(), default=now_s)
             # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
             # So it may while the host itself does, which then sees no answer.
             silent_s = now_s - self._alive_s
-            prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
-            return usual_s + blind_s if prompt else max(usual_s + blind_s, silent_s)
+            is_prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
+            return usual_s + blind_s if is_prompt else max(usual_s + blind_s, silent_s)
 
     @property
     def owed_s(self) -> float:
         """How long the oldest pulse has waited for its answer, s; 0 if none is waiting."""
         now_s = self._now_s()
         with self._lock:
-            return now_s - min(self._sent.values(), default=now_s)
+            return now_s - min(self._unanswered.values(), default=now_s)
 
     def start(self) -> None:
         self._thread.start()
@@ -113,34 +124,35 @@ class KeepAlive:
         now_s = self._now_s()
         self.count += 1
         with self._lock:
-            sent_s = self._sent.pop(number, None)
+            sent_s = self._unanswered.pop(number, None)
             if sent_s is None:
                 # The acknowledgement overtook `publish`'s return, or belongs to another message.
-                self._early[number] = now_s
-                while len(self._early) > _EARLY_KEPT:
-                    del self._early[next(iter(self._early))]
+                self._early_answers[number] = now_s
+                while len(self._early_answers) > _EARLY_ANSWERS_KEPT:
+                    oldest = next(iter(self._early_answers))
+                    del self._early_answers[oldest]
                 return
-            self._took(sent_s, now_s - sent_s)
+            self._add_round_trip(sent_s, now_s)
 
-    def lose(self) -> None:
+    def link_down(self) -> None:
         """The connection is gone: pulses sent on it will not be answered."""
         with self._lock:
-            self._sent.clear()
-            self._alive = False
+            self._unanswered.clear()
+            self._connected = False
             if self._absent_since_s is None:
                 self._absent_since_s = self._alive_s
 
-    def revive(self) -> None:
+    def link_up(self) -> None:
         """The connection is up (again)."""
         with self._lock:
-            self._sent.clear()
-            self._early.clear()
-            self._alive = True
+            self._unanswered.clear()
+            self._early_answers.clear()
+            self._connected = True
         # Queued messages arrive before the answer to this pulse.
         self._beat_now.set()
 
-    def _took(self, sent_s: float, trip_s: float) -> None:
-        self._trips.append(trip_s)
+    def _add_round_trip(self, sent_s: float, answered_s: float) -> None:
+        self._round_trips_s.append(answered_s - sent_s)
         self._alive_s = max(self._alive_s, sent_s)
         self._absent_since_s = None
 
@@ -149,36 +161,39 @@ class KeepAlive:
         looked_s = self._now_s()
         due_s = looked_s + _PERIOD_S
         while not self._stop.is_set():
-            rung = self._beat_now.wait(_LOOK_S)
+            is_early = self._beat_now.wait(_LOOK_S)
             self._beat_now.clear()
             now_s = self._now_s()
             with self._lock:
                 self._stalls.look(now_s)
-                alive, oldest_s = self._alive, min(self._sent.values(), default=None)
+                connected, oldest_s = self._connected, min(self._unanswered.values(), default=None)
             # On a busy host this thread may have slept too long, with the answer still unread.
             overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s
-            if not rung and now_s < due_s:
+            if not is_early and now_s < due_s:
                 continue
             due_s = now_s + _PERIOD_S
-            if self._stop.is_set() or not alive or overslept:
+            if self._stop.is_set() or not connected or overslept:
                 continue
             if oldest_s is not None and now_s - oldest_s >= self._limit_s:
-                self.lose()
+                self.link_down()
                 self._on_frozen(now_s - oldest_s)
             elif self._client.is_connected():
                 number = self._client.publish(topic, b"", qos=1).mid
                 with self._lock:
-                    early_s = self._early.pop(number, None)
-                    if early_s is None or early_s < now_s:
-                        self._sent[number] = now_s
+                    answered_s = self._early_answers.pop(number, None)
+                    if answered_s is None or answered_s < now_s:  # an earlier one was the answer to another message
+                        self._unanswered[number] = now_s
                     else:
-                        self._took(now_s, early_s - now_s)
+                        self._add_round_trip(now_s, answered_s)
 
 
 T = TypeVar("T")
 _OPEN_LIMIT_S = 5.0
+"""Chosen: a broker in the local network that does not answer by then is not running."""
 _END_LIMIT_S = 0.7
+"""Of each of two steps of `close`, which must end within 2 s (`ports.Driver`)."""
 _BACK_OFF_S = (0.2, 3.0)
+"""Chosen: shortest and longest pause before another attempt to connect."""
 _RIVAL_WITHIN_S = 30.0
 """Two connections that the broker accepted and ended within this time: another client took them over."""
 
@@ -220,7 +235,7 @@ class BrokerLink:
         self._optional = frozenset(optional)
         self._events = events
         self._client_id = ""
-        self._made = client
+        self._new_client = client
         self._client: mqtt.Client | None = None
         self._pulse: KeepAlive | None = None
         self._embedded: EmbeddedBroker | None = None
@@ -228,7 +243,7 @@ class BrokerLink:
         self._answered = threads.event()
         self._refusal = ""
         self._lost = False
-        self._ends_s: deque[float] = deque(maxlen=2)
+        self._ends_s: deque[float] = deque(maxlen=2)  # when the last connections ended
         self._lock = threads.lock()
         self._closing = False
 
@@ -294,7 +309,7 @@ class BrokerLink:
         client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second also work
         client.on_connect = self._guard(self._on_connect)
         client.on_disconnect = self._guard(self._on_disconnect)
-        client.on_connect_fail = self._guard(lambda client, _: self._follow(client))
+        client.on_connect_fail = self._guard(lambda client, _: self._find_broker_again(client))
         client.on_subscribe = self._guard(self._on_subscribed)
         client.on_publish = self._guard(self._on_publish)
         client.on_message = self._guard(self._message)
@@ -349,15 +364,15 @@ class BrokerLink:
         sent = client.publish(topic, payload, qos=1)
         try:
             sent.wait_for_publish(within_s)
-            taken = sent.is_published()
+            is_acknowledged = sent.is_published()
         except (RuntimeError, ValueError) as error:
             raise DeviceError(f"{self._id}: the broker did not accept the message: {error}") from error
-        if not taken:
+        if not is_acknowledged:
             raise DeviceError(f"{self._id}: the broker did not acknowledge the message within {exact(within_s)} s")
 
     def _fresh_client(self, *, clean: bool) -> mqtt.Client:
         # With a persistent session, events acknowledged to the board during a loss still arrive.
-        client = self._made(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
+        client = self._new_client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
         if self._options.username:
             client.username_pw_set(self._options.username, password(self._options))
         context = encryption(self._options)
@@ -437,16 +452,16 @@ class BrokerLink:
 
     def _note_subscriptions(self) -> None:
         with self._lock:
-            first = not self._subscribed.is_set()
-            back, self._lost = self._lost, False
+            is_first = not self._subscribed.is_set()
+            is_back, self._lost = self._lost, False
             self._subscribed.set()
         self._answered.set()
         if self._pulse is not None:
-            self._pulse.revive()
-        if first or back:
+            self._pulse.link_up()
+        if is_first or is_back:
             self._events.up()
 
-    def _follow(self, client: mqtt.Client) -> None:
+    def _find_broker_again(self, client: mqtt.Client) -> None:
         """After a restart, the lab's broker may use another port. The embedded broker is restarted."""
         if self._closing:
             return
@@ -466,11 +481,13 @@ class BrokerLink:
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
         if self.up:
             self._ends_s.append(self._clock.now_s())
-        self._lose(self.client_id_conflict or f"the connection to the broker is gone: {client.host}:{client.port}{why}")
-        self._follow(client)
+        self._report_loss(
+            self.client_id_conflict or f"the connection to the broker is gone: {client.host}:{client.port}{why}"
+        )
+        self._find_broker_again(client)
 
     def _on_frozen(self, silent_s: float) -> None:
-        self._lose(f"the broker has not answered for {seconds(silent_s)}; the connection is still there")
+        self._report_loss(f"the broker has not answered for {seconds(silent_s)}; the connection is still there")
         client = self._client
         connection = client.socket() if client is not None else None
         if connection is not None and hasattr(connection, "shutdown"):
@@ -478,9 +495,9 @@ class BrokerLink:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def _lose(self, reason: str) -> None:
+    def _report_loss(self, reason: str) -> None:
         if self._pulse is not None:
-            self._pulse.lose()
+            self._pulse.link_down()
         with self._lock:
             if self._lost or self._closing or not self._subscribed.is_set():
                 return
