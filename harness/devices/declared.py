@@ -1,5 +1,7 @@
 """What a driver can declare beyond `ports.Driver`, and how commands use it: no command names a transport.
 
+    a command ──► a function below ──► does the driver's class have the method? ──► it, or the function's default
+
 Everything here is optional. A driver that declares nothing still runs on a bench.
 `docs/how-to/add-a-transport.md` shows one.
 """
@@ -166,76 +168,81 @@ def by_hand(driver: str) -> bool:
 
 def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Abilities:
     """What a connection can do, as its driver declares it."""
-    kind = load(Group.DRIVERS, driver)
-    if isinstance(kind, DeclaresAbilities):
-        return kind.abilities(options, profile)
-    injects = hasattr(kind, "play")
+    driver_class = load(Group.DRIVERS, driver)
+    if isinstance(driver_class, DeclaresAbilities):
+        return driver_class.abilities(options, profile)
+    injects = hasattr(driver_class, "play")
     match getattr(options, "injection", True):
         case "profile":
             injects = injects and profile is not None and profile.audio is not None
         case "none" | False:
             injects = False
     return Abilities(
-        injects, hasattr(kind, "restart"), hasattr(kind, "set_operating_point"), hasattr(kind, "set_setting")
+        injects,
+        hasattr(driver_class, "restart"),
+        hasattr(driver_class, "set_operating_point"),
+        hasattr(driver_class, "set_setting"),
     )
 
 
 def setup_advice(driver: str, options: object) -> SetupAdvice | None:
     """What the device reports for a bench; None if the driver does not ask. HarnessError without an answer."""
-    kind = load(Group.DRIVERS, driver)
-    return kind.setup_advice(options) if isinstance(kind, AdvisesSetup) else None
+    driver_class = load(Group.DRIVERS, driver)
+    return driver_class.setup_advice(options) if isinstance(driver_class, AdvisesSetup) else None
 
 
 def takes_orders(driver: str) -> bool:
     """Whether it moves stands or switches power, and reaches no device."""
-    kind = load(Group.DRIVERS, driver)
-    return any(hasattr(kind, method) for method in ORDERS)
+    driver_class = load(Group.DRIVERS, driver)
+    return any(hasattr(driver_class, method) for method in ORDERS)
 
 
 def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport."""
     keys = set(given)
-    able = [
+    drivers = [
         driver
         for driver in names(Group.DRIVERS)
-        if (own := _keys_of(driver)) and keys <= own and not takes_orders(driver)
+        if (known_keys := _keys_of(driver)) and keys <= known_keys and not takes_orders(driver)
     ]
-    if profile.transport in able:
+    if profile.transport in drivers:
         return profile.transport
-    if len(able) == 1:
-        return able[0]
-    named = ", ".join(sorted(keys))
+    if len(drivers) == 1:
+        return drivers[0]
+    keys_in_words = ", ".join(sorted(keys))
     raise InputError(
-        f"several drivers have {named}: {', '.join(able)}" if able else f"no driver has {named}",
+        f"several drivers have {keys_in_words}: {', '.join(drivers)}" if drivers else f"no driver has {keys_in_words}",
         remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}",
     )
 
 
 def options_of(driver: str, values: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:
     """Options of a driver, with values given as text; InputError for a wrong key or value."""
-    kind = load(Group.DRIVERS, driver)
-    known = {option.name for option in fields(kind.Options)}
-    if strange := sorted(values.keys() - known):
-        raise InputError(f"a {driver} connection has no key {strange[0]!r}", remedy=f"Keys: {', '.join(sorted(known))}")
+    driver_class = load(Group.DRIVERS, driver)
+    known_keys = {option.name for option in fields(driver_class.Options)}
+    if unknown_keys := sorted(values.keys() - known_keys):
+        raise InputError(
+            f"a {driver} connection has no key {unknown_keys[0]!r}", remedy=f"Keys: {', '.join(sorted(known_keys))}"
+        )
     try:
-        return TypeAdapter(kind.Options).validate_python({**(own or {}), **values})
+        return TypeAdapter(driver_class.Options).validate_python({**(own or {}), **values})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where}: {values.get(where)!r} is not valid: {first['msg']}") from error
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{key}: {values.get(key)!r} is not valid: {first['msg']}") from error
 
 
 def source_of(
     driver: str, options: object, profile: DeviceProfile, device: str = "", topics: tuple[str, ...] = ()
 ) -> DeviceSource:
     """Where a device's lines come from, not open yet; InputError when the host lacks what the options name."""
-    kind = load(Group.DRIVERS, driver)
-    if not isinstance(kind, CanBeWatched):
+    driver_class = load(Group.DRIVERS, driver)
+    if not isinstance(driver_class, CanBeWatched):
         raise InputError(
             f"the monitor does not support the driver {driver!r}", remedy="Pipe the lines in, or read a file: --from"
         )
     demand_host(driver, options)
-    return kind.source(options, profile, device or profile.id, topics)
+    return driver_class.source(options, profile, device or profile.id, topics)
 
 
 def demand_host(driver: str, options: object) -> None:
@@ -243,39 +250,39 @@ def demand_host(driver: str, options: object) -> None:
 
     DeviceError: a port or a device. InputError: a program, a file or a password.
     """
-    kind = load(Group.DRIVERS, driver)
-    if isinstance(kind, NamesHostParts):
-        kind.demand_host(options)
+    driver_class = load(Group.DRIVERS, driver)
+    if isinstance(driver_class, NamesHostParts):
+        driver_class.demand_host(options)
 
 
 def program(driver: str, options: object) -> str:
     """The program that the driver runs; "" if none."""
-    kind = load(Group.DRIVERS, driver)
-    return kind.program(options) if isinstance(kind, RunsProgram) else ""
+    driver_class = load(Group.DRIVERS, driver)
+    return driver_class.program(options) if isinstance(driver_class, RunsProgram) else ""
 
 
 def far_end(driver: str, options: object, id: str) -> str:
     """What is unique to the device."""
-    kind = load(Group.DRIVERS, driver)
-    return f"{driver}|{kind.far_end(options, id) if isinstance(kind, NamesFarEnd) else options!r}"
+    driver_class = load(Group.DRIVERS, driver)
+    return f"{driver}|{driver_class.far_end(options, id) if isinstance(driver_class, NamesFarEnd) else options!r}"
 
 
 def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Check]:
     """The host checks of each installed driver. connections: id, driver and options of those on a bench."""
     for driver in names(Group.DRIVERS):
         try:
-            kind = load(Group.DRIVERS, driver)
+            driver_class = load(Group.DRIVERS, driver)
         except (PluginError, AttributeError):
             continue  # doctor reports this in its check of plug-ins
-        named = [(id, options) for id, by, options in connections if by == driver]
-        if isinstance(kind, ChecksHost):
-            yield from kind.host_checks(named)
-        elif isinstance(kind, NamesHostParts):
-            yield from check_each(driver, named, partial(_demand_host, kind))
+        named = [(id, options) for id, driver_of_id, options in connections if driver_of_id == driver]
+        if isinstance(driver_class, ChecksHost):
+            yield from driver_class.host_checks(named)
+        elif isinstance(driver_class, NamesHostParts):
+            yield from check_each(driver, named, partial(_demand_host, driver_class))
 
 
-def _demand_host(kind: NamesHostParts, options: object) -> str:
-    kind.demand_host(options)
+def _demand_host(driver_class: NamesHostParts, options: object) -> str:
+    driver_class.demand_host(options)
     return "this host has what the connection names"
 
 
