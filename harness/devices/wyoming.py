@@ -421,7 +421,7 @@ class Wyoming:
             open_connection(options.server).close()
         self._connected.clear()
         self._console = Console(self._profile, self.id, hold_back_s=options.hold_back_ms / 1000, measured=False)
-        self._pace = HeartbeatThrottle()
+        self._throttle = HeartbeatThrottle()
         self._outlet.open(sink)
         try:
             self._relay = WyomingRelay(
@@ -447,7 +447,7 @@ class Wyoming:
 
     def _take_lines(self, lines: bytes, at: Stamp) -> None:
         for seen in self._console.feed(lines, at):
-            if self._pace.passes(seen):
+            if self._throttle.passes(seen):
                 self._outlet.tell(seen)
         limit_s = self._options.silence_limit_s
         if limit_s and self._connected.is_set() and self._relay is not None:
@@ -462,7 +462,7 @@ class Wyoming:
         self._outlet.back(_CONNECTION)
 
     def _on_left(self, why: str) -> None:
-        self._pace.cut()
+        self._throttle.link_lost()
         self._outlet.lose(_CONNECTION, why)
 
     @staticmethod

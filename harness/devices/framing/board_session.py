@@ -9,8 +9,8 @@ Serial frames and MQTT messages only encode and decode.
                    └─ silent, link_down, used by another program, or two boards under one name
 
 `take` handles a message, `due` returns what to send, `tick` reports a board that does not answer. A sound waits until
-its place on the audio line is known (`_give`), and begins with its first chunk. It ends when its last sample is
-acknowledged and all events up to that acknowledgement have arrived (`_settle`).
+its place on the audio line is known (`_place_sound`), and begins with its first chunk. It ends when its last sample is
+acknowledged and all events up to that acknowledgement have arrived (`_end_if_complete`).
 """
 
 from __future__ import annotations
@@ -54,18 +54,21 @@ from harness.model.time import Stamp
 BOARD = "board"
 USED = "used"
 NO_PROGRESS_S = 10.0
+"""A board that answers, but accepts no sound for so long, ends the sound. Chosen."""
 SETTLED_PINGS = 30
 """After this many answers, the fit of the clock is reported less often."""
 USED_QUIET_S = 5.0
 """Quiet time after another program has used the board, before the harness uses it again."""
 _CLOCK_EVERY_S = 30.0
+"""Between reports of the clock's fit. Chosen: a crystal drifts little meanwhile."""
 _LEFT_OVER_S = 1.0
 """How long a sound waits for the last events of the previous one."""
 _MOST_PINGS = 64
 _MOST_ACKS = 256
-_PUT_AWAY = 64
+_MOST_UNCONFIRMED = 64
 """Limits on unanswered pings, unsent acknowledgements, and events of a boot whose hello has not arrived."""
-_TICK_S = 0.2
+_LONGEST_WAIT_S = 0.2
+"""Chosen: a driver's thread looks at deadlines at least this often."""
 _OVERSLEPT_S = 1.0
 """Far longer than the time between two ticks of a thread that is not starved."""
 _NEVER = float("-inf")
@@ -114,14 +117,14 @@ class BoardSession:
         self._pings: dict[int, float] = {}
         self._token = self._pongs = 0
         self._acks: deque[Outgoing] = deque(maxlen=_MOST_ACKS)
-        self._put_away: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_PUT_AWAY)
+        self._unconfirmed: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_MOST_UNCONFIRMED)
         self._asks_hello = self._asks_sync = self._asks_reset = False
         self._described = "", ""
         self._reported_boot = ""
         self._is_gone = False
         self._last_ack: messages.AudioAck | None = None
         self._asked_hello_s = self._pinged_s = self._received_s = _NEVER
-        self._proved_s = self._clock_told_s = self._progress_s = self._used_s = _NEVER
+        self._proved_s = self._clock_reported_s = self._progress_s = self._used_s = _NEVER
         self._opened_s = self._ticked_s = float("inf")
 
     # Queries of a driver
@@ -165,9 +168,9 @@ class BoardSession:
 
     def used_by_another(self, reason: str, now_s: float) -> None:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
-        news = now_s - self._used_s >= USED_QUIET_S  # one message may show it in several ways
+        is_new = now_s - self._used_s >= USED_QUIET_S  # one message may show it in several ways
         self._used_s = now_s
-        self._outlet.lose(USED, reason, named=news)  # report the reason before the sound that it cut off
+        self._outlet.lose(USED, reason, named=is_new)  # report the reason before the sound that it cut off
         self.await_hello(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
@@ -193,7 +196,7 @@ class BoardSession:
             play_id=play_id, samples=samples, rate_hz=rate_hz, start=end, end=end, waiting=encoded, asked_s=now_s
         )
         self._progress_s = now_s
-        self._give(now_s)
+        self._place_sound(now_s)
 
     def stop(self, now_s: float) -> None:
         self._end(now_s, complete=False)
@@ -212,8 +215,8 @@ class BoardSession:
 
     def tick(self, now_s: float) -> str:
         """Takes note of the time. Returns why the board counts as lost, or ""."""
-        self._tell_due(now_s)
-        self._settle(now_s)
+        self._report_due_events(now_s)
+        self._end_if_complete(now_s)
         if self.playing is not None and now_s - self._progress_s > NO_PROGRESS_S:
             text = f"the board answers, but has accepted no sound for {exact(NO_PROGRESS_S)} s"
             self._outlet.remark(text)
@@ -255,7 +258,7 @@ class BoardSession:
             return [(messages.Ping(self._token), 0)]  # sent alone, so that its timestamp is that of its departure
         out = [*self._acks, *self._commands.due(now_s)]
         self._acks.clear()
-        self._give(now_s)
+        self._place_sound(now_s)
         for _ in range(self._wire.at_once):
             chunk = self.sender.due(now_s)
             if chunk is None:
@@ -269,10 +272,10 @@ class BoardSession:
     def wait_s(self, now_s: float) -> float:
         """Time until `due` or `tick` may have something, s."""
         if not self._link_is_up:
-            return _TICK_S
+            return _LONGEST_WAIT_S
         if not self.known:
-            return min(_TICK_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
-        waits = [_TICK_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.sender.wait_s(now_s)]
+            return min(_LONGEST_WAIT_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
+        waits = [_LONGEST_WAIT_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.sender.wait_s(now_s)]
         if self.playing is not None and self.playing.waiting is not None:
             waits.append(_LEFT_OVER_S / 10)
         return 0.0 if self._acks else min(wait_s for wait_s in waits if wait_s is not None)
@@ -298,7 +301,7 @@ class BoardSession:
                     self._commands.acknowledge(number)
                 case _:
                     self._take_event(received, at)
-        self._settle(now_s)
+        self._end_if_complete(now_s)
 
     def _take_event(self, received: ReceivedMessage, at: Stamp) -> None:
         event, seq = received.message, received.seq
@@ -306,13 +309,13 @@ class BoardSession:
             return  # the board resends an event that arrives before its boot is known
         if seq is None:
             if isinstance(event, messages.Event | messages.Log):
-                self._hear(event, at)
+                self._report_event(event, at)
             return
         match self.events.offer(seq, event if isinstance(event, messages.Event | messages.Log) else None, at):
             case EventDecision.ACKNOWLEDGE:
                 if self._wire.loses:
                     self._acks.append((messages.EventAck(seq), 0))
-                self._tell_due(at.at_s)
+                self._report_due_events(at.at_s)
             case EventDecision.ASK_WHO:
                 self._suspect_restart()
             case EventDecision.IGNORE:
@@ -330,7 +333,7 @@ class BoardSession:
             if self.boots.is_known(boot):
                 self._outlet.tell(LogLine(self._source, at, f"from another boot, {boot}: {message}"))
                 return
-            self._put_away.append((received, at))
+            self._unconfirmed.append((received, at))
             if self.boots.current:
                 text = f"from boot {boot}, which no hello has confirmed: {message}"
                 self._outlet.tell(LogLine(self._source, at, text))
@@ -344,13 +347,13 @@ class BoardSession:
 
     def _take_hello(self, hello: messages.BoardHello, at: Stamp) -> None:
         now_s, was_contested = at.at_s, bool(self.boots.rivals)
-        met = self.boots.hello(hello.boot, now_s)
-        if met is HelloResult.RIVALS:
+        result = self.boots.hello(hello.boot, now_s)
+        if result is HelloResult.RIVALS:
             if not was_contested:
                 self._contest(now_s)
             return
-        if met is not HelloResult.SAME:
-            self._switch_boot(hello.boot, at, restarted=met is HelloResult.RESTARTED)
+        if result is not HelloResult.SAME:
+            self._switch_boot(hello.boot, at, restarted=result is HelloResult.RESTARTED)
         if hello.protocol != messages.PROTOCOL and (self.hello is None or self.hello.protocol != hello.protocol):
             self._outlet.remark(
                 f"the board speaks version {hello.protocol} of the framing, the harness version {messages.PROTOCOL}"
@@ -360,20 +363,21 @@ class BoardSession:
             self._outlet.tell(DeviceDescribed(self._source, at, hello.firmware, hello.serial))
         self.hello, self._hello_at, self._asks_hello = hello, at, False
         if not self.known or self._asks_sync:
-            self._meet(hello, now_s)
+            self._start_known(hello, now_s)
         # Events that came before this hello; only now can their boot be trusted.
-        for entry in [entry for entry in self._put_away if entry[0].boot == hello.boot]:
-            self._put_away.remove(entry)
+        for entry in [entry for entry in self._unconfirmed if entry[0].boot == hello.boot]:
+            self._unconfirmed.remove(entry)
             self._take_event(*entry)
 
-    def _meet(self, hello: messages.BoardHello, now_s: float) -> None:
+    def _start_known(self, hello: messages.BoardHello, now_s: float) -> None:
+        """The board is known on this link: its clock and its place on the audio line are measured anew."""
         self._end(now_s, complete=False)
         self.known, self._asks_sync = True, False
         self.clock.start(hello.boot)
         self._pings.clear()
         self._schedule.answered()
         self._schedule.burst()
-        self._clock_told_s = _NEVER
+        self._clock_reported_s = _NEVER
         if self._takes_sound:
             self.sender.start(hello.rate_hz, hello.window, hello.boot)
         elif isinstance(self.events, ResentEvents) and not self.events.begun:
@@ -391,7 +395,7 @@ class BoardSession:
             words = f"boot {boot}" if self._wire.loses else "its boot id changed"
             starts = [
                 event.message.detail
-                for event, _ in self._put_away
+                for event, _ in self._unconfirmed
                 if event.boot == boot
                 if isinstance(event.message, messages.StatusEvent) and event.message.state is DeviceState.STARTED
             ]
@@ -437,14 +441,14 @@ class BoardSession:
             case PingResult.JUMPED:
                 self._outlet.remark("its clock has jumped")
                 self._schedule.burst()
-                self._asks_hello, self._clock_told_s = True, _NEVER
+                self._asks_hello, self._clock_reported_s = True, _NEVER
             case PingResult.TAKEN:
                 pass
         self._pongs += 1
         first = max(self._wire.first_pings, 8)
         every_s = _CLOCK_EVERY_S if self._pongs > SETTLED_PINGS else _CLOCK_EVERY_S / 6
-        if self._pongs >= first and now_s - self._clock_told_s >= every_s and (fit := self.clock.fit()) is not None:
-            self._clock_told_s = now_s
+        if self._pongs >= first and now_s - self._clock_reported_s >= every_s and (fit := self.clock.fit()) is not None:
+            self._clock_reported_s = now_s
             fitted = ClockFitted(self._source, at, fit.boot, fit.offset_s, fit.skew_ppm, fit.error_s)
             self._outlet.tell(fitted)
         if pong.listening:
@@ -487,18 +491,18 @@ class BoardSession:
         """Something that this boot cannot have sent: the board may have restarted."""
         self._asks_hello = self._asks_sync = True
 
-    def _tell_due(self, now_s: float) -> None:
-        if gone := self.events.skip(min(now_s, self._received_s + _TICK_S)):
-            self._outlet.remark(f"events missing before the next one: {gone}")
+    def _report_due_events(self, now_s: float) -> None:
+        if missing := self.events.skip(min(now_s, self._received_s + _LONGEST_WAIT_S)):
+            self._outlet.remark(f"events missing before the next one: {missing}")
             if self._wire.loses:  # a broker's gap may still be filled
-                self._end(now_s, complete=False, why=f"{gone} of its events are missing")
+                self._end(now_s, complete=False, why=f"{missing} of its events are missing")
         for event, at in self.events.due():
             if event is not None:
-                self._hear(event, at)
+                self._report_event(event, at)
             if self.playing is not None:
                 self.playing.due_s = now_s + self._wire.events_s  # more may follow it
 
-    def _hear(self, event: messages.Event | messages.Log, at: Stamp) -> None:
+    def _report_event(self, event: messages.Event | messages.Log, at: Stamp) -> None:
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.STARTED:
             # On a serial port, its hello has already reported this.
             if not self._wire.loses and not self._tell_started(self.boots.current, at, event.detail):
@@ -514,9 +518,9 @@ class BoardSession:
             return
         if event.time_us is not None:
             at = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, at)
-        seen = observation(event, self._source, at, self.sender)
+        reported = observation(event, self._source, at, self.sender)
         if at.at_s + at.error_s >= self._opened_s:  # a board also sends what it kept from before this session
-            self._outlet.tell(seen)
+            self._outlet.tell(reported)
 
     def _by_hello(self, time_us: int, at: Stamp) -> Stamp:
         """The time of an event that arrived before the first answer to a ping, by the clock in the hello."""
@@ -533,7 +537,7 @@ class BoardSession:
 
     # Sound
 
-    def _give(self, now_s: float) -> None:
+    def _place_sound(self, now_s: float) -> None:
         """Places the sound on the audio line, once all before it is acknowledged and its events have arrived."""
         playing = self.playing
         if playing is None or playing.waiting is None:
@@ -551,7 +555,7 @@ class BoardSession:
             self._begin(playing, now_s)
             self._end(now_s, complete=True)
 
-    def _settle(self, now_s: float) -> None:
+    def _end_if_complete(self, now_s: float) -> None:
         """Ends the sound when the last sample is acknowledged and all its events have arrived."""
         playing = self.playing
         if playing is None or playing.needed is None:

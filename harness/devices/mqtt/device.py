@@ -79,7 +79,7 @@ class MqttDevice:
         self._injection = options.injection_of(profile)
         self._mappings = for_device(profile.mappings if profile is not None else (), self._device)
         self._numbering = MappedNumbering()
-        self._pace = HeartbeatThrottle()
+        self._throttle = HeartbeatThrottle()
         self._outlet = DriverOutlet(id, surroundings)
         self._link: BrokerLink | None = None
         self._watch: BrokerLink | None = None
@@ -343,7 +343,7 @@ class MqttDevice:
                 return
             silent_s = self._surroundings.clock.now_s() - self._beat_s if self._beat_s is not None else 0.0
             if silent_s > heartbeat.within_s:
-                self._pace.cut()
+                self._throttle.link_lost()
                 self._outlet.lose(_HEARTBEAT, f"the device gave no sign of life for {seconds(silent_s)}")
 
     def _up(self) -> None:
@@ -365,7 +365,7 @@ class MqttDevice:
             self._hermes.link_down()
         if self._lease is not None:
             self._lease.link_down()
-        self._pace.cut()
+        self._throttle.link_lost()
         self._beat_s = None  # silence while the broker is gone means nothing
         self._outlet.lose("broker", reason)
 
@@ -400,7 +400,7 @@ class MqttDevice:
                 self._outlet.back(_HEARTBEAT)
             return
         for observation in self._judge_numbers(topic, payload, at):
-            if self._pace.passes(observation):
+            if self._throttle.passes(observation):
                 self._outlet.tell(observation)
 
     def _judge_numbers(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:

@@ -249,7 +249,7 @@ class ConsolePeer:
 
     def link_lost(self, now_s: float) -> None:
         self.ready = False
-        self._throttle.cut()
+        self._throttle.link_lost()
         self._end(now_s, complete=False)
         self._dialogue.abandon()
 

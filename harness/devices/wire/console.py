@@ -1,4 +1,10 @@
-"""A device's console: bytes and their arrival in, observations out. Bounded in memory and time; no I/O and no clock."""
+"""A device's console: bytes and their arrival in, observations out. Bounded in memory and time; no I/O and no clock.
+
+    bytes ──► lines, and frames if the profile has any ──► `_map`: their times ──► LineRules ──┬─► observations
+                                                                                               └─► LogLine
+
+`LogLimit` limits the LogLines of unmapped lines to the profile's rate.
+"""
 
 from __future__ import annotations
 
@@ -29,28 +35,31 @@ class HeartbeatThrottle:
     """
 
     def __init__(self) -> None:
-        self._told_s: float | None = None
+        self._reported_s: float | None = None
 
     def passes(self, observation: Observation) -> bool:
         """Whether to report it; call it with every observation in order."""
         match observation:
             case ListeningProved(at=at, proof=Proof.HEARTBEAT):
-                if self._told_s is not None and 0 <= at.at_s - self._told_s < PROOF_EVERY_S - EARLY_S:
+                if self._reported_s is not None and 0 <= at.at_s - self._reported_s < PROOF_EVERY_S - EARLY_S:
                     return False
-                self._told_s = at.at_s
+                self._reported_s = at.at_s
             case Status(state=DeviceState.STARTED | DeviceState.GONE):
-                self.cut()
+                self.link_lost()
             case _:
                 pass
         return True
 
-    def cut(self) -> None:
-        """The link was lost: the next heartbeat is reported."""
-        self._told_s = None
+    def link_lost(self) -> None:
+        """The next heartbeat is reported."""
+        self._reported_s = None
 
 
 class LogLimit:
-    """Limits log lines to a rate, and counts those that are left out. No clock: it takes the times."""
+    """Limits log lines to a rate, and counts those that are left out. No clock: it takes the times.
+
+    A token bucket: it holds at most `burst` tokens, gains `per_s` a second, and a line takes one.
+    """
 
     def __init__(self, source: str, per_s: float, burst: float) -> None:
         """burst: lines that may come at once."""
@@ -88,6 +97,7 @@ class LogLimit:
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE_BYTES = 4096
+"""Read at once, so that what is held stays small."""
 _KEPT_CHARACTERS = 2000
 """Characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
@@ -97,15 +107,18 @@ _BURST_S = 2.0
 _BUFFERS_S = 0.004
 """What a board's own buffer and the polls of a bus may add."""
 _UNREAD_EVERY_S = 0.2
+"""Chosen: reports of unread lines stay readable."""
 _BEHIND_S = 0.05
 """A line that begins so soon after one whose pieces came apart may have waited for it."""
 _ONE_LINE_S = 1.0
 """Pieces of a line that arrive farther apart were not written at once: the first one may be a prompt."""
 
 
+# Common baud rates, most common first.
 RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
 RATES_IN_WORDS = ", ".join(str(rate) for rate in sorted(RATES))
 READABLE = 0.9
+"""Share of text. Chosen: of random bytes, two fifths would be text."""
 _TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))
 
 
@@ -147,7 +160,7 @@ class Console:
         takes_audio = profile is not None and profile.audio is not None
         self.clock = LineClock(hold_back_s, 0.0 if measured else UNPROVEN_S)
         thresholds = profile.thresholds if profile is not None else ()
-        self._mapped = LineRules(
+        self._rules = LineRules(
             mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio, thresholds=thresholds
         )
         self._messages = profile.messages if profile is not None else ()
@@ -157,18 +170,18 @@ class Console:
         self._unread: list[LineReading] = []
         self._unread_at_s: float | None = None
         self._line = bytearray()
-        self._first: tuple[Stamp, int] | None = None
+        self._first_piece: tuple[Stamp, int] | None = None
         """Arrival of the first piece of the unfinished line, and its bytes."""
-        self._apart: tuple[float, float] | None = None
-        """From when to when the line stood still, as the pieces of a line that came apart show."""
-        self._dropped = 0
+        self._standstill: tuple[float, float] | None = None
+        """From when to when the wire stood still, as the pieces of a line that came apart show."""
+        self._dropped_bytes = 0
         per_s = self._settings.log_lines_per_s
-        self._limit = LogLimit(source, per_s, max(1.0, per_s * _BURST_S))
+        self._log_limit = LogLimit(source, per_s, max(1.0, per_s * _BURST_S))
 
     @property
     def slow(self) -> int:
         """Searches that were ended by their time limit."""
-        return self._mapped.slow
+        return self._rules.slow
 
     def feed(self, data: bytes, at: Stamp) -> tuple[Observation, ...]:
         """The observations for bytes that arrived at `at`. Unmapped lines become LogLines, up to the profile's rate."""
@@ -176,19 +189,19 @@ class Console:
         for reading in self.read(data, at):
             observations += self._log(reading)
         observations += self._report_lost(at)
-        if self._limit.left_out and self._limit.is_calm(at.at_s):
-            observations.append(self._limit.report(at))
+        if self._log_limit.left_out and self._log_limit.is_calm(at.at_s):
+            observations.append(self._log_limit.report(at))
         return tuple(observations)
 
     def flush(self, at: Stamp) -> tuple[Observation, ...]:
         """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
         observations = [observation for reading in self.read_rest(at) for observation in self._log(reading)]
         observations += self._report_lost(at, at_once=True)
-        return (*observations, self._limit.report(at)) if self._limit.left_out else tuple(observations)
+        return (*observations, self._log_limit.report(at)) if self._log_limit.left_out else tuple(observations)
 
     def read(self, data: bytes, at: Stamp) -> list[LineReading]:
         """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
-        readings = self._mapped.expire(at.at_s)
+        readings = self._rules.expire(at.at_s)
         if self._events is not None and not data:
             self._events.feed(b"", at.at_s)
         for start in range(0, len(data), _PIECE_BYTES):
@@ -204,7 +217,7 @@ class Console:
 
     def read_rest(self, at: Stamp) -> list[LineReading]:
         """`flush`, line by line."""
-        return [*self._end_line(at), *self._mapped.flush()]
+        return [*self._end_line(at), *self._rules.flush()]
 
     def _text(self, data: bytes, at: Stamp) -> Iterator[LineReading]:
         start = 0
@@ -216,17 +229,17 @@ class Console:
 
     def _gather(self, data: bytes, at: Stamp) -> None:
         if data and not self._line:
-            self._first = at, len(data)
+            self._first_piece = at, len(data)
         room = max(0, self._settings.max_line_bytes - len(self._line))
         self._line += data[:room]
-        self._dropped += max(0, len(data) - room)
+        self._dropped_bytes += max(0, len(data) - room)
 
     def _end_line(self, at: Stamp) -> list[LineReading]:
         if not self._line:
             return []
-        raw, dropped, first = bytes(self._line), self._dropped, self._first
+        raw, dropped, first = bytes(self._line), self._dropped_bytes, self._first_piece
         self._line.clear()
-        self._dropped = 0
+        self._dropped_bytes = 0
         text = raw.decode("utf-8", errors="backslashreplace")
         if _is_garbage(raw):
             self.garbage += 1
@@ -242,37 +255,35 @@ class Console:
     def _map(self, raw: str, at: Stamp, first: Stamp, size: int) -> list[LineReading]:
         """at: when its end arrived. first, size: when its first piece arrived, and the bytes of that."""
         self.lines += 1
-        way_s = size * self._byte_s + self._hold_back_s
+        transit_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:
-            way_s += _BUFFERS_S
-        if way_s or first is not at or self._apart is not None:
+            transit_s += _BUFFERS_S
+        if transit_s or first is not at or self._standstill is not None:
             # The line was written before its first byte left, and before it was read, however late. Pieces of two
             # directions come from two threads, and their times need not be in order.
             earliest_s, latest_s = min(first.at_s, at.at_s), max(first.at_s, at.at_s)
-            if self._apart is not None and earliest_s - self._apart[1] <= _BEHIND_S:
-                earliest_s = min(earliest_s, self._apart[0])
-            self._apart = (earliest_s, latest_s) if latest_s - earliest_s > _BEHIND_S else None
-            earliest_s -= 2 * first.error_s + way_s
+            if self._standstill is not None and earliest_s - self._standstill[1] <= _BEHIND_S:
+                earliest_s = min(earliest_s, self._standstill[0])
+            self._standstill = (earliest_s, latest_s) if latest_s - earliest_s > _BEHIND_S else None
+            earliest_s -= 2 * first.error_s + transit_s
             at = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
         text = strip_terminal_codes(raw)
         message = message_of(text) if self._messages else None
         if message is None:
-            return self._mapped.take(text, raw, at)
-        taken = by_type(self._messages, message, at, self._source)
-        if isinstance(taken, str):
-            readings = self._mapped.take(text, raw, at)
-            return (
-                readings
-                if readings[-1].rule is not None or not taken
-                else [*readings[:-1], replace(readings[-1], why=taken)]
-            )
-        number, seen = taken
-        return [*self._mapped.expire(at.at_s), LineReading(raw, at, (seen,), len(self._mapped) + number)]
+            return self._rules.take(text, raw, at)
+        mapped = by_type(self._messages, message, at, self._source)
+        if isinstance(mapped, str):  # why it could not be
+            readings = self._rules.take(text, raw, at)
+            if mapped and readings[-1].rule is None:
+                readings = [*readings[:-1], replace(readings[-1], why=mapped)]
+            return readings
+        number, observation = mapped
+        return [*self._rules.expire(at.at_s), LineReading(raw, at, (observation,), len(self._rules) + number)]
 
     def _report_lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
         """Reports lines that were not read, at a readable rate."""
-        early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
-        if not self._unread or (early and not at_once):
+        is_early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
+        if not self._unread or (is_early and not at_once):
             return []
         readings, self._unread, self._unread_at_s = self._unread, [], at.at_s
         return [Unread(self._source, readings[-1].at, readings[-1].why, len(readings))]
@@ -284,9 +295,9 @@ class Console:
             return tuple(
                 observation
                 for observation in reading.observations
-                if not isinstance(observation, LogLine) or self._limit.admits(reading.at.at_s)
+                if not isinstance(observation, LogLine) or self._log_limit.admits(reading.at.at_s)
             )
-        if not self._limit.admits(reading.at.at_s):
+        if not self._log_limit.admits(reading.at.at_s):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""
         return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT_CHARACTERS] + why))

@@ -192,7 +192,7 @@ def test_first_heartbeat_after_start_or_loss_passes_the_throttle() -> None:
     assert [pace.passes(beat), pace.passes(beat)] == [True, False]
     assert pace.passes(Status("lamp", Stamp(1.0), DeviceState.STARTED))
     assert [pace.passes(beat), pace.passes(beat)] == [True, False]
-    pace.cut()
+    pace.link_lost()
     assert [pace.passes(beat), pace.passes(beat)] == [True, False]
     assert all(pace.passes(ListeningProved("lamp", Stamp(1.0), Proof.ACKNOWLEDGED, 3.0)) for _ in range(3))
 
