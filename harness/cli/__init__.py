@@ -148,8 +148,7 @@ voice-harness measures how well a voice device hears and answers.
   3. check doctor   check this computer
   4. help           find the command that answers your question
 """
-LONGEST_ERROR_LINE = 2000
-"""Characters of a line of an error. Chosen: whole paths and messages of libraries fit."""
+LONGEST_ERROR_LINE = 2000  # Characters of a line of an error. Chosen: whole paths and messages of libraries fit.
 
 
 @contextmanager

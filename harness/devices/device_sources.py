@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-HELD_BYTES = 1_000_000
-"""Of a queue. Chosen: minutes of a board's output, while a screen is busy."""
-CHUNK_BYTES = 4096
-"""Of one reading of a file: a Linux page."""
+HELD_BYTES = 1_000_000  # Of a queue. Chosen: minutes of a board's output, while a screen is busy.
+CHUNK_BYTES = 4096  # Of one reading of a file: a Linux page.
 
 
 @frozen

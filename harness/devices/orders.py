@@ -24,12 +24,11 @@ from harness.model.positioners import BenchOrder, Positioner, PowerSwitch
 
 ORDERS = ("carry_out", "request")
 """Methods of a driver of stands and switches; it has one of them."""
+# Of one comparison. Chosen: an expression that is not careless needs far less than a millisecond.
 MATCH_LIMIT_S = 0.2
-"""Of one comparison. Chosen: an expression that is not careless needs far less than a millisecond."""
 LOOK_S = 0.1
 """Interval at which a driver that waits looks whether it is to stop."""
-_SHOWN_CHARACTERS = 80
-"""Of an answer, in an error."""
+_SHOWN_CHARACTERS = 80  # Of an answer, in an error.
 
 
 @runtime_checkable

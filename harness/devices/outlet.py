@@ -40,7 +40,6 @@ class DriverOutlet:
         self._lost_parts: set[str] = set()
         self._loss_reported = False
         self._reason = ""
-        self._limit = self._new_limit()
         self._flood_began_s = 0.0
 
     @property
@@ -53,7 +52,7 @@ class DriverOutlet:
             self._sink = sink
             self._lost_parts.clear()
             self._loss_reported = False
-            self._limit = self._new_limit()
+            self._limit = LogLimit(self._id, self._log_lines_per_s, _LOG_LINES_AT_ONCE)
 
     def close(self) -> None:
         """Returns when no call to the sink is in progress; from then on none is made."""
@@ -75,9 +74,6 @@ class DriverOutlet:
                     self._flood_began_s = now_s
                 return
             sink(observation)
-
-    def _new_limit(self) -> LogLimit:
-        return LogLimit(self._id, self._log_lines_per_s, _LOG_LINES_AT_ONCE)
 
     def remark(self, text: str) -> None:
         """Logs a remark of the harness about the link."""

@@ -27,10 +27,8 @@ from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
-MOST_WAITING = 10_000
-"""Readings that wait; more are dropped, oldest first. Chosen: minutes of a camera's."""
-_LOOK_MS = 50
-"""Interval at which the monitor's thread looks whether it is to stop."""
+MOST_WAITING = 10_000  # Readings that wait; more are dropped, oldest first. Chosen: minutes of a camera's.
+_LOOK_MS = 50  # Interval at which the monitor's thread looks whether it is to stop.
 
 
 @frozen

@@ -41,23 +41,16 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
-CONNECT_LIMIT_S = 5.0
-"""Chosen: a device in the local network that does not answer by then is off."""
+CONNECT_LIMIT_S = 5.0  # Chosen: a device in the local network that does not answer by then is off.
+# Chosen: how long a program or a thread may take to end by itself. With JOIN_S it keeps the 2 s of `ports.Driver`.
 END_GRACE_S = 0.5
-"""Chosen: how long a program or a thread may take to end by itself. With JOIN_S it keeps the 2 s of `ports.Driver`."""
 JOIN_S = 1.5
-PIECE_BYTES = 65_536
-"""Most bytes of one reading, and of an unfinished line that may match `ready`."""
-MONITOR_WAITS_S = 60.0
-"""Chosen: for a device that a person switches on for the monitor."""
-STOP_CHECK_S = 0.2
-"""Interval at which a thread that waits checks whether it is to stop."""
-TICK_S = 0.05
-"""Chosen: how soon time limits and rules that wait for further lines are noticed without output."""
-FAR_END = "far end"
-"""The part of the driver whose loss the outlet keeps."""
-_LINES_IN_ERROR = 3
-"""Chosen: an error shows them all on one line."""
+PIECE_BYTES = 65_536  # Most bytes of one reading, and of an unfinished line that may match `ready`.
+MONITOR_WAITS_S = 60.0  # Chosen: for a device that a person switches on for the monitor.
+STOP_CHECK_S = 0.2  # Interval at which a thread that waits checks whether it is to stop.
+TICK_S = 0.05  # Chosen: how soon time limits and rules that wait for further lines are noticed without output.
+FAR_END = "far end"  # The part of the driver whose loss the outlet keeps.
+_LINES_IN_ERROR = 3  # Chosen: an error shows them all on one line.
 
 
 @frozen
@@ -336,8 +329,7 @@ class TextStream:
     def _use_all(self, first: FarEnd, bell: threads.Bell) -> None:
         """Uses one far end after the other, until the stream is closed or the login refused."""
         far_end: FarEnd | None = first
-        shortest_s, longest_s = self.BACK_OFF_S
-        back_off_s = shortest_s
+        self._back_off_s = self.BACK_OFF_S[0]
         while far_end is not None:
             began_s = self._clock.now_s()
             self._why_ended = self._read_to_end(far_end, bell)
@@ -347,14 +339,14 @@ class TextStream:
             if not self._was_ready or self._stop.is_set():
                 return  # `open` reports what failed
             self._outlet.lose(FAR_END, self._why_ended)
-            if self._clock.now_s() - began_s > longest_s:
-                back_off_s = shortest_s
-            far_end, back_off_s = self._open_again(back_off_s)
+            if self._clock.now_s() - began_s > self.BACK_OFF_S[1]:
+                self._back_off_s = self.BACK_OFF_S[0]
+            far_end = self._open_again()
 
-    def _open_again(self, back_off_s: float) -> tuple[FarEnd | None, float]:
-        """The far end, and the pause before the next attempt; None when closed or refused."""
-        while not self._stop.wait(back_off_s):
-            back_off_s = min(back_off_s * 2, self.BACK_OFF_S[1])
+    def _open_again(self) -> FarEnd | None:
+        """Waits until the far end is back; None when the stream is closed or the login refused."""
+        while not self._stop.wait(self._back_off_s):
+            self._back_off_s = min(self._back_off_s * 2, self.BACK_OFF_S[1])
             try:
                 far_end = self.connect()
             except LoginRefused as error:
@@ -364,8 +356,8 @@ class TextStream:
                 continue  # not there yet: the next attempt may find it
             with self._outlet.lock:
                 self._far_end = far_end
-            return far_end, back_off_s
-        return None, back_off_s
+            return far_end
+        return None
 
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         """Reads until the far end ends or counts as lost. Returns why; "" when the stream was closed."""

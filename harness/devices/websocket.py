@@ -45,14 +45,12 @@ from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 
+# Chosen: far more than a message of a bus, and little enough to hold in memory.
 LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
-"""Chosen: far more than a message of a bus, and little enough to hold in memory."""
 _LINE_ENDS_TO_SPACES = bytes.maketrans(b"\r\n", b"  ")
 _TEXT = "{text}"
-_MOST_ECHOES = 16
-"""Messages of ours that a bus may still return to us; the device did not report those. Chosen."""
-_ECHO_S = 5.0
-"""For how long it may. Chosen: a bus returns them within milliseconds."""
+_MOST_ECHOES = 16  # Messages of ours that a bus may still return to us; the device did not report those. Chosen.
+_ECHO_S = 5.0  # For how long it may. Chosen: a bus returns them within milliseconds.
 _EXTRA = ("the library for web sockets", "websocket")
 
 

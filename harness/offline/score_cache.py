@@ -146,10 +146,9 @@ def _read(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrac
         raise ValueError("it belongs to another engine or file")
     tracks: list[ScoreTrack] = []
     for phrase, first_end, step, count in head["tracks"]:
-        end = offset + 4 * count
-        scores = np.frombuffer(body[offset:end], "<f4").astype(np.float32, copy=False)
+        scores = np.frombuffer(body[offset : offset + 4 * count], "<f4").astype(np.float32, copy=False)
         tracks.append(ScoreTrack(phrase, scores, first_end, step))
-        offset = end
+        offset += 4 * count
     if offset != len(body):
         raise ValueError("its length is wrong")
     return tuple(tracks)

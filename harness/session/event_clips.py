@@ -183,10 +183,9 @@ class EventClips:
             excerpt = _cut_played(played, wanted.line_s - before_s, wanted.line_s + after_s)
             if excerpt is None:
                 return lambda: None
-            sound, starts_s = excerpt
             # The clip's time line is the host's, with the event where it was stamped.
-            host_s = wanted.at_s - wanted.line_s + starts_s
-            return lambda: (sound, host_s)
+            clip = excerpt[0], wanted.at_s - wanted.line_s + excerpt[1]
+            return lambda: clip
         microphone = self._microphone
         if microphone is None:
             return lambda: None

@@ -53,22 +53,19 @@ from harness.model.time import Stamp
 
 BOARD = "board"
 USED = "used"
-NO_PROGRESS_S = 10.0
-"""A board that answers, but accepts no sound for so long, ends the sound. Chosen."""
+NO_PROGRESS_S = 10.0  # A board that answers, but accepts no sound for so long, ends the sound. Chosen.
 SETTLED_PINGS = 30
 """After this many answers, the fit of the clock is reported less often."""
 USED_QUIET_S = 5.0
 """Quiet time after another program has used the board, before the harness uses it again."""
-_CLOCK_EVERY_S = 30.0
-"""Between reports of the clock's fit. Chosen: a crystal drifts little meanwhile."""
+_CLOCK_EVERY_S = 30.0  # Between reports of the clock's fit. Chosen: a crystal drifts little meanwhile.
 _LEFT_OVER_S = 1.0
 """How long a sound waits for the last events of the previous one."""
 _MOST_PINGS = 64
 _MOST_ACKS = 256
 _MOST_UNCONFIRMED = 64
 """Limits on unanswered pings, unsent acknowledgements, and events of a boot whose hello has not arrived."""
-_LONGEST_WAIT_S = 0.2
-"""Chosen: a driver's thread looks at deadlines at least this often."""
+_LONGEST_WAIT_S = 0.2  # Chosen: a driver's thread looks at deadlines at least this often.
 _OVERSLEPT_S = 1.0
 """Far longer than the time between two ticks of a thread that is not starved."""
 _NEVER = float("-inf")

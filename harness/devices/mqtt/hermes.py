@@ -34,20 +34,16 @@ PLAY_TOPIC = "hermes/audioServer/{device}/playBytes/{id}"
 FRAME_TOPIC = "hermes/audioServer/{device}/audioFrame"
 FRAME_S = 0.03
 """Length of a frame: what the speech detectors of Hermes services process at a time."""
-OWN_FRAMES_S = 5.0
-"""Latest return of the harness's own frame from the broker. Chosen."""
+OWN_FRAMES_S = 5.0  # Latest return of the harness's own frame from the broker. Chosen.
 FOREIGN_S = 2.0
 """How long after its last frame another microphone still counts as feeding the site. Chosen: it sends all the time."""
 QUIET_AFTER_S = 30.0
 """Silence that a site hears after a stimulus: longer than its services listen for the end of a query."""
 LATEST_S = 1.0
 """A sound ends when its frames are later than this. Chosen: its services would end the query in such a gap."""
-_FRAME_ERROR_S = 0.005
-"""Chosen: from the due time of a frame to its publication, beside how late the thread woke."""
-_RATE_HZ = 16000
-"""What Hermes services expect."""
-_FINISH_WAIT_S = 5.0
-"""How much longer than the sound the harness waits for `playFinished`. Chosen."""
+_FRAME_ERROR_S = 0.005  # Chosen: from the due time of a frame to its publication, beside how late the thread woke.
+_RATE_HZ = 16000  # What Hermes services expect.
+_FINISH_WAIT_S = 5.0  # How much longer than the sound the harness waits for `playFinished`. Chosen.
 _BEGIN_ERROR_S = 0.25
 """How long a device may take from the message to its first sample; a longer delay is reported. Chosen."""
 

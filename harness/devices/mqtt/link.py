@@ -39,17 +39,14 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
-_PERIOD_S = 1.0
-"""Between pulses. Chosen: a stalled broker is noticed soon, and a pulse has only a few bytes."""
-_LOOK_S = 0.25
-"""Interval at which the pulse's thread notes how late it woke (`StallDetector`)."""
+_PERIOD_S = 1.0  # Between pulses. Chosen: a stalled broker is noticed soon, and a pulse has only a few bytes.
+_LOOK_S = 0.25  # Interval at which the pulse's thread notes how late it woke (`StallDetector`).
 _FIRST_GUESS_S = 0.1
 """Least error of an arrival until _ROUND_TRIPS_KEPT are known. Chosen for a local network."""
 _ROUND_TRIPS_KEPT = 16
+# Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer.
 _LONGEST_TRIP_FACTOR = 2.0
-"""Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer."""
-_EARLY_ANSWERS_KEPT = 16
-"""Chosen: an answer waits for the return of one `publish` only."""
+_EARLY_ANSWERS_KEPT = 16  # Chosen: an answer waits for the return of one `publish` only.
 
 
 class KeepAlive:
@@ -188,12 +185,9 @@ class KeepAlive:
 
 
 T = TypeVar("T")
-_OPEN_LIMIT_S = 5.0
-"""Chosen: a broker in the local network that does not answer by then is not running."""
-_END_LIMIT_S = 0.7
-"""Of each of two steps of `close`, which must end within 2 s (`ports.Driver`)."""
-_BACK_OFF_S = (0.2, 3.0)
-"""Chosen: shortest and longest pause before another attempt to connect."""
+_OPEN_LIMIT_S = 5.0  # Chosen: a broker in the local network that does not answer by then is not running.
+_END_LIMIT_S = 0.7  # Of each of two steps of `close`, which must end within 2 s (`ports.Driver`).
+_BACK_OFF_S = (0.2, 3.0)  # Chosen: shortest and longest pause before another attempt to connect.
 _RIVAL_WITHIN_S = 30.0
 """Two connections that the broker accepted and ended within this time: another client took them over."""
 

@@ -27,11 +27,9 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder
 
-_LONGEST_LINE = 4096
-"""Bytes of an unfinished answer that are kept: the last ones."""
+_LONGEST_LINE = 4096  # Bytes of an unfinished answer that are kept: the last ones.
 _DECIMAL = regex.compile(r"\d+[.,]\d+")
-ASK_AGAIN_S = 0.5
-"""Chosen: meters give about two readings a second."""
+ASK_AGAIN_S = 0.5  # Chosen: meters give about two readings a second.
 
 
 class LineEnd(StrEnum):

@@ -30,12 +30,10 @@ from harness.model.observation import DeviceDescribed
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
-DEFAULT_BAUD = 115200
-"""The rate of most boards' consoles."""
-OPEN_LIMIT_S = 5.0
-"""Chosen: a board that restarts when its port is opened boots and answers a few pings within it."""
+DEFAULT_BAUD = 115200  # The rate of most boards' consoles.
+OPEN_LIMIT_S = 5.0  # Chosen: a board that restarts when its port is opened boots and answers a few pings within it.
+# Chosen: a board acknowledges within milliseconds. One that restarts meanwhile fails the command earlier.
 COMMAND_LIMIT_S = 5.0
-"""Chosen: a board acknowledges within milliseconds. One that restarts meanwhile fails the command earlier."""
 
 
 class SerialDevice:

@@ -27,18 +27,13 @@ from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
 from harness.model.time import Stamp
 
-CLOSE_LIMIT_S = 1.5
-"""A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest."""
-_FIRST_REOPEN_S = 0.1
-"""Chosen: a board whose USB resets with it is found again soon after."""
+CLOSE_LIMIT_S = 1.5  # A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest.
+_FIRST_REOPEN_S = 0.1  # Chosen: a board whose USB resets with it is found again soon after.
+# Chosen: a board that is plugged in again is back soon. A port that lasts longer counts as working.
 _LONGEST_REOPEN_S = 2.0
-"""Chosen: a board that is plugged in again is back soon. A port that lasts longer counts as working."""
-_LONGEST_WAIT_S = 0.2
-"""Chosen: a closing driver and a peer without deadlines look at least this often."""
-_PEER_TICK_S = 0.05
-"""Chosen: the peer need not look at its deadlines more often, however many bytes arrive."""
-_PORT_REASON = "port"
-"""Under this name the outlet keeps the losses that this module reports."""
+_LONGEST_WAIT_S = 0.2  # Chosen: a closing driver and a peer without deadlines look at least this often.
+_PEER_TICK_S = 0.05  # Chosen: the peer need not look at its deadlines more often, however many bytes arrive.
+_PORT_REASON = "port"  # Under this name the outlet keeps the losses that this module reports.
 
 
 class SerialLink:

@@ -10,17 +10,14 @@ from dataclasses import replace
 from harness.base import threads
 from harness.devices.device_sources import HELD_BYTES, DeviceOutputQueue, output_now
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
-from harness.devices.serial.port import OpenPort, PortLost, find_port, known_hold_back_s
+from harness.devices.serial.port import OpenPort, PortLost, find_port, hold_back
 from harness.devices.wire.console import RATES
 from harness.model.errors import DeviceError
 from harness.model.numbers import exact
 
-_REOPEN_S = 1.0
-"""Chosen: a person waits for the port to come back."""
-_LOOK_S = 0.1
-"""Interval at which the thread looks whether it is to stop."""
-_JOIN_S = 2.0
-"""Longer than the thread waits for anything but a bridge."""
+_REOPEN_S = 1.0  # Chosen: a person waits for the port to come back.
+_LOOK_S = 0.1  # Interval at which the thread looks whether it is to stop.
+_JOIN_S = 2.0  # Longer than the thread waits for anything but a bridge.
 
 
 class SerialMonitorSource:
@@ -42,9 +39,7 @@ class SerialMonitorSource:
     def open(self) -> None:
         """DeviceError when the port cannot be opened."""
         port = OpenPort(self._path, self.baud)
-        known_s = known_hold_back_s(self._options, self._path)
-        if known_s is not None:
-            self.hold_back_s = known_s
+        self.hold_back_s, _ = hold_back(self._options, self._path)
         self._thread = threads.thread(self._run, port, name="monitor-serial")
         self._thread.start()
 
@@ -53,9 +48,7 @@ class SerialMonitorSource:
         self._thread.join(_JOIN_S)
 
     def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
-        for rate in RATES:
-            if rate == self.baud:
-                continue
+        for rate in (other_rate for other_rate in RATES if other_rate != self.baud):
             source = SerialMonitorSource(replace(self._options, baud=rate), rate)
             try:
                 source.open()

@@ -19,8 +19,8 @@ from harness.devices.active_play import ActivePlay, quantised
 from harness.devices.framing.board_messages import LINE, ReceivedMessage
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.outlet import DriverOutlet
-from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
-from harness.devices.serial.port import is_pty, known_hold_back_s
+from harness.devices.serial.options import SerialOptions
+from harness.devices.serial.port import hold_back, is_pty
 from harness.devices.wire.adpcm import EncodedSound, Encoding, Pcm
 from harness.devices.wire.console import PROOF_EVERY_S, Console, HeartbeatThrottle
 from harness.devices.wire.frames import Decoder
@@ -42,23 +42,17 @@ from harness.model.observation import (
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
+# Bytes that may begin a frame are console text if nothing follows so long. Chosen: frames are written without pauses.
 _UNFINISHED_FRAME_S = 0.5
-"""Bytes that may begin a frame count as console text if nothing follows them for this time. Chosen: a board writes a
-frame without such a pause."""
+# A session numbers its commands from the wall clock. None sends more, so that no later one repeats a number.
 _COMMANDS_A_SECOND = 64
-"""A session numbers its commands from the wall clock. None sends more, so that no later one repeats a number."""
+# How long a board with log lines may take for its events after it has acknowledged the last sample. Chosen.
 SETTLE_S = 0.3
-"""Time that a board with log lines has for its events after it has acknowledged the last sample. Chosen."""
-_REALTIME_AHEAD_S = 0.1
-"""How far a sound that is sent in real time may run ahead. Chosen: more than a late wake-up of the thread."""
-_REALTIME_WAIT_S = 0.005
-"""Longest wait while a sound is sent in real time: a twentieth of the time that it may run ahead."""
-_PLAYING_WAIT_S = 0.05
-"""Longest wait while a sound is sent. Acknowledgements end the wait; this is for the deadlines only."""
-_IDLE_WAIT_S = 0.1
-"""Longest wait while no sound is sent. Chosen."""
-_LONGEST_DIALOGUE_LINE = 512
-"""Bytes. The dialogue's own lines are far shorter: a longer one that begins with "!" cannot be an answer."""
+_REALTIME_AHEAD_S = 0.1  # A sound in real time may run ahead so far. Chosen: more than a late wake-up of the thread.
+_REALTIME_WAIT_S = 0.005  # Longest wait while a sound is sent in real time: a twentieth of what it may run ahead.
+_PLAYING_WAIT_S = 0.05  # Longest wait while any sound is sent. Bytes that arrive end it. This is for deadlines.
+_IDLE_WAIT_S = 0.1  # Longest wait while no sound is sent. Chosen.
+_LONGEST_DIALOGUE_LINE = 512  # Bytes. A longer line that begins with "!" cannot be an answer of the dialogue.
 
 
 class Peer(Protocol):
@@ -119,14 +113,8 @@ def peer_for(
     clock: Clock,
 ) -> Peer:
     """The peer that the options or the profile name. path: of the open port, whose latency timer enters the errors."""
-    known_s = known_hold_back_s(options, path)
-    console = Console(
-        profile,
-        id,
-        baud=None if is_pty(path) else baud,
-        hold_back_s=DEFAULT_HOLD_BACK_S if known_s is None else known_s,
-        measured=known_s is not None,
-    )
+    hold_back_s, is_stated = hold_back(options, path)
+    console = Console(profile, id, baud=None if is_pty(path) else baud, hold_back_s=hold_back_s, measured=is_stated)
     dialogue = options.dialogue(profile)
     realtime = options.pace is InjectionPace.REALTIME
     if not options.is_framed(profile):
@@ -173,10 +161,9 @@ class FramedPeer:
 
     def tick(self, now_s: float, error_s: float) -> str:
         at = Stamp(now_s, error_s)
-        text = b""
         if self.decoder.holds and now_s - self._received_s > _UNFINISHED_FRAME_S:
-            text = b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes))
-        self._read(text, at)
+            self._read(b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes)), at)
+        self._read(b"", at)
         return self.session.tick(now_s)
 
     def received(self, data: bytes, at: Stamp) -> None:

@@ -23,7 +23,7 @@ from serial.tools.list_ports_common import ListPortInfo
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.devices import tcp
-from harness.devices.serial.options import NETWORK, SerialOptions
+from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, NETWORK, SerialOptions
 from harness.devices.wire.console import RATES_IN_WORDS, READABLE, text_share
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
@@ -73,8 +73,9 @@ def _ports_in_words() -> str:
 def _locate(path: str, usb_serial: str) -> PortLocation:
     if os.path.exists(path):
         device = os.path.realpath(path)
-        serials = (port.serial_number or "" for port in sorted_ports() if port.device == device)
-        return PortLocation(path, next(serials, ""))
+        return PortLocation(
+            path, next((port.serial_number or "" for port in sorted_ports() if port.device == device), "")
+        )
     moved = next((port.device for port in sorted_ports() if usb_serial and port.serial_number == usb_serial), None)
     if moved is None:
         raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
@@ -97,25 +98,23 @@ _USB_FRAME_S = 0.001
 """The host asks an adapter for bytes once per USB frame (full speed: 1 ms)."""
 
 
-def known_hold_back_s(options: SerialOptions, path: str) -> float | None:
-    """How long the port's adapter may hold bytes back: as the bench says, or as an FTDI driver reports; else None.
+def hold_back(options: SerialOptions, path: str) -> tuple[float, bool]:
+    """How long the port's adapter may hold bytes back, s, and whether the bench or an FTDI driver states it.
 
     Only valid after `OpenPort`, which shortens the driver's timer.
     """
     if options.hold_back_ms is not None:
-        return options.hold_back_ms / 1000
+        return options.hold_back_ms / 1000, True
     device = os.path.basename(os.path.realpath(path))
     try:
         timer_ms = int((USB_SERIAL / device / "latency_timer").read_text(encoding="ascii"))
     except (OSError, ValueError):
-        return None
-    return timer_ms / 1000 + _USB_FRAME_S
+        return DEFAULT_HOLD_BACK_S, False
+    return timer_ms / 1000 + _USB_FRAME_S, True
 
 
-_READ_BYTES = 65536
-"""At once. Far more than arrives between two reads at the highest rate."""
-_CONNECT_S = 3.0
-"""Chosen: a bridge in the local network answers within milliseconds, or it is off."""
+_READ_BYTES = 65536  # At once. Far more than arrives between two reads at the highest rate.
+_CONNECT_S = 3.0  # Chosen: a bridge in the local network answers within milliseconds, or it is off.
 
 
 class PortLost(DeviceError):
@@ -222,8 +221,7 @@ def _remedy(error: Exception) -> str:
     return "Check the cable, and `port` in the bench"
 
 
-FIRST_BYTES = 400
-"""Enough for a few log lines, by which a person recognises the firmware."""
+FIRST_BYTES = 400  # Enough for a few log lines, by which a person recognises the firmware.
 
 
 def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:

@@ -26,18 +26,15 @@ from harness.model.frozen import frozen
 
 PROBE_SAMPLE = 1 << 63
 """A first sample that no board expects: it drops the frame, and answers with the one that it expects."""
+# Longest wait for an acknowledgement. Chosen: far above a round trip, far below what makes a board count as lost.
 RESEND_S = 0.5
-"""Longest wait for an acknowledgement. Chosen: far above a round trip, far below what makes a board count as lost."""
+# Shortest one, however short the round trips are. Chosen: a thread may wake up a few milliseconds late.
 SOONEST_S = 0.008
-"""Shortest one, however short the round trips are. Chosen: a thread may wake up a few milliseconds late."""
-_REALTIME_AHEAD_S = 0.1
-"""Chosen: more than a late wake-up of the thread."""
-_LEAST_WINDOW = 480.0
-"""Samples that may always be under way, however many frames were lost: 30 ms at 16 kHz."""
+_REALTIME_AHEAD_S = 0.1  # Chosen: more than a late wake-up of the thread.
+_LEAST_WINDOW = 480.0  # Samples that may always be under way, however many frames were lost: 30 ms at 16 kHz.
+# How often chunks are halved. Chosen: below an eighth, the heads of frames would take much of the wire.
 _MOST_HALVINGS = 3
-"""How often chunks are halved. Chosen: below an eighth, the heads of frames would take much of the wire."""
-_ADVANCES_TO_DOUBLE = 64
-"""Chunks are doubled again after this many acknowledgements of new samples. Chosen."""
+_ADVANCES_TO_DOUBLE = 64  # Chunks are doubled again after this many acknowledgements of new samples. Chosen.
 
 
 class AudioAnswer(Enum):
@@ -175,11 +172,8 @@ class AudioSender:
         """
         if self._board_offset is None:
             return None
-        offset = self._board_offsets[0][1]
-        for count, later_offset in self._board_offsets[1:]:
-            if count < sample:
-                offset = later_offset
-        return self.audio_line_s(sample + offset)
+        latest_first = (offset for count, offset in reversed(self._board_offsets) if count < sample)
+        return self.audio_line_s(sample + next(latest_first, self._board_offsets[0][1]))
 
     def due(self, now_s: float) -> AudioChunk | None:
         """A chunk to send now; call again until None."""

@@ -96,8 +96,7 @@ class LogLimit:
 
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
-_PIECE_BYTES = 4096
-"""Read at once, so that what is held stays small."""
+_PIECE_BYTES = 4096  # Read at once, so that what is held stays small.
 _KEPT_CHARACTERS = 2000
 """Characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
@@ -106,8 +105,7 @@ _BURST_S = 2.0
 """The log lines of this time may come at once."""
 _BUFFERS_S = 0.004
 """What a board's own buffer and the polls of a bus may add."""
-_UNREAD_EVERY_S = 0.2
-"""Chosen: reports of unread lines stay readable."""
+_UNREAD_EVERY_S = 0.2  # Chosen: reports of unread lines stay readable.
 _BEHIND_S = 0.05
 """A line that begins so soon after one whose pieces came apart may have waited for it."""
 _ONE_LINE_S = 1.0
@@ -117,8 +115,7 @@ _ONE_LINE_S = 1.0
 # Common baud rates, most common first.
 RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
 RATES_IN_WORDS = ", ".join(str(rate) for rate in sorted(RATES))
-READABLE = 0.9
-"""Share of text. Chosen: of random bytes, two fifths would be text."""
+READABLE = 0.9  # Share of text. Chosen: of random bytes, two fifths would be text.
 _TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))
 
 

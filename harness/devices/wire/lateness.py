@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-_LEAST_S = 0.002
-"""Chosen: an idle host wakes a thread within a fraction of it."""
+_LEAST_S = 0.002  # Chosen: an idle host wakes a thread within a fraction of it.
 _DECAY = 0.98
 """Of the lateness, at each wake-up that is in time."""
 _LOOKS_KEPT = 240

@@ -13,7 +13,7 @@ from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.port import OpenPort, PortLocation, explain_silence, find_port, known_hold_back_s
+from harness.devices.serial.port import OpenPort, PortLocation, explain_silence, find_port, hold_back
 from harness.model.errors import DeviceError
 from tests.known import known
 
@@ -83,8 +83,8 @@ def test_ftdi_hold_back_time_is_read_from_its_driver(tmp_path: Path, monkeypatch
     (tmp_path / "ttyUSB7").mkdir()
     (tmp_path / "ttyUSB7" / "latency_timer").write_text("1\n", encoding="ascii")
     usb, acm = SerialOptions(port="/dev/ttyUSB7"), SerialOptions(port="/dev/ttyACM0")
-    assert known_hold_back_s(usb, usb.port) == pytest.approx(0.002)
-    assert known_hold_back_s(acm, acm.port) is None
+    assert hold_back(usb, usb.port) == (pytest.approx(0.002), True)
+    assert hold_back(acm, acm.port) == (0.016, False)
 
 
 def test_received_bytes_without_an_answer_are_described() -> None:
