@@ -138,8 +138,7 @@ class PlainPrinter:
                 self._print(text, entry.wall_s)
             self._printed_state = None
         elif entry.seq == self._old_until:
-            figures = self._figures.snapshot().totals
-            self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
+            self._print(f"so far {self._figures.snapshot().totals.finished_in_words} are finished")
 
     def _state(self, state: StateChanged, *, has_row: bool = True) -> None:
         """Prints what the harness waits for, and how to end a pause; rows of the log cover what is played and heard.

@@ -23,6 +23,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
 from harness.model.scenario import Evidence, TrialKind
 from harness.model.stimulus import Ambience
+from harness.model.trial import trials_in_words
 from harness.statistics import text
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def command(
     if as_json:
         click.echo(json.dumps(_rehearsal_json(done)))
     else:
-        click.echo(plain_text(f"{read.id} on {bench.id}: {counted(len(trials), 'trial')}. No sound is played.", 400))
+        size = trials_in_words(trial.kind for trial in trials)
+        click.echo(plain_text(f"{read.id} on {bench.id}: {size}. No sound is played.", 400))
         for line in _lines(done):
             click.echo(line)
     if any(limit.needed != 1 for limit in done.limits):

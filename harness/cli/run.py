@@ -34,7 +34,7 @@ from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.frozen import frozen
-from harness.model.numbers import counted, seconds
+from harness.model.numbers import seconds
 
 if TYPE_CHECKING:
     from harness.cli.plain import JsonPrinter, PlainPrinter
@@ -570,8 +570,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
         time.sleep(0.05)
     progress, _ = figures_of(folder)
     ended = progress.finished.value if progress.finished else "not ended in order"
-    totals = progress.totals
-    click.echo(f"{ended}: {totals.finished} of {counted(totals.planned, 'trial')} finished")
+    click.echo(f"{ended}: {progress.totals.finished_in_words} finished")
     click.echo("\n".join(next_steps(progress, folder)))
     if progress.finished is None:
         sys.exit(EngineError.exit_code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.numbers import counted
 from harness.model.scenario import Scenario, TrialKind
+from harness.model.trial import trials_in_words
 
 if TYPE_CHECKING:
     from harness.model.bench import DeviceProfile
@@ -33,7 +35,7 @@ _FIRST = (FileKind.SCENARIO, FileKind.BENCH, FileKind.DEVICE, FileKind.NORMALISA
 class ValidatedFiles:
     """files: kind, path and content of each file that could be read. unmet: needs that a bench does not meet.
 
-    of_pair: notes on a scenario that concern its bench.
+    of_pair: notes on a scenario that concern its bench. plans: kinds of the trials of each scenario, on its bench.
     """
 
     files: list[tuple[FileKind, Path, Any]] = field(default_factory=list)
@@ -41,6 +43,7 @@ class ValidatedFiles:
     unmet: list[UnmetNeed] = field(default_factory=list)
     left_alone: list[Path] = field(default_factory=list)
     of_pair: list[tuple[Path, str]] = field(default_factory=list)
+    plans: dict[Path, list[TrialKind]] = field(default_factory=dict)
 
     def of_kind(self, kind: FileKind) -> list[tuple[Path, Any]]:
         return [(path, read) for other, path, read in self.files if other is kind]
@@ -111,6 +114,7 @@ class ValidatedFiles:
                     continue
                 check_compatibility(scenario, bench)
                 trials = plan(scenario, bench)
+                self.plans[path] = [trial.kind for trial in trials]
                 refuse_unplayable(scenario, trials)
                 self.of_pair += ((path, note) for note in evidence_notes(trials, scenario.limits, bench.operator))
                 self.of_pair += ((path, note) for note in percentile_notes(trials, scenario.limits))
@@ -177,7 +181,7 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
 
 def _print(findings: ValidatedFiles) -> None:
     for kind, path, read in _in_order(findings):
-        click.echo(plain_text(f"{path}: {_summary(kind, read)}", LONGEST_LINE))
+        click.echo(plain_text(f"{path}: {_summary(kind, read, findings.plans.get(path))}", LONGEST_LINE))
     for path, note in _notes(findings):
         click.echo(plain_text(f"{path}: note: {note}", LONGEST_LINE))
     for path in findings.left_alone:
@@ -197,10 +201,10 @@ def _in_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
     return sorted(findings.files, key=lambda entry: _FIRST.index(entry[0]) if entry[0] in _FIRST else len(_FIRST))
 
 
-def _summary(kind: FileKind, read: Any) -> str:
+def _summary(kind: FileKind, read: Any, planned: list[TrialKind] | None) -> str:
     match kind:
         case FileKind.SCENARIO:
-            return f"scenario {read.id}: {_plan_text(read)}"
+            return f"scenario {read.id}: {_plan_text(read, planned)}"
         case FileKind.BENCH:
             speakers = counted(len(read.loudspeakers), "loudspeaker")
             return f"bench {read.id}: {counted(len(read.devices), 'device')}, {speakers}"
@@ -245,15 +249,21 @@ def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
     yield from findings.of_pair
 
 
-def _plan_text(scenario: Scenario) -> str:
-    """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind."""
+def _plan_text(scenario: Scenario, planned: list[TrialKind] | None) -> str:
+    """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind.
+
+    planned: kinds of the trials on the bench; without a bench, the number of probes is not known.
+    """
     from harness.scenario.scenario import planned_trials
 
     by_kind = _by_kind(scenario)
     if set(by_kind) <= {TrialKind.QUERY}:
         trials, cells = planned_trials(scenario)
         return f"{counted(trials, 'trial')} × {counted(cells, 'cell')} = {trials * cells} planned"
-    return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {sum(by_kind.values())} planned"
+    kinds = planned or list(Counter(by_kind).elements())
+    probed = planned is None and any(trial.ambient is not None and trial.ambient.probe for trial in scenario.trials)
+    total = f"{trials_in_words(kinds)}{', and probes' if probed else ''}"
+    return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {total}"
 
 
 def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:

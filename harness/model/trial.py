@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import PurePath
@@ -10,6 +12,7 @@ from typing import Annotated, Any
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.frozen import frozen
+from harness.model.numbers import counted
 from harness.model.observation import DeviceState
 from harness.model.scenario import (
     CloseDialogue,
@@ -86,6 +89,12 @@ class EvidenceSource(StrEnum):
     DEVICE = "device"
     OPERATOR = "operator"
     NONE = "none"
+
+
+def trials_in_words(kinds: Iterable[TrialKind]) -> str:
+    """The size of a plan: `5 trials and 2 probes`."""
+    counts = Counter(kind is TrialKind.PROBE for kind in kinds)
+    return counted(counts[False], "trial") + (f" and {counted(counts[True], 'probe')}" if counts[True] else "")
 
 
 @frozen

@@ -196,7 +196,7 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
     for at, session in enumerate(sessions):
         name, progress = letter(at), session.progress
         if progress.finished is not EndReason.COMPLETED:
-            yield f"{name} is not complete: {progress.totals.finished} of {progress.totals.planned} trials are finished"
+            yield f"{name} is not complete: {progress.totals.finished_in_words} are finished"
         if session.started.scenario_sha256 != first.started.scenario_sha256:
             yield f"the scenario of {name} differs from that of A: differences may come from its trials"
         if session.wake.settings != first.wake.settings:

@@ -122,7 +122,7 @@ class _Reporting:
         progress, reason = self.progress, None
         faults = (f"fault: {plain_text(fault.source, 80)}: {plain_text(fault.what)}" for fault in self.session.faults)
         lines = (
-            f"{progress.totals.finished} of {counted(progress.totals.planned, 'trial')} finished",
+            f"{progress.totals.finished_in_words} finished",
             *filter(None, [progress.late_sound.in_words, progress.late_sound.consequence]),
             *disturbance_lines(progress),
             *faults,

@@ -436,7 +436,7 @@ def frame_in_words(trial: TrialProgress) -> str:
 def finished_line(figures: Totals) -> str:
     """How far the plan was played."""
     outcomes = ", ".join(f"{count} {OUTCOME_WORDS[outcome]}" for outcome, count in figures.by_outcome) or "none"
-    return f"finished             {figures.finished} of {figures.planned}: {outcomes}"
+    return f"finished             {figures.finished_in_words}: {outcomes}"
 
 
 def totals_lines(figures: Totals) -> list[str]:
@@ -500,7 +500,7 @@ def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tupl
     if progress.finished is not EndReason.COMPLETED:
         ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
         ended = "failed at its start" if progress.failed_at_start else ended
-        why = f"the run {ended}; {progress.totals.finished} of {progress.totals.planned} trials are finished"
+        why = f"the run {ended}; {progress.totals.finished_in_words} are finished"
     disturbed = progress.totals.disturbed
     attempts = f"the host disturbed {disturbed.count} of {counted(disturbed.total, 'attempt')}"
     return verdict, [why, *filter(None, (attempts if disturbed.count else "", progress.late_sound.consequence))]

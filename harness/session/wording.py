@@ -74,7 +74,7 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
-from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, ListeningSpec, Outcome, Recognition, Trial
+from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, ListeningSpec, Outcome, Recognition, Trial, trials_in_words
 from harness.session.figures.connections import DeviceConnection
 from harness.statistics.text import measured
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
@@ -198,7 +198,8 @@ class RowWriter:
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
-                return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {counted(len(trials), 'trial')}"
+                size = trials_in_words(trial.kind for trial in trials)
+                return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {size}"
             case EngineStarted(run=run, pid=pid):
                 return f"run {run} begins (engine {pid})"
             case SessionFinished(reason=reason):

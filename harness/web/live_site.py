@@ -177,6 +177,7 @@ class LiveSession:
             "over": over,
             "silent": seconds(silent_s) if not over and silent_s >= 10 else "",
             "finished": progress.totals.finished,
+            "progress": progress.totals.finished_in_words,
             "planned": progress.totals.planned,
             "running": progress.running or "",
             "left": "" if over else time_left(progress.eta_s),

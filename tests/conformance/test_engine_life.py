@@ -252,12 +252,12 @@ def cli(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str
 def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> None:
     result = cli("run", HERE / "three.yaml", "--bench", HERE / "bench.yaml", folder=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "3 of 3: 3 responded" in result.stdout
+    assert "3 of 3 trials: 3 responded" in result.stdout
     assert result.stdout.isascii() or "\x1b" not in result.stdout
     (session,) = (tmp_path / "sessions").iterdir()
     assert f"harness report show sessions/{session.name}" in result.stdout
     shown = cli("show", session.name, folder=tmp_path)
-    assert "3 of 3: 3 responded" in shown.stdout
+    assert "3 of 3 trials: 3 responded" in shown.stdout
     checked, table, lines = (
         CliRunner().invoke(group, ["show", str(session), option]).stdout for option in ("--check", "--csv", "--json")
     )
@@ -277,7 +277,7 @@ def test_a_session_is_planned_first_and_played_later(runs: Runs, tmp_path: Path)
     folder = Path(planned.stdout.strip())
     assert (planned.returncode, find(folder), len(rows(folder))) == (0, None, 1)
     # On a host that stands still, some of the three are late.
-    assert "3 of 3: " in cli("resume", folder, "--unattended", "--plain", folder=tmp_path).stdout
+    assert "3 of 3 trials: " in cli("resume", folder, "--unattended", "--plain", folder=tmp_path).stdout
 
 
 @pytest.mark.parametrize(
@@ -353,14 +353,16 @@ def test_resuming_an_attended_session_asks_the_operator(runs: Runs, tmp_path: Pa
             known(watcher.stdin).write("y\n")
             known(watcher.stdin).flush()
     output, errors = watcher.communicate(timeout=300)
-    assert (watcher.returncode, "2 of 2: 2 responded" in output) == (0, True), output + errors
+    assert (watcher.returncode, "2 of 2 trials: 2 responded" in output) == (0, True), output + errors
     assert questions >= 2
 
 
 def test_resume_unattended_asks_nobody_in_an_attended_session(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
     result = cli("resume", folder, "--plain", "--unattended", folder=tmp_path)
-    assert (result.returncode, "2 of 2: 2 inconclusive" in result.stdout) == (0, True), result.stdout + result.stderr
+    assert (result.returncode, "2 of 2 trials: 2 inconclusive" in result.stdout) == (0, True), (
+        result.stdout + result.stderr
+    )
     assert not records(folder, OperatorAsked)
 
 

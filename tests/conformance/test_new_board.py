@@ -110,7 +110,7 @@ def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str
     write(tmp_path, panel=PANEL, bench=f"bench: desk\ndevices: {{door: {{profile: panel, connection: {{driver: serial, "
           f"port: {panel}}}}}}}\n")  # fmt: skip
     assert "2 of 2 samples pass" in typed("devices", "test", "panel.yaml").stdout
-    assert "4 wake + 3 ambient = 7 planned" in typed("validate", tmp_path).stdout
+    assert "4 wake + 3 ambient = 7 trials" in typed("validate", tmp_path).stdout
     run = typed("run", "wake.yaml", "--bench", "bench.yaml", "--junit", "out/junit.xml")
     assert "4/4" in run.stdout or "0 of 4 = 0.00 %" in run.stdout
 

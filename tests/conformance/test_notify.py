@@ -38,7 +38,7 @@ def test_end_of_run_message_includes_its_counts(runs: Runs, hook: Hook, tmp_path
     (message,) = hook.posted
     assert message["subject"] == f"{folder.name}: the run has finished"
     assert (message["planned"], message["finished"], message["bench"]) == (3, 3, "in_process")
-    assert "finished             3 of 3: " in message["text"]
+    assert "finished             3 of 3 trials: " in message["text"]
     assert "\nruns 1 · faults 0 · pauses 0 · " in message["text"]
     assert "\nMARGINAL  recognised ≥" in message["text"]
     assert records(folder, NoteWritten) == []

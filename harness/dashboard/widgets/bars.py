@@ -22,7 +22,7 @@ from harness.dashboard.watch import Notice, View
 from harness.dashboard.wording import query_text, screen_text
 from harness.model.calibration import short_calibration
 from harness.model.feed import StateChanged, StateWord
-from harness.model.numbers import NOTHING, fixed, percent, time_left
+from harness.model.numbers import fixed, percent, time_left
 from harness.model.scenario import TrialKind
 from harness.session.figures.trials import TrialProgress
 from harness.session.wording import interrupted_in_words
@@ -343,7 +343,7 @@ class StateLine(TextLine):
         self.write(Text(state_line(view), style=palette.TEXT))
 
 
-class ProgressLine(Showing[tuple[int, int, str]]):
+class ProgressLine(Showing[tuple[float | None, str]]):
     """A bar, the count and the time left."""
 
     DEFAULT_CSS = "ProgressLine { height: 1; padding: 0 1; }"
@@ -357,13 +357,13 @@ class ProgressLine(Showing[tuple[int, int, str]]):
             left = "all played"
         else:
             left = time_left(progress.eta_s)
-        self.show((totals.finished, totals.planned, left))
+        share = totals.finished / totals.planned if totals.planned else None
+        self.show((share, f"{totals.finished_in_words}, {percent(share, 0)} · {left}"))
 
     def paint(self, width: int, height: int) -> Text:
-        done, planned, left = self.shown or (0, 0, "")
-        share = done / planned if planned else 0.0
-        words = f"  {done} of {planned} trials, {percent(share, 0) if planned else NOTHING} · {left}"
-        return progress_bar(share, max(4, width - max(46, len(words)))).append(words, style=palette.TEXT)
+        share, words = self.shown or (None, "")
+        bar = progress_bar(share or 0.0, max(4, width - max(46, len(words) + 2)))
+        return bar.append(f"  {words}", style=palette.TEXT)
 
 
 class NoticeLine(TextLine):

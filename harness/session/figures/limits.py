@@ -101,7 +101,7 @@ def check_limits(
     devices = wake.devices if wake else ()
     findings += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
-        findings += [(name, LimitResult(None, _finished_text(totals))) for name in _WAKE_LIMITS]
+        findings += [(name, LimitResult(None, totals.finished_in_words)) for name in _WAKE_LIMITS]
     findings += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
     findings += _requests(limits.max_request_gap_ms, totals, wake)
     declared = [
@@ -192,14 +192,10 @@ def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> It
     yield share("min_intent_share", totals.understood.intents)
     for name, outcome in (("max_inconclusive", Outcome.INCONCLUSIVE), ("max_interrupted", Outcome.INTERRUPTED)):
         count, most = totals.count(outcome), getattr(limits, name)
-        yield name, LimitResult(count, _finished_text(totals), settled=most is not None and count > most)
+        yield name, LimitResult(count, totals.finished_in_words, settled=most is not None and count > most)
     if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
         for name, words in zip(("max_first_attempt_wer", "max_final_wer"), words_of_session(totals, wake), strict=True):
             yield name, LimitResult(words.wer, counted(words.counts.words, "word"), words.interval)
-
-
-def _finished_text(totals: Totals) -> str:
-    return f"{totals.finished} of {counted(totals.planned, 'trial')}"
 
 
 _WAKE_LIMITS = (

@@ -9,6 +9,7 @@ from dataclasses import field, replace
 from harness.model.effect import EffectEvidence
 from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
+from harness.model.numbers import counted
 from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
@@ -32,6 +33,7 @@ from harness.model.record import (
     TrialStarted,
     UnderstandingResult,
 )
+from harness.model.scenario import TrialKind
 from harness.model.time import MeasuredDuration
 from harness.model.trial import Outcome, Recognition
 from harness.session.disturbance import LateSound
@@ -60,6 +62,7 @@ from harness.wake.wake_progress import WakeProgress
 class Totals:
     """Counts over trials, each by its latest finished take.
 
+    - planned, finished: trials, probes among them. probes: those planned.
     - recognised: trials with evidence of recognition, of those decided and assessed. A trial whose last attempt stayed
       silent is decided, and not recognised. Trials repeated until understood count only in `understood`.
     - first_attempt: as `recognised`, at the first attempt.
@@ -75,6 +78,7 @@ class Totals:
     """
 
     planned: int = 0
+    probes: int = 0
     finished: int = 0
     by_outcome: tuple[tuple[Outcome, int], ...] = ()
     recognised: Share = field(default_factory=Share)
@@ -100,6 +104,12 @@ class Totals:
         never = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
         return (*((needed, Share(n, assessed)) for needed, n in self.attempts_to_recognition), *never)
 
+    @property
+    def finished_in_words(self) -> str:
+        """`6 of 7 trials and probes`, `2 of 2 trials`."""
+        trials = f"{self.planned} trials and probes" if self.probes else counted(self.planned, "trial")
+        return f"{self.finished} of {trials}"
+
     def count(self, outcome: Outcome) -> int:
         return dict(self.by_outcome).get(outcome, 0)
 
@@ -107,7 +117,7 @@ class Totals:
 def total(trials: Iterable[TrialProgress]) -> Totals:
     """The results over `trials`; outcomes that occurred are in the order of `Outcome`."""
     trials = list(trials)
-    planned = decided = answered = to_judge = judged = 0
+    planned = probes = decided = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
     latencies: list[MeasuredDuration] = []
     delays: list[MeasuredDuration] = []
@@ -117,6 +127,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     earlier_version = False
     for trial in trials:
         planned += 1
+        probes += trial.trial.kind is TrialKind.PROBE
         take = trial.counting
         if take is None or take.outcome is None:
             continue
@@ -146,6 +157,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     recognised, attempts = recognised_of(trials)
     return Totals(
         planned=planned,
+        probes=probes,
         finished=outcomes.total(),
         by_outcome=tuple((outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]),
         recognised=recognised,

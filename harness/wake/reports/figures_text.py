@@ -48,9 +48,7 @@ def device_lines(progress: WakeProgress) -> list[str]:
     """Lines for every device that listened; none without such trials."""
     if not progress.planned:
         return []
-    lines = [f"wake trials          {progress.counted} of {progress.planned} counted"]
-    for device in progress.devices:
-        lines += ["", *_device(device)]
+    lines = [line for device in progress.devices for line in ("", *_device(device))][1:]
     return [*lines, "", ANY_TIME] if any("at any time" in line for line in lines) else lines
 
 

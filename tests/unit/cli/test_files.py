@@ -54,7 +54,7 @@ def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["bench.yaml", "door_panel.yaml", "scenario.yaml"]
     checked = harness("validate", folder)
     assert checked.exit_code == 0, checked.output
-    assert "20 wake + 6 ambient = 26 planned" in checked.stdout
+    assert "20 wake + 6 ambient = 26 trials and 4 probes" in checked.stdout
     assert "would be skipped" not in checked.stdout
     tested = harness("devices", "test", folder / "door_panel.yaml")
     assert "2 of 2 samples pass" in tested.stdout
@@ -69,14 +69,34 @@ def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
     [
         ("virtual_lab", None, "{driver: mqtt, address: lab}", "4 trials × 1 cell = 4 planned"),
         ("sound", "assistant", None, "4 trials × 1 cell = 4 planned"),
-        ("serial", "board", "{driver: serial, port: /dev/ttyUSB0}", "20 wake + 6 ambient = 26 planned"),
-        ("mqtt", "device", "{driver: mqtt, address: localhost}", "20 wake + 6 ambient = 26 planned"),
-        ("esphome", None, "{driver: esphome, address: voice-pe.local}", "20 wake + 6 ambient = 26 planned"),
-        ("wyoming", None, 'address: "0.0.0.0:10600", server: localhost:10700}', "20 wake + 6 ambient = 26 planned"),
-        ("ovos", None, '{driver: websocket, url: "ws://localhost:8181/core"}', "20 wake + 6 ambient = 26 planned"),
-        ("home_assistant", None, 'url: "http://homeassistant.local:8123"}', "20 wake + 6 ambient = 26 planned"),
-        ("rhasspy", None, "address: localhost:12183, topic_device: default", "20 wake + 6 ambient = 26 planned"),
-        ("command", "device", 'command: "adb logcat -v epoch -T 1"}', "20 wake + 6 ambient = 26 planned"),
+        ("serial", "board", "{driver: serial, port: /dev/ttyUSB0}", "20 wake + 6 ambient = 26 trials and 4 probes"),
+        ("mqtt", "device", "{driver: mqtt, address: localhost}", "20 wake + 6 ambient = 26 trials and 4 probes"),
+        ("esphome", None, "{driver: esphome, address: voice-pe.local}", "20 wake + 6 ambient = 26 trials and 4 probes"),
+        (
+            "wyoming",
+            None,
+            'address: "0.0.0.0:10600", server: localhost:10700}',
+            "20 wake + 6 ambient = 26 trials and 4 probes",
+        ),
+        (
+            "ovos",
+            None,
+            '{driver: websocket, url: "ws://localhost:8181/core"}',
+            "20 wake + 6 ambient = 26 trials and 4 probes",
+        ),
+        (
+            "home_assistant",
+            None,
+            'url: "http://homeassistant.local:8123"}',
+            "20 wake + 6 ambient = 26 trials and 4 probes",
+        ),
+        (
+            "rhasspy",
+            None,
+            "address: localhost:12183, topic_device: default",
+            "20 wake + 6 ambient = 26 trials and 4 probes",
+        ),
+        ("command", "device", 'command: "adb logcat -v epoch -T 1"}', "20 wake + 6 ambient = 26 trials and 4 probes"),
     ],
 )
 def test_init_writes_what_each_kind_of_bench_needs(

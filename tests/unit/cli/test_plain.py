@@ -85,7 +85,7 @@ def test_plain_output_ends_with_figures_and_the_next_commands() -> None:
     assert "attempt 1: misheard, not recognised" in text
     assert 'it says "it is ten past nine"' in text
     assert "= time-2: DID NOT WAKE after 1 attempt" in text
-    assert "finished             2 of 3: 1 responded, 1 did not wake" in text
+    assert "finished             2 of 3 trials: 1 responded, 1 did not wake" in text
     assert "latency              median 800 ms" in text
     assert text.endswith(
         "stopped\n\nsession folder: /tmp/no such folder/s1\n"
@@ -115,7 +115,7 @@ def test_late_watcher_gets_a_summary_of_earlier_trials() -> None:
     assert "so far 1 of 3 trials are finished" in text
     assert "attempt 1: misheard" not in text
     assert "DID NOT WAKE" in text
-    assert "finished             2 of 3" in text
+    assert "finished             2 of 3 trials" in text
 
 
 def test_waits_refusals_and_disk_full_are_reported_once() -> None:

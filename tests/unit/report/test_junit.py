@@ -38,6 +38,8 @@ from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.session.engine.assemble import ResolvedSession, write_resolved
+from harness.session.summary import end_of_session
+from harness.session.wording import RowWriter
 from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known
@@ -46,7 +48,7 @@ from tests.unit.session.figures.effect_rows import ASKED, Session, answer
 from tests.unit.session.figures.effect_rows import trial as checked_trial
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
-from tests.written_sessions import written
+from tests.written_sessions import progress_of, written
 
 AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 
@@ -102,6 +104,18 @@ def test_each_device_has_a_case_per_wake_trial(rows: WakeRows) -> None:
     assert woke.time_s == pytest.approx(3.1)
     assert woke.said[0] == "woke, 150 ms ± 0 ms after the phrase"
     assert "unmatched event at 0.400 s: alexa, score 0.9, unreviewed" in woke.said
+
+
+def test_probes_are_counted_apart_from_trials() -> None:
+    plan = wake_trial(1), wake_trial(2, TrialKind.PROBE)
+    rows = rows_of(*plan)
+    for trial in plan:
+        rows.play(trial, [("kitchen", 1.75)])
+    assert known(RowWriter().text(rows.entries[0].record)).endswith("· 1 trial and 1 probe")
+    lines = end_of_session(progress_of(rows), rows.figures, None)
+    assert lines[0] == "finished             2 of 2 trials and probes: 2 counted"
+    assert not [line for line in lines if line.startswith("wake trials")]
+    assert cases(report(rows), "session")["run"].said == ("2 of 2 trials and probes finished",)
 
 
 def test_command_cases_state_the_heard_words(rows: WakeRows) -> None:

@@ -131,7 +131,7 @@ def test_an_example_is_valid_on_its_bench(example: Path, monkeypatch: pytest.Mon
     assert named, "its first comment says how to run it"
     result = CliRunner().invoke(group, ["validate", str(example), named[1]])
     assert result.exit_code == 0, result.output
-    assert "planned" in result.output
+    assert re.search(r" = [0-9]+ (planned|trials?)\b", result.output)
 
 
 def test_there_is_an_example_for_each_usual_job() -> None:
