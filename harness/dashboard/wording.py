@@ -55,7 +55,7 @@ def wer(words: GroupTranscripts, width: int = 80) -> str:
     if low_high is None:
         return f"{percent(counts.wer, 1)}  {transcripts}"
     figure = f"{percent(counts.wer, 1)} ({hundredths(low_high[0], 0)}–{hundredths(low_high[1], 0)})"
-    text = f"{figure} by {'query' if words.unit is SamplingUnit.QUERIES else 'try'}  {transcripts}"
+    text = f"{figure} by {'query' if words.unit is SamplingUnit.QUERIES else 'attempt'}  {transcripts}"
     return text if len(text) <= width else f"{figure}  {transcripts}"
 
 

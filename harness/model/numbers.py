@@ -123,6 +123,12 @@ def exposure(value_h: float) -> str:
     return f"{value_h:.3f} h"
 
 
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"
+
+
 def time_left(eta_s: float | None) -> str:
     """The time left, coarsely: more digits would look more exact than it is."""
     if eta_s is None:

@@ -250,7 +250,7 @@ def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, soun
 
 def _wrong(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     verdict, answer = trial.last_verdict, trial.latest_response
-    attempts = attempts_in_words(trial.tries or 0, trial.counting.interrupted if trial.counting else 0)
+    attempts = attempts_in_words(trial.attempts or 0, trial.counting.interrupted if trial.counting else 0)
     words = _words(trial.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
     lines = (f"{outcome_in_words(trial)}, after {attempts}", *words)
     return ListedCase(

@@ -505,7 +505,7 @@ def _trial_row(trial: TrialProgress, plays: Sequence[Play]) -> tuple[str, ...]:
         trial.trial.id,
         conditions,
         outcome_in_words(trial, plays),
-        "" if trial.tries is None else str(trial.tries),
+        "" if trial.attempts is None else str(trial.attempts),
         text.measured(verdict.latency) if verdict and verdict.latency else "",
         (verdict.heard or "") if verdict else "",
     )

@@ -15,7 +15,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
-from harness.model.numbers import NOTHING, counted, percent, seconds
+from harness.model.numbers import NOTHING, counted, ordinal, percent, seconds
 from harness.model.record import EffectAnswered, EndReason
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.trial import Outcome, Trial
@@ -47,15 +47,15 @@ from harness.wake.wake_progress import WakeProgress
 
 GAP = "  "
 REASONS_SHOWN = 50
-HEADS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
-WIDTHS = (4, 24, 12, 5, 15)
+HEADS = ("#", "trial", "outcome", "attempts", "latency", "it heard", "it answered (by our transcription)")
+WIDTHS = (4, 24, 12, 8, 15)
 LEAST_TEXT = 28
 """Columns for the two texts together; where there is less room, they are left out."""
-FRAME_HEADS = ("#", "trial", "tries", "what was understood: = right, ≠ another value, − missing, + too many")
-FRAME_WIDTHS = (4, 24, 5)
-LEAST_FRAME = 20
+FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + too many")
+FRAME_WIDTHS = (4, 24, 8)
+LEAST_FRAME = 18
 NO_LABEL = "(none)"
-UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "try"}
+UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}
 
 
 def _columns(width: int | None) -> int:
@@ -380,7 +380,7 @@ def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tupl
         str(trial.trial.number),
         name,
         outcome_in_words(trial, plays),
-        "" if trial.tries is None else str(trial.tries),
+        "" if trial.attempts is None else str(trial.attempts),
         measured(verdict.latency) if verdict and verdict.latency else "",
         verdict.heard or "" if verdict else "",
         (response.transcript or "") if response else "",
@@ -413,7 +413,7 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     left = max(LEAST_FRAME, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
     names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
-        (str(trial.trial.number), name, "" if trial.tries is None else str(trial.tries), frame_in_words(trial))
+        (str(trial.trial.number), name, "" if trial.attempts is None else str(trial.attempts), frame_in_words(trial))
         for trial, name in zip(rows, names, strict=True)
     )
     return list(_table(FRAME_HEADS, cells, (*FRAME_WIDTHS, left)))
@@ -477,9 +477,9 @@ def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
 
 
 def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: str) -> str:
-    """`1: 12 = 80.0 %, 2: 2 = 13.3 %, not recognised: 1 = 6.67 %`; failed: what the last are called."""
+    """`12 at the 1st (80.0 %), 2 at the 2nd (13.3 %), 1 not recognised (6.67 %)`; failed: what the last are called."""
     shares = (
-        f"{failed if needed is None else needed}: {share.count} = {percent(share.value)}"
+        f"{share.count} {failed if needed is None else f'at the {ordinal(needed)}'} ({percent(share.value)})"
         for needed, share in attempts
         if share.value is not None
     )
@@ -552,7 +552,7 @@ def heard_tables(
     whole, columns = words_of(trials), _columns(width)
     out = [
         f"WER of what was heard, words compared as {normalisation}",
-        f"intervals: by query from {LEAST_QUERIES} different ones on, else by try (attempt)",
+        f"intervals: by query from {LEAST_QUERIES} different ones on, else by attempt",
         *(f"transcripts typed {text}" for text in _typed_lines(whole.first, whole.final)),
         "",
         *_heard_table("", [("all", whole)], columns),
@@ -574,7 +574,7 @@ def _heard_table(title: str, groups: Iterable[tuple[str, FirstAndFinalWords]], w
         for label, heard in groups
         for row in ((label or NO_LABEL, "first", *_words(heard.first)), ("", "final", *_words(heard.final)))
     ]
-    return text_table((Column(title), Column("try", left=True), *map(Column, heads)), rows, width)
+    return text_table((Column(title), Column("attempt", left=True), *map(Column, heads)), rows, width)
 
 
 def _words(words: GroupTranscripts) -> tuple[str, ...]:

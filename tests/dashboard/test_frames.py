@@ -125,10 +125,10 @@ def test_frames_and_intents_come_first_among_the_figures(tmp_path: Path) -> None
         "Frames     3/4 75 % (30–95)",
         "Intents    3/4 75 % (30–95)",
         "Frame 1st  2/4 50 % (15–85)",
-        "Tries      1: 2  2: 1  failed: 1",
+        "Understood 1st: 2  2nd: 1  never: 1",
     ]
     # All are asked until they are understood: that their words were recognised ends nothing.
-    assert not [line for line in shown if line.startswith(("Recognised", "First try", "Attempts"))]
+    assert not [line for line in shown if line.startswith(("Recognised", "Recog. 1st", "Attempts"))]
 
 
 def test_lost_sound_that_may_have_caused_the_results_comes_before_the_figures() -> None:
@@ -156,7 +156,14 @@ def test_figures_of_words_stay_beside_them_where_words_decide(tmp_path: Path) ->
     by_words = replace(wanting(1, "set a timer", "timer", TIMER), reprompt=RepromptRule(until=RepeatUntil.RECOGNISED))
     rows.start(by_words, planned(2))
     shown = figures(progress_of(rows))
-    assert [line.split()[0] for line in shown[:6]] == ["Frames", "Intents", "Frame", "Tries", "Recognised", "First"]
+    assert [line.split()[0] for line in shown[:6]] == [
+        "Frames",
+        "Intents",
+        "Frame",
+        "Understood",
+        "Recognised",
+        "Recog.",
+    ]
     assert not [line for line in figures(progress_of(one_query())) if line.startswith("Frames")]
 
 

@@ -150,7 +150,7 @@ def test_commands_of_devices_that_tell_their_words() -> None:
 )
 def test_word_error_rates_are_worded(words: GroupTranscripts, expected: str) -> None:
     assert wer(words) == expected
-    assert " by try  2/2" in wer(words + words) or words.wer is None
+    assert " by attempt  2/2" in wer(words + words) or words.wer is None
 
 
 def test_the_unit_of_the_interval_gives_way_before_a_figure_does() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from rich.cells import set_cell_size
@@ -18,7 +18,7 @@ from harness.dashboard.watch import DeclaredCriteria
 from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
-from harness.model.numbers import counted, number, percent, seconds
+from harness.model.numbers import NOTHING, counted, number, ordinal, percent, seconds
 from harness.model.record import UnderstandingResult
 from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
@@ -27,7 +27,7 @@ from harness.session.figures.progress import Progress, normalisation_of, words_o
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.summary import session_verdict
 from harness.session.wording import OUTCOME_WORDS, short_names
-from harness.statistics.intervals import exact_enough
+from harness.statistics.intervals import Share, exact_enough
 from harness.statistics.text import number_interval, percent_interval, percentile
 from harness.understanding.reported_frames import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
@@ -264,7 +264,6 @@ class TotalsPanel(Painted):
 
     def paint(self, width: int, height: int) -> Text:
         progress, totals = self._progress, self._progress.totals
-        attempts = "  ".join(f"{needed}: {n}" for needed, n in totals.attempts_to_recognition) or "n/a"
         first, _ = words_of_session(totals, self._wake)
         heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
         rows: list[tuple[str, str]] = [
@@ -275,7 +274,7 @@ class TotalsPanel(Painted):
             ("Lat. p95", percentile(totals.latency.p95, totals.latency.total)),
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
-            *([("Attempts", attempts)] if totals.attempts_to_recognition or not _until_understood(progress) else []),
+            *([] if _until_understood(progress) else [("Attempts", _attempts(totals.attempts_needed))]),
             ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.late_sound.blocks}"),
         ]
         if self._wake.planned:
@@ -314,14 +313,19 @@ def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
     yield "Frames", share(figures.right)
     yield "Intents", share(figures.intents)
     yield "Frame 1st", share(figures.first_right)
-    tries = (f"{'failed' if needed is None else needed}: {tally.count}" for needed, tally in figures.attempts_needed)
-    yield "Tries", "  ".join(tries) or "n/a"
+    yield "Understood", _attempts(figures.attempts_needed)
+
+
+def _attempts(needed: Iterable[tuple[int | None, Share]]) -> str:
+    """`1st: 2  2nd: 1  never: 1`: trials by the attempt at which they succeeded."""
+    counts = (f"{'never' if attempt is None else ordinal(attempt)}: {tally.count}" for attempt, tally in needed)
+    return "  ".join(counts) or NOTHING
 
 
 def _recognition_cells(progress: Progress) -> Iterator[tuple[str, str]]:
     if not _until_understood(progress):
         yield "Recognised", share(progress.totals.recognised)
-        yield "First try", share(progress.totals.first_attempt)
+        yield "Recog. 1st", share(progress.totals.first_attempt)
 
 
 def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
@@ -414,7 +418,7 @@ class TrialList(RowList):
         chosen = index == self._selected
         word, colour = self._outcome(trial)
         take = trial.counting or trial.current
-        attempts = trial.tries
+        attempts = trial.attempts
         if attempts is None:
             attempts = len(take.attempts) if take else 0
         deciding = take.deciding if take else None

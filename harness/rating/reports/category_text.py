@@ -12,7 +12,7 @@ from harness.base.table import CrossTable, Notes, Part, Section, Table
 from harness.base.text_table import Column, note, separated, shortened, shown
 from harness.model.choices import CategoryGroup, Reading, ResultGrouping
 from harness.model.judgment import Category
-from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
+from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, ordinal, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
     By,
     CategoryFigures,
@@ -121,7 +121,7 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
         "with a category": figures.total,
     }
     remarks = {
-        "recognised": f"{figures.unassessed} of them not assessed" if figures.unassessed else "",
+        "recognised": f"{figures.unassessed} of them not assessed: no evidence asked for" if figures.unassessed else "",
         "with a category": ", ".join(
             f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count
         ),
@@ -291,6 +291,11 @@ def _crossed_cell(figures: CategoryFigures | None, on: Figure) -> tuple[str, str
     return f"{hundredths(share.value)} of {share.total}", share_span(share)
 
 
+NO_EVIDENCE = (
+    "the scenario asks for no evidence of what was heard; with `evidence: auto`, the device or an operator says"
+)
+
+
 def _reprompts(report: CategoryReport) -> Iterator[Part]:
     figures = report.reprompts
     yield _reprompt_table("attempts to recognition", [("all", figures)])
@@ -298,13 +303,13 @@ def _reprompts(report: CategoryReport) -> Iterator[Part]:
         if by is not ResultGrouping.ATTEMPTS:
             rows = [(label_in_words(group.label, by), group.reprompts) for group in groups]
             yield _reprompt_table(f"by {by.value}", rows)
-    needed = ", ".join(f"{attempts}: {counted(queries, *QUERY)}" for attempts, queries in figures.needed) or "none"
+    needed = [f"{counted(queries, *QUERY)} at the {ordinal(attempt)}" for attempt, queries in figures.needed]
     pairs = [
-        ("attempts", f"{needed}, never recognised: {figures.never}; the mean is over recognised queries"),
+        ("attempts", ", ".join([*needed, f"{figures.never} never recognised; the mean is over recognised queries"])),
         ("waits", waits_in_words(figures.waits)),
     ]
     if figures.unassessed:
-        pairs.append(("left out", f"{counted(figures.unassessed, *QUERY)} without an assessment of recognition"))
+        pairs.append(("left out", f"{counted(figures.unassessed, *QUERY)} not assessed: {NO_EVIDENCE}"))
     yield Notes(pairs, NOTES)
 
 

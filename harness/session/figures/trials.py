@@ -164,7 +164,7 @@ class TrialProgress:
         return None
 
     @property
-    def tries(self) -> int | None:
+    def attempts(self) -> int | None:
         """Attempts of the take that counts, or of the one before it that was not proven; None before any take ends."""
         take = self.counting
         if take is not None and take.cause.startswith(NOT_PROVEN):

@@ -209,7 +209,7 @@ def test_totals_include_first_and_final_wer(queried: Path) -> None:
     assert final.startswith("WER, final attempt   4 of 20 words = 20.0 % (95 % over attempts ")
     assert max(map(len, (first, final))) <= 80
     assert "transcripts          4 of 5 first and 5 of 5 final attempts; words compared as spoken" in lines
-    assert "attempts             1: 1 = 20.0 %, 2: 4 = 80.0 %, not recognised: 0 = 0.00 %" in lines
+    assert "attempts             1 at the 1st (20.0 %), 4 at the 2nd (80.0 %), 0 not recognised (0.00 %)" in lines
 
 
 def test_show_prints_wer_by_group(queried: Path) -> None:

@@ -231,7 +231,7 @@ def cells(rows: Rows) -> list[dict[str, str]]:
 
 
 def test_parts_of_frames_are_tabulated_with_signs(tmp_path: Path) -> None:
-    lines = summary.frame_table(progress_of(some_frames(tmp_path)), 140)
+    lines = summary.frame_table(progress_of(some_frames(tmp_path)), 143)
     assert lines[0].startswith("#  ")
     assert lines[2].split() == ["1", "timer", "2", "understood:", "=", "set_timer,", "=", "duration", '"10', 'minutes"']
     assert lines[4].endswith("understood: nothing, as expected")
@@ -252,7 +252,7 @@ def test_totals_of_frames_come_before_those_of_words(tmp_path: Path) -> None:
         "understood           3 of 4 = 75.0 % (95 % interval 30.1–95.4 %)",
         "intents alone        3 of 4 = 75.0 % (95 % interval 30.1–95.4 %)",
         "understood at first  2 of 4 = 50.0 % (95 % interval 15.0–85.0 %); intents alone 3 of 4",
-        "attempts             1: 2 = 50.0 %, 2: 1 = 25.0 %, not understood: 1 = 25.0 %",
+        "attempts             2 at the 1st (50.0 %), 1 at the 2nd (25.0 %), 1 not understood (25.0 %)",
     ]
     assert not [line for line in lines if line.startswith("recognised")]
     whole = end_of_session(progress_of(some_frames(tmp_path)), WakeFigures(), None)

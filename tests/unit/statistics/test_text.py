@@ -128,3 +128,9 @@ def test_agreement_beyond_chance_has_three_decimals() -> None:
 def test_a_noun_follows_its_count() -> None:
     assert [numbers.counted(count, "row") for count in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
     assert [numbers.counted(count, "query", "queries") for count in (1, 2)] == ["1 query", "2 queries"]
+
+
+def test_ordinals_of_attempts() -> None:
+    assert [numbers.ordinal(number) for number in (1, 2, 3, 4, 11, 13, 22, 100)] == (
+        ["1st", "2nd", "3rd", "4th", "11th", "13th", "22nd", "100th"]
+    )

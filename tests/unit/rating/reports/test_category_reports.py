@@ -11,6 +11,7 @@ import pytest
 from harness.base.text_table import width_of
 from harness.model.choices import ResultGrouping
 from harness.model.judgment import Category
+from harness.model.trial import Recognition
 from harness.rating.figures.judged_responses import QueryOutcome
 from harness.rating.reports.categories import CategoryReport, Selection
 from harness.rating.reports.category_page import page, write_html
@@ -41,6 +42,15 @@ def test_the_funnel_adds_up_on_screen() -> None:
             assert count == left, name
     assert dict(funnel)["  disputed"] == dict(funnel)["  held"] == 1
     assert {outcome for _, outcomes, _ in FUNNEL for outcome in outcomes} == set(QueryOutcome) - {QueryOutcome.CATEGORY}
+
+
+def test_the_funnel_says_why_recognition_was_not_assessed() -> None:
+    report = reported([Case("a", {"ann": A}), Case("b", {"ann": A}, recognition=Recognition.NOT_ASSESSED)], Selection())
+    remarks = {name: remark for name, _, remark in stages(report.figures)}
+    assert remarks["recognised"] == "1 of them not assessed: no evidence asked for"
+    text = " ".join(" ".join(lines(report)).split())
+    assert "attempts 1 query at the 1st, 0 never recognised; the mean" in text
+    assert "1 query not assessed: the scenario asks for no evidence of what was heard; with `evidence: auto`" in text
 
 
 def test_both_readings_are_shown_side_by_side() -> None:

@@ -563,7 +563,7 @@ def test_attempts_of_a_trial_that_is_not_proven_stay_visible() -> None:
     for row in (asked, ended, again):
         rows.add(row)
     (trial,) = progress_of(rows).trials
-    assert (trial.tries, trial.outcome) == (1, Outcome.INTERRUPTED)
+    assert (trial.attempts, trial.outcome) == (1, Outcome.INTERRUPTED)
     words = RowWriter()
     assert [words.line(row) for row in (asked, ended, again)] == [
         None,
