@@ -143,6 +143,12 @@ class Conductor:
             self._takes.close()
             run.clips.close()
 
+    def _end_early(self, reason: EndReason) -> EndReason:
+        """How a run ends on request: completed if nothing is left to play, as closing it takes no result away."""
+        run, doubtful = self._run, self._takes.liveness.doubtful
+        left = run.machine is not None or run.standing.pending() or (run.stage.life_check_after and doubtful(1))
+        return reason if left else EndReason.COMPLETED
+
     def _await_transcriptions(self) -> None:
         """Waits a limited time for the transcripts of the last responses."""
         until_s = threads.monotonic() + LAST_WORDS_S
@@ -197,7 +203,7 @@ class Conductor:
             case WakeUp() | Hello():
                 pass
             case Stop(cause=cause):
-                run.ending = run.ending or EndReason.STOPPED  # an abort stands
+                run.ending = run.ending or self._end_early(EndReason.STOPPED)  # an abort stands
                 if machine is not None:
                     self._takes.perform(machine.stop(arrived_s, cause))
             case TranscriptReady():
@@ -268,7 +274,7 @@ class Conductor:
                 perform(machine.skip(now_s, reason))
             case Abort(by=by):
                 self._aborts.append(command)
-                run.ending, run.aborted = EndReason.ABORTED, f"operator: by {by}"
+                run.ending, run.aborted = self._end_early(EndReason.ABORTED), f"operator: by {by}"
                 if machine is not None:
                     perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):

@@ -139,7 +139,7 @@ class RunScreen(Sheet):
                 self.post_message(CommandWanted(Abort(new_id(), self._by), "abort"))
 
         if self._view is not None and self._view.state is not None and self._view.state.word is StateWord.FINISHED:
-            text = "All trials have been played: detach (ctrl+q) to end it. An aborted session counts as incomplete."
+            text = "All trials are played and stored: to abort changes no result. It ends the session, as ctrl+q does."
         else:
             text = (
                 "The running attempt is discarded, and the remaining trials are not run. The log keeps everything "

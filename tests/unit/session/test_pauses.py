@@ -1,4 +1,7 @@
-"""Pauses on faults: each with its reason, retried as the bench says, and never a count of a trial in the fault."""
+"""Pauses on faults: each with its reason, retried as the bench says, and never a count of a trial in the fault.
+
+Also how a run ends that is closed when nothing is left to play.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import pytest
 
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.errors import DeviceError
-from harness.model.feed import Resume, StateWord
+from harness.model.feed import Abort, Resume, StateWord
 from harness.model.record import (
     AttemptStarted,
     EndReason,
@@ -15,6 +18,7 @@ from harness.model.record import (
     Paused,
     RerunAsked,
     Resumed,
+    SessionFinished,
     TrialFinished,
 )
 from harness.model.stimulus import Waveform
@@ -170,3 +174,14 @@ def test_the_operator_may_resume_before_the_time() -> None:
         assert run.ask(Resume("r", "ann")) == (True, "")
     assert run.log.of(Resumed) == [Resumed("ann")]
     assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
+
+
+@pytest.mark.parametrize("closing", ["abort", "stop"])
+def test_a_session_that_is_closed_after_its_last_trial_is_complete(closing: str) -> None:
+    with house(1, linger=lambda: True).running() as run:
+        run.until(lambda: run.saw(StateWord.FINISHED))
+        if closing == "abort":
+            run.conductor.enqueue(Abort("a", "ann"))
+        else:
+            run.conductor.stop()
+    assert [row.reason for row in run.log.of(SessionFinished)] == [EndReason.COMPLETED]
