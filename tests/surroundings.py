@@ -33,7 +33,7 @@ LONG = "n" * 300
 COMMANDS = """
 demo --help | init new | doctor | help run | | rehearse st/scenario.yaml --bench st/bench.yaml
 validate st | run st/scenario.yaml --bench st/bench.yaml --prepare | run PATH --bench st/bench.yaml
-resume s1 | resume PATH | attach s1 | attach | show s1 | show s1 --json | show PATH | trend . | trend PATH
+resume s1 | resume PATH | run resume | attach s1 | attach | show s1 | show s1 --json | show PATH | trend . | trend PATH
 run stop s1 | run stop | effects s1 | effects PATH | memory s1 | export s1 --json | export s1 --junit -
 export s1 --prometheus - | pack s1 --output new.zip | pack PATH | unpack PATH | redact s1 clip --span 0:1 --reason x
 purge . | purge PATH | devices discover --seconds 0 | devices learn-earcon PATH | devices list

@@ -30,7 +30,7 @@ from harness.cli.options import (
     site_options,
     verb,
 )
-from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
+from harness.cli.sessions import SESSIONS, figures_of, only_unfinished, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.frozen import frozen
@@ -414,7 +414,7 @@ def command(
 @verb("resume", sections={"Output": "plain as_json report no_watch"})
 def resume(
     *,
-    session: str = argument(),
+    session: str | None = argument(required=False),
     options: WatchOptions = option_group(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
     trust: bool = flag("Run the programs that a session from an archive names."),
@@ -425,7 +425,8 @@ def resume(
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
-    SESSION: its folder, or its name below ./sessions. If it is running, you watch it, as with `harness run attach`.
+    SESSION: its folder, or its name below ./sessions; optional when only one there is unfinished. If it is running,
+    you watch it, as with `harness run attach`.
 
     The exit status covers the whole session, even when nothing is left to play.
 
@@ -440,8 +441,10 @@ def resume(
     from harness.session.resumption import standing_of
 
     _demand_alone(site, options)
-    with until_watched(options.report, Path(session).name):
-        folder = session_folder(session)
+    with until_watched(options.report, "resume" if session is None else Path(session).name):
+        folder = only_unfinished() if session is None else session_folder(session)
+        if session is None:
+            click.echo(f"resuming {folder}", err=True)
         if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
         standing = standing_of(folder)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Collection, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
+from harness.base.text_table import shortened
 from harness.cli.streams import drawn_progress
-from harness.model.errors import InputError, did_you_mean, nearest
+from harness.model.errors import HarnessError, InputError, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
 
@@ -85,6 +86,34 @@ def session_folder(named: str) -> Path:
     newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
     raise InputError(
         f"{plain_text(named, 200)} is not a session", remedy=f"{did_you_mean(Path(named).name, there)}{newest}"
+    )
+
+
+MOST_NAMED = 20
+
+
+def only_unfinished() -> Path:
+    """The one session below ./sessions with trials to play; InputError when there is none, or more than one."""
+    from harness.model.record import EndReason
+    from harness.session.resumption import standing_of
+
+    unfinished = []
+    for path in sorted(SESSIONS.glob("*"), reverse=True):
+        with suppress(HarnessError):  # not a session, or a damaged one: its own error comes when it is named
+            standing = standing_of(path)
+            if standing.ended is not EndReason.ABORTED and standing.pending():
+                unfinished.append(path)
+    if len(unfinished) == 1:
+        return unfinished[0]
+    if not unfinished:
+        raise InputError(
+            f"no session below ./{SESSIONS} is unfinished",
+            remedy="Name the folder of another: harness run resume SESSION. Or start one: harness run",
+        )
+    names = "\n  ".join(shortened([plain_text(str(path), 200) for path in unfinished], MOST_NAMED))
+    raise InputError(
+        f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
+        remedy=f"Name one of them, such as: harness run resume {plain_text(str(unfinished[0]), 200)}\n  {names}",
     )
 
 

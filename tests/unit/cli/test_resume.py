@@ -18,6 +18,7 @@ from harness.base.child_process import boot_id, start_ticks
 from harness.cli import run
 from harness.cli.plan import command
 from harness.cli.run import demand_sound
+from harness.cli.sessions import only_unfinished
 from harness.lab.lab import Lab
 from harness.model.bench import Bench
 from harness.model.errors import EngineError, InputError, LabError, SoundError
@@ -109,6 +110,27 @@ def test_resuming_a_complete_session_reports_its_limits(
     assert "nothing is left to play" in result.output
     assert ("failed: recognised ≥ 90 %" in result.output) is bool(status)
     assert reasons(tmp_path / "out" / "junit.xml") == said
+
+
+def test_resume_without_a_name_takes_the_only_unfinished_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = Path("sessions")
+    none = harness("resume")
+    assert isinstance(none.exception, InputError)
+    assert none.exception.what == "no session below ./sessions is unfinished"
+    ended(root, Outcome.RESPONDED)
+    (root / "not_a_session").mkdir()
+    left = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", root)
+    assert only_unfinished() == left
+    ended(root, Outcome.RESPONDED, EndReason.ABORTED)
+    assert only_unfinished() == left
+    other = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", root)
+    several = harness("resume")
+    assert isinstance(several.exception, InputError)
+    assert several.exception.what == "2 sessions below ./sessions are unfinished"
+    assert several.exception.remedy.splitlines()[1:] == [f"  {other}", f"  {left}"]
 
 
 def test_an_undecided_limit_sets_the_status_of_the_run_and_not_of_a_page_about_it(tmp_path: Path) -> None:
