@@ -388,14 +388,16 @@ def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tupl
 
 
 def outcome_in_words(trial: TrialProgress, plays: Sequence[Play] = ()) -> str:
-    """A trial's result in a few words. With the plays of a wake trial: `hit`, `double`, `miss`, or `1 of 2 hit`."""
+    """A trial's result. With plays: `hit`, `double`, `false reject` or `1 of 2 hit`; of a probe `heard`, `unheard`."""
     readings = [play.reading for play in plays if play.kind in (TrialKind.WAKE, TrialKind.PROBE)]
     if trial.outcome is Outcome.COUNTED and readings:
         hits = sum(reading.hit is not None for reading in readings)
         if 0 < hits < len(readings):
-            return f"{hits} of {len(readings)} hit"
+            return f"{hits} of {len(readings)} {'heard' if trial.trial.kind is TrialKind.PROBE else 'hit'}"
+        if trial.trial.kind is TrialKind.PROBE:  # neither a hit nor a false reject
+            return "heard" if hits else "unheard"
         if not hits:
-            return "miss"
+            return "false reject"
         return "double" if any(reading.doubled for reading in readings) else "hit"
     if trial.outcome is not None:
         return OUTCOME_WORDS[trial.outcome]

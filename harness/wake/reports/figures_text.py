@@ -321,7 +321,7 @@ def _woke(play: Play) -> str:
     score = "" if reading.hit.score is None else f", score {fixed(reading.hit.score, 2)}"
     score += weak_evidence_text(plain_text(reading.hit.inferred, 60), ", ")
     if reading.delay is None:
-        return f"woke{score}"
+        return f"hit{score}"
     return f"hit, {text.measured(reading.delay)} after the phrase{score}"
 
 

@@ -409,20 +409,21 @@ def test_numeric_conditions_are_sorted_by_value() -> None:
     assert in_order(["cass", "ann"]) == ("cass", "ann")
 
 
-def test_wake_trials_read_hit_miss_or_double_and_lost_connections_are_shown(tmp_path: Path) -> None:
-    trials = [wake_trial(number) for number in range(3)]
+def test_wake_trials_read_hit_false_reject_or_double_and_lost_connections_are_shown(tmp_path: Path) -> None:
+    trials = [*(wake_trial(number) for number in range(3)), wake_trial(3, TrialKind.PROBE)]
     rows = rows_of(*trials)
     rows.play(trials[0], [("kitchen", 1.75)])
     rows.play(trials[1], [])
     rows.play(trials[2], [("kitchen", 1.75), ("kitchen", 2.25)])
+    rows.play(trials[3], [])
     rows.add(Observed(Status("kitchen", Stamp(20.0), DeviceState.STARTED)))
     rows.add(SessionFinished(EndReason.COMPLETED))
     folder = session(tmp_path / "s", rows)
     whole = read_session(folder)
     outcomes = [outcome_in_words(trial, whole.wake.plays_by_trial()[trial.trial.id]) for trial in whole.progress.trials]
-    assert outcomes == ["hit", "miss", "double"]
+    assert outcomes == ["hit", "false reject", "double", "unheard"]
     printed = harness("report", "show", folder, "--trials").stdout.splitlines()
-    assert [next(word for word in line.split() if word in outcomes) for line in printed[2:]] == outcomes
+    assert [next(words for words in outcomes if f" {words} " in line) for line in printed[2:]] == outcomes
     assert "restarted 1 time" in visible(page(folder)[1])
     shown = harness("report", "show", folder).stdout
     assert "kitchen: restarted 1 time" in shown
