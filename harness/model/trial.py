@@ -224,6 +224,11 @@ class Trial:
         return (self.connection, *self.also) if self.connection else self.also
 
     @property
+    def condition(self) -> str:
+        """Its conditions as people read them, not escaped: `voice=anna noise=pink_5_dB`; "" for none."""
+        return " ".join(f"{axis}={label}" for axis, label in self.conditions)
+
+    @property
     def targets(self) -> tuple[Target, ...]:
         """The devices that it is about: those that listen, or the one that is asked."""
         if self.listening is not None:

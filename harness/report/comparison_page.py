@@ -120,8 +120,8 @@ def headline(comparison: SessionComparison) -> str:
 
 
 def name_of(row: ComparedMeasure, limit: int = 80) -> str:
-    """`false rejects, kitchen, level_dbfs -40`, sanitised."""
-    where = f", {plain_text(row.axis, 40)} {plain_text(row.label, limit)}" if row.axis else ""
+    """`false rejects, kitchen, level_dbfs=-40`, sanitised."""
+    where = f", {plain_text(row.axis, 40)}={plain_text(row.label, limit)}" if row.axis else ""
     return f"{row.measure}, {plain_text(row.device, limit)}{where}"
 
 
@@ -181,7 +181,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
     for at, row in enumerate(shown_rows):
         change = f"**{row.change.word}**" if row.change.differs else row.change.word
         why = f": {row.why}" if row.why else ""
-        where = [row.device, *([f"{row.axis} {row.label}"] if row.axis else [])]
+        where = [row.device, *([f"{row.axis}={row.label}"] if row.axis else [])]
         name = ", ".join([row.measure.value, *map(_code, where)])
         line = _row([name, letter(row.session), change + why, row.first, row.second, difference_cell(row),
                      numbers.probability(row.p_holm).replace("<", "\\<"), row.how])  # fmt: skip

@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.devices.active_play import quantised
 from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
-from harness.model.numbers import exact, fixed
+from harness.model.numbers import exact, fixed, moment
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
 from harness.offline.evaluation_results import scores_of, sound_path
 from harness.offline.figures.counts import MISSED, MISTAKEN, LogKey, judged
@@ -50,10 +50,10 @@ class FileError:
     def details(self) -> Iterator[str]:
         if self.spot is not None:
             rate_hz = self.outcome.engine_rate_hz
-            yield f"“{plain_text(self.spot.phrase, 80)}” at {fixed(self.spot.end / rate_hz, 2)} s"
+            yield f"“{plain_text(self.spot.phrase, 80)}” at {moment(self.spot.end / rate_hz)}"
         if self.label is not None:
             traits = "".join(f", {plain_text(name, 40)} {plain_text(value, 80)}" for name, value in self.label.traits)
-            yield f"“{plain_text(self.label.phrase, 80)}” at {fixed(self.label.start_s, 2)} s{traits}"
+            yield f"“{plain_text(self.label.phrase, 80)}” at {moment(self.label.start_s)}{traits}"
         if self.outcome.reference:
             yield f"said: {plain_text(self.outcome.reference, 300)}"
             yield f"heard: {plain_text(self.said, 300) or 'nothing'}"
@@ -157,7 +157,7 @@ class EvaluationCases:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         flac = io.BytesIO()
         soundfile.write(flac, samples, rate_hz, format="FLAC", subtype="PCM_16")
-        span = f"{fixed(first / rate_hz, 2)} s to {fixed((first + len(samples)) / rate_hz, 2)} s"
+        span = f"{moment(first / rate_hz)} to {moment((first + len(samples)) / rate_hz)}"
         name = f"{kind}-{self._number}-{index + 1}.flac"
         sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
         return ListedCase(title, lines, sound, curve)

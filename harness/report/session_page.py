@@ -499,11 +499,10 @@ def _kind_of(play: Play) -> str:
 
 def _trial_row(trial: TrialProgress, plays: Sequence[Play]) -> tuple[str, ...]:
     verdict = trial.last_verdict
-    conditions = ", ".join(f"{axis} {label}" for axis, label in trial.trial.conditions)
     return (
         str(trial.trial.number),
         trial.trial.id,
-        conditions,
+        trial.trial.condition,
         outcome_in_words(trial, plays),
         "" if trial.attempts is None else str(trial.attempts),
         text.measured(verdict.latency) if verdict and verdict.latency else "",

@@ -305,7 +305,7 @@ class RowWriter:
                 f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening_text(trial, trial.listening)}"
             )
         words = quoted(query.text if isinstance(query, SpokenText) else trial.reference)
-        where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
+        where = f" · {plain_text(trial.condition)}" if trial.conditions else ""
         place = f"{trial.number}/{len(self._trials)}"
         wants = trial.expects
         frame = "" if wants is None else f", expected {written(wants.intents, wants.slots)}"
@@ -323,7 +323,7 @@ def _listening_text(trial: Trial, listening: ListeningSpec) -> str:
         case SpokenText(text=text):
             content = f"{quoted(text)}, {trial.recipe.voice.label()}"
     to = ", ".join(f"{target.device}{' (injected)' if target.injected else ''}" for target in listening.targets)
-    where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
+    where = f" · {plain_text(trial.condition)}" if trial.conditions else ""
     return f"{listening.kind.value} {content} to {to}{where}"
 
 

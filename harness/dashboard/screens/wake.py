@@ -24,7 +24,7 @@ from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highligh
 from harness.dashboard.widgets.wake import DeviceBlocks
 from harness.dashboard.wording import screen_text
 from harness.model.feed import Answered, Review
-from harness.model.numbers import fixed
+from harness.model.numbers import fixed, moment
 from harness.model.observation import weak_evidence_text
 from harness.model.record import ReviewVerdict
 from harness.session.wording import cut
@@ -128,7 +128,7 @@ class UnmatchedList(RowList):
         clock = time.strftime("%H:%M:%S", time.localtime(event.wall_s))
         text = Text(f"{'›' if chosen else ' '}{clock} ", style=palette.TEXT if chosen else palette.QUIET)
         text.append(f"{set_cell_size(plain_text(event.device, 20), 20 if wide else 14)} ", style=palette.TEXT)
-        offset = f"+{fixed(event.offset_s, 2)} s" if event.offset_s is not None else ""
+        offset = f"+{moment(event.offset_s)}" if event.offset_s is not None else ""
         text.append(f"{offset:>9} ", style=palette.TEXT)
         room = 24 if wide else 12
         where = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"

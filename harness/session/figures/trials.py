@@ -493,7 +493,7 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
         case Grouping.POSITION | Grouping.DEVICE_SETTINGS | Grouping.ROOM | Grouping.DISTANCE | Grouping.ANGLE:
             return ""
         case Grouping.CONDITION:
-            return " ".join(f"{axis}={label}" for axis, label in trial.conditions)
+            return trial.condition
         case Grouping.DEVICE:
             return device
         case Grouping.QUERY:

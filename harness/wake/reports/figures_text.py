@@ -300,12 +300,12 @@ class WakeLines:
 
 
 def unmatched_line(event: UnmatchedWake) -> str:
-    """`    UNMATCHED kitchen woke on "alexa" (0.83), 12.34 s into ambient-003; event 912`."""
+    """`    UNMATCHED kitchen woke on "alexa" (0.83), 12.345 s into ambient-003; event 912`."""
     phrase = f' on "{plain_text(event.phrase, 60)}"' if event.phrase else ""
     score = "" if event.score is None else f" ({fixed(event.score, 2)})"
     where = "between trials"
     if event.trial_id is not None:
-        offset = "" if event.offset_s is None else f"{fixed(event.offset_s, 2)} s "
+        offset = "" if event.offset_s is None else f"{numbers.moment(event.offset_s)} "
         where = f"{offset}into {plain_text(event.trial_id, 80)}"
     outside = "" if event.exposed else ", outside of exposure: not counted"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"

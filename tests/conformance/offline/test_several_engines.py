@@ -238,7 +238,7 @@ def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here
     as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
     assert engine.missed_at(engine.as_run.threshold) == as_run == {("labelled", 0, 0): True, ("labelled", 0, 1): False}
     page = (here / "p.html").read_text()
-    assert "“boom” at 0.40 s, talker x" in page
+    assert "“boom” at 0.400 s, talker x" in page
     assert "0 with the phrase, 1 without or with labels, 2 labelled phrases" in page
     assert "phrases treated as independent" in page
     assert "from the end of the phrase, by labels" in page

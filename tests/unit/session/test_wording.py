@@ -240,6 +240,14 @@ def test_parts_of_frames_are_tabulated_with_signs(tmp_path: Path) -> None:
     assert all(len(line) <= 60 for line in summary.frame_table(progress_of(some_frames(tmp_path)), 60))
 
 
+def test_conditions_read_alike_on_every_surface() -> None:
+    rows = Rows.of(trial := replace(planned(1), conditions=(("voice", "anna"), ("noise", "pink 5 dB"))))
+    writer = RowWriter()
+    writer.text(rows.entries[0].record)
+    assert known(writer.text(TrialStarted(trial.id, 1))).endswith(" · voice=anna noise=pink 5 dB")
+    assert cells(rows)[0]["conditions"] == trial.condition == "voice=anna noise=pink 5 dB"
+
+
 def test_sessions_without_understand_trials_have_no_frame_table() -> None:
     rows = Rows.of(planned(1))
     assert summary.frame_table(progress_of(rows)) == []

@@ -88,7 +88,7 @@ def test_one_line_for_each_device_of_a_trial_and_each_unmatched_event() -> None:
         assert line in lines
     unmatched = [line for line in lines if line.startswith("    UNMATCHED")]
     assert len(unmatched) == 3
-    assert 'UNMATCHED kitchen woke on "alexa" (0.90), 12.34 s into ambient-4' in unmatched[1]
+    assert 'UNMATCHED kitchen woke on "alexa" (0.90), 12.340 s into ambient-4' in unmatched[1]
     ambient = next(
         line for line in lines if line.startswith("4/4 ambient-4 kitchen: ambient 60.0 s; so far 2 in 0.017")
     )
