@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import compress, takewhile
@@ -477,13 +478,15 @@ LONGEST = 200
 def short_names(ids: Sequence[str], width: int) -> list[str]:
     """One name for each id, of at most `width` characters.
 
-    A last part that all share (`.r1`) is left out, and where names are too long, each part that all share. Names that
-    are still too long lose the part whose removal keeps most of them different. If the width is too small, some may
-    look alike.
+    A last part that all share (`.r1`) is left out. Where names are too long, so is each part that all share, and then
+    words with which all parts of one place begin or end. Names that are still too long lose the part whose removal
+    keeps most of them different. If the width is too small, some may look alike.
     """
     names = _without_shared_end([plain_text(name, LONGEST) for name in ids])
     if any(len(name) > width for name in names):
         names = _without_shared_parts(names)
+    if any(len(name) > width for name in names):
+        names = _without_shared_words(names)
     if all(len(name) <= width for name in names):
         return names
     half = width // 2
@@ -516,6 +519,28 @@ def _without_shared_parts(names: list[str]) -> list[str]:
     return [".".join(compress(of_name, differ)) for of_name in parts]
 
 
+def _without_shared_words(names: list[str]) -> list[str]:
+    """Names of equally many parts: of `say_the_time.v-anna` and `say_the_date.v-bob`, `time.anna` and `date.bob`."""
+    parts = [name.split(".") for name in names]
+    if len({len(of_name) for of_name in parts}) != 1:
+        return names
+    columns = [_different_words(column) for column in zip(*parts, strict=True) if len(set(column)) > 1]
+    return [".".join(of_name) for of_name in zip(*columns, strict=True)] or names
+
+
+def _different_words(parts: Sequence[str]) -> list[str]:
+    """Without the words with which all begin or end; each keeps a word."""
+    words = [_WORD_ENDS.split(part) for part in parts]
+    most = min(map(len, words)) - 1
+    front = min(most, _count_shared(words))
+    back = min(most - front, _count_shared([of_part[::-1] for of_part in words]))
+    rest = ["".join(of_part[front : len(of_part) - back]) for of_part in words]
+    return [words_left.rstrip("-_") or words_left for words_left in rest] if back else rest
+
+
+_WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")
+
+
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     """The names as shown; where some look alike, their beginning and the part in which they differ."""
     alike = group_by((name, index) for index, name in enumerate(shown))
@@ -534,6 +559,6 @@ def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     return distinct_names
 
 
-def _count_shared(texts: Sequence[str]) -> int:
-    """How many characters all begin with."""
+def _count_shared(texts: Sequence[Sequence[str]]) -> int:
+    """How many characters, or words, all begin with."""
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False)))

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.widgets import Static
 
 from harness.dashboard.app import Dashboard
 from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.questions import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.rating import RatingScreen
-from harness.dashboard.widgets.bars import large, small
+from harness.dashboard.widgets.bars import large, named_title, small
 from harness.dashboard.widgets.run import EventLog
 from harness.model.effect import EffectOutcome
 from harness.model.feed import (
@@ -279,3 +280,14 @@ async def test_the_log_stays_at_its_end_when_lines_come_faster_than_they_are_dra
         log.extend([EventLine(80, "12:00:00", "line 80", LineTone.PLAIN)])
         await pilot.pause()
         assert log.scroll_offset.y == 5
+
+
+async def test_a_title_keeps_the_end_of_a_long_name() -> None:
+    class OneTitle(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Static()
+
+    app = OneTitle()
+    async with app.run_test(size=(40, 5)):
+        title = named_title(app.query_one(Static), "Trials: ", "set_a_timer_for_ten_minutes.v-belinda.r17").plain
+    assert title == "Trials: set_a_timer_f….v-belinda.r17"

@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -25,7 +26,7 @@ from harness.model.feed import StateChanged, StateWord
 from harness.model.numbers import fixed, percent, time_left
 from harness.model.scenario import TrialKind
 from harness.session.figures.trials import TrialProgress
-from harness.session.wording import interrupted_in_words
+from harness.session.wording import cut, interrupted_in_words
 
 
 class Painted(Widget):
@@ -80,6 +81,12 @@ def key_words(keys: Sequence[tuple[str, str]], gap: str = "  ") -> Text:
         text.append(key, style=f"bold {palette.BLUE}")
         text.append(f" {meaning}{gap}", style=palette.TEXT)
     return text
+
+
+def named_title(widget: Widget, before: str, name: str) -> Content:
+    """A border title, as content, since text would be read as markup. A long name loses its middle, not its end."""
+    name, room = plain_text(name, 200), widget.outer_size.width - len(before) - 4
+    return Content(before + (cut(name, room, room // 2) if room > 4 else name))
 
 
 def highlight(text: Text, width: int) -> Text:

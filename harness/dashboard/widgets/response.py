@@ -17,7 +17,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.messages import ClipRead
-from harness.dashboard.widgets.bars import Painted, Showing
+from harness.dashboard.widgets.bars import Painted, Showing, named_title
 from harness.model.errors import LogError
 from harness.model.numbers import seconds
 from harness.model.record import Clip
@@ -155,9 +155,8 @@ class LastResponse(Vertical):
         if progress.last_response is not None:
             trial = progress.trial(progress.last_response[0])
             response = trial.latest_response if trial else None
-        # A narrow title loses its end, so the attempt comes first.
-        self.border_title = Content(
-            TITLE if response is None else f"Last response, ×{response.attempt}: {plain_text(response.trial.id, 80)}"
-        )
+        self.border_title = Content(TITLE)
+        if response is not None:
+            self.border_title = named_title(self, f"{TITLE}, ×{response.attempt}: ", response.trial.id)
         self.query_one(ClipShape).show(response.clip if response else None, folder)
         self.query_one(ResponseTimes).show(response)

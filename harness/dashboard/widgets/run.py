@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.watch import DeclaredCriteria
-from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys
+from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlight, move_keys, named_title
 from harness.dashboard.wording import level, median_latency, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.numbers import NOTHING, counted, number, ordinal, percent, seconds
@@ -129,7 +129,7 @@ class FramePanel(Painted):
         if (trial.trial, attempts) == (self._trial, self._attempts):
             return
         self._trial, self._attempts = trial.trial, attempts
-        self.border_title = Content(f"{FRAME_TITLE}, ×{attempt_number}: {plain_text(trial_id, 80)}")
+        self.border_title = named_title(self, f"{FRAME_TITLE}, ×{attempt_number}: ", trial_id)
         self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
@@ -396,8 +396,7 @@ class TrialList(RowList):
     def _select(self, index: int) -> None:
         self._selected = max(0, min(index, self.count - 1))
         chosen = None if self._following else self.selected
-        # Set as content: plain text would be read as markup.
-        self.border_title = Content(f"Trials: {plain_text(chosen.trial.id, 80)}" if chosen else "Trials")
+        self.border_title = named_title(self, "Trials: ", chosen.trial.id) if chosen else "Trials"
         if not self.in_sight:
             # A list without a layout cannot scroll.
             self.call_after_refresh(self._bring_into_sight)

@@ -195,6 +195,12 @@ def test_a_common_last_part_of_names_is_left_out() -> None:
         [f"time.v-{voice}.n{noise}.r{n}" for voice in ("alan", "belinda") for noise in (10, -20) for n in (1, 2)],
         [f"a-very-long-name-with-{name}-in-the-middle-of-it.r1" for name in ("alan", "belinda", "cass")],
         [f"kitchen-evening-question-{n:03}.r1" for n in range(500)],
+        [
+            f"set_a_timer_for_{n}_minutes.n-pink_{level}_dB.r{r}"
+            for n in ("ten", "two")
+            for level in (5, 10)
+            for r in (1, 2)
+        ],
     ],
 )
 def test_long_names_stay_different(ids: list[str]) -> None:
@@ -209,7 +215,13 @@ def test_conditions_that_all_trials_share_give_way_to_those_that_vary() -> None:
     assert short_names(ids, 24) == shown
 
 
+def test_words_that_names_begin_or_end_with_give_way_before_a_cut() -> None:
+    ids = [f"say_the_{of}.v-{voice}.r{n}" for of in ("time", "date") for voice in ("anna", "ben") for n in (1, 2)]
+    assert short_names(ids, 12)[:5] == ["time.anna.r1", "time.anna.r2", "time.ben.r1", "time.ben.r2", "date.anna.r1"]
+
+
 @example(ids=["1", "1", "11", "1a"], width=1)
+@example(ids=["a-b", "--b"], width=2)
 @given(st.lists(st.text("abc.-1", min_size=1, max_size=30), max_size=8), st.integers(1, 24))
 def test_short_names_are_never_too_long_or_empty(ids: list[str], width: int) -> None:
     shown = short_names(ids, width)
