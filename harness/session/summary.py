@@ -244,12 +244,16 @@ def disturbance_lines(progress: Progress) -> list[str]:
     if progress.stalls:
         lines.append(f"stalled {counted(progress.stalls, 'time')}, for {seconds(progress.longest_stall_s)} at most")
     reasons = [
-        f"{plain_text(trial.trial.id, 60)}, attempt {attempt.attempt}: {plain_text(attempt.verdict.disturbed, 200)}"
-        for trial in progress.trials
-        for attempt in (trial.counting.attempts if trial.counting else ())
-        if attempt.verdict is not None and attempt.verdict.disturbed
+        f"{plain_text(row.trial_id, 60)}, attempt {row.attempt}: {plain_text(row.disturbed, 200)}"
+        for row in progress.disturbed
     ]
     return [*lines, *shortened(reasons, REASONS_SHOWN)]
+
+
+def disturbed_trials(progress: Progress, most: int = 3) -> str:
+    """Names of trials with attempts that the host disturbed: `time.r1, lamp.r1, and 4 more`."""
+    names = dict.fromkeys(plain_text(row.trial_id, 60) for row in progress.disturbed)
+    return ", ".join(shortened(list(names), most))
 
 
 def self_wake_lines(progress: Progress) -> list[str]:
@@ -505,6 +509,7 @@ def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tupl
         why = f"the run {ended}; {progress.totals.finished_in_words} are finished"
     disturbed = progress.totals.disturbed
     attempts = f"the host disturbed {disturbed.count} of {counted(disturbed.total, 'attempt')}"
+    attempts += f", in {disturbed_trials(progress)}"
     return verdict, [why, *filter(None, (attempts if disturbed.count else "", progress.late_sound.consequence))]
 
 

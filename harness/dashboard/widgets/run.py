@@ -25,7 +25,7 @@ from harness.rating.guide import LABELS
 from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
-from harness.session.summary import session_verdict
+from harness.session.summary import disturbed_trials, session_verdict
 from harness.session.wording import OUTCOME_WORDS, short_names
 from harness.statistics.intervals import Share, exact_enough
 from harness.statistics.text import number_interval, percent_interval, percentile
@@ -288,6 +288,7 @@ class TotalsPanel(Painted):
             rows.insert(0, ("BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"))
         if totals.disturbed.count:
             attempts = counted(totals.disturbed.total, "attempt")
+            rows.insert(0, ("", f"in {disturbed_trials(progress, 1)}"))
             rows.insert(0, ("BUSY HOST", f"{totals.disturbed.count} of {attempts} disturbed"))
         if progress.unread:
             rows.insert(0, ("NOT READ", f"{counted(progress.unread, 'line')} of devices"))

@@ -279,6 +279,12 @@ class Progress:
         return sum(trial.outcome is None or trial.rerun_asked for trial in self.trials)
 
     @property
+    def disturbed(self) -> list[AttemptFinished]:
+        """The attempts of takes that count which the host disturbed."""
+        attempts = (attempt for trial in self.trials if trial.counting for attempt in trial.counting.attempts)
+        return [attempt.verdict for attempt in attempts if attempt.verdict and attempt.verdict.disturbed]
+
+    @property
     def can_resume(self) -> bool:
         """Whether trials are left, and nobody has aborted the session."""
         return self.left > 0 and self.finished is not EndReason.ABORTED

@@ -137,7 +137,7 @@ def test_a_session_that_the_host_disturbed_too_much_does_not_pass(
             rows.entries[at] = replace(entry, record=record)
     page_verdict, shown = page(session(tmp_path / "s", rows, limits))
     assert page_verdict is verdict
-    assert "the host disturbed 21 of 21 attempts" in shown
+    assert "the host disturbed 21 of 21 attempts, in wake-0, wake-1, wake-2, and 18 more" in shown
     assert "disturbed attempts: 21 of 21 = 100 %" in visible(shown)
     assert "wake-1, attempt 1: the host stalled for 800 ms" in visible(shown)
     assert ("attempts that the host disturbed" in visible(shown)) is (verdict is not LimitVerdict.NO_LIMITS)
