@@ -199,16 +199,16 @@ class Setup:
         """Commands to run next, in order."""
         scenario, bench, profile = (folder / f"{name}.yaml" for name in ("scenario", "bench", self.board))
         check, doctor = f"harness check {folder}", f"harness check doctor --bench {bench}"
-        run = f"harness run {scenario} --bench {bench}"
+        rehearse, run = (f"harness {words} {scenario} --bench {bench}" for words in ("check rehearse", "run"))
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
-                return [check, "harness admin lab up", run]
+                return [check, rehearse, f"{run} --yes"]
             case BenchKind.SOUND:
                 sound = ["harness admin sound list", "harness check sound --speaker default --microphone default"]
-                return [*sound, check, doctor, f"harness check rehearse {scenario} --bench {bench}", run]
+                return [*sound, check, doctor, rehearse, run]
             case kind if DEVICES[kind].shipped:
-                return [doctor, run]
-        return [self._monitor(str(profile)), f"harness admin devices test {profile}", check, doctor, run]
+                return [doctor, rehearse, run]
+        return [self._monitor(str(profile)), f"harness admin devices test {profile}", check, doctor, rehearse, run]
 
 
 @verb("init", sections={"Where the device is": "address esphome wyoming ovos home_assistant command rhasspy key_env"})

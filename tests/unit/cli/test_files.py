@@ -281,6 +281,18 @@ def test_the_readme_has_the_next_steps_of_init(
         assert any(line.startswith(step.strip()) for line in lines), step
 
 
+def test_init_for_the_virtual_lab_ends_with_a_run_that_starts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, steps = harness("init", "mylab").stdout.split("Next:\n")
+    assert [step.strip() for step in steps.splitlines()] == [
+        "harness check mylab",
+        "harness check rehearse mylab/scenario.yaml --bench mylab/bench.yaml",
+        "harness run mylab/scenario.yaml --bench mylab/bench.yaml --yes",
+    ]
+
+
 def test_init_scenario_for_a_black_box_needs_no_person(tmp_path: Path) -> None:
     assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
     scenario, bench = tmp_path / "scenario.yaml", tmp_path / "bench.yaml"
