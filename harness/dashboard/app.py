@@ -213,8 +213,7 @@ class Dashboard(GuardedApp):
 
     def action_detach(self) -> None:
         view = self.watch_.view()
-        played = view.state is not None and view.state.word is StateWord.FINISHED
-        if not self.watch_.over and played and self._leaves_by is None and self._link is not None:
+        if not self.watch_.over and view.all_played and self._leaves_by is None and self._link is not None:
             # Every trial is played. The engine stays only for this client, and its exit status becomes the command's.
             self._leaves_by = time.monotonic() + LAST_WORD_WITHIN_S
             self.watch_.tell("ending the session … (ctrl+q again leaves at once)", None)

@@ -14,11 +14,22 @@ from pathlib import Path
 from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine, event_line
 from harness.model.errors import LogError
-from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
+from harness.model.feed import (
+    Answered,
+    Command,
+    Goodbye,
+    Hello,
+    Logged,
+    Message,
+    Meters,
+    StateChanged,
+    StateWord,
+    Welcome,
+)
 from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import fixed
-from harness.model.record import EngineStarted, Entry, JudgmentGiven
+from harness.model.record import EndReason, EngineStarted, Entry, JudgmentGiven
 from harness.model.scenario import Limits, Stopping
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import read_scenario
@@ -83,6 +94,18 @@ class View:
     @property
     def over(self) -> bool:
         return self.gone is not None or self.goodbye is not None
+
+    @property
+    def all_played(self) -> bool:
+        """Whether the engine only waits for the session to be closed."""
+        return self.state is not None and self.state.word is StateWord.FINISHED
+
+    @property
+    def judged(self) -> Progress:
+        """The progress by which limits are judged: of a session that is only to be closed, as closing makes it."""
+        if self.all_played and self.progress.finished is None:
+            return replace(self.progress, finished=EndReason.COMPLETED)
+        return self.progress
 
 
 @frozen

@@ -507,10 +507,11 @@ def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tupl
         ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
         ended = "failed at its start" if progress.failed_at_start else ended
         why = f"the run {ended}; {progress.totals.finished_in_words} are finished"
-    disturbed = progress.totals.disturbed
-    attempts = f"the host disturbed {disturbed.count} of {counted(disturbed.total, 'attempt')}"
-    attempts += f", in {disturbed_trials(progress)}"
-    return verdict, [why, *filter(None, (attempts if disturbed.count else "", progress.late_sound.consequence))]
+    disturbed, words = progress.totals.disturbed, [why]
+    if disturbed.count:
+        attempts = f"{disturbed.count} of {counted(disturbed.total, 'attempt')}"
+        words.append(f"the host disturbed {attempts}, in {disturbed_trials(progress)}")
+    return verdict, [*words, *filter(None, [progress.late_sound.consequence])]
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:

@@ -24,6 +24,7 @@ from harness.dashboard.widgets.wake import (
     top_of,
 )
 from harness.dashboard.wording import median_latency, wer
+from harness.model.feed import StateChanged, StateWord
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Limits, Normalisation, RecognitionRule, TrialKind
 from harness.model.time import MeasuredDuration
@@ -31,6 +32,7 @@ from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
+from harness.statistics.verdict import LimitVerdict
 from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio
 from tests.unit.session.figures.rows import Rows, planned
@@ -208,3 +210,12 @@ def test_a_device_shows_no_limit_on_queries() -> None:
         "kitchen": ["max_false_reject_share"],
         "": ["max_first_sound_p95_ms"],
     }
+
+
+def test_limits_are_decided_once_all_is_played() -> None:
+    device = DeviceWake("kitchen", ratio(Share(6, 20), Speakers()))
+    declared = DeclaredCriteria(Limits(max_false_reject_share=0.1))
+    view = View(Progress(), WakeProgress((device,)), declared=declared)
+    for word, verdict in ((StateWord.WAITING, LimitVerdict.OPEN), (StateWord.FINISHED, LimitVerdict.FAIL)):
+        limits = limits_of(replace(view, state=StateChanged(word, 0.0)))
+        assert limits["kitchen"]["max_false_reject_share"].verdict is verdict

@@ -19,7 +19,7 @@ from harness.dashboard.widgets.bars import KeyBar, NoticeLine
 from harness.dashboard.widgets.response import LastResponse
 from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
 from harness.dashboard.wording import screen_text
-from harness.model.feed import Abort, Misspoke, Rerun, SetMark, Skip, StateWord, WriteNote
+from harness.model.feed import Abort, Misspoke, Rerun, SetMark, Skip, WriteNote
 
 HELP = screen_text("run.txt")
 
@@ -98,7 +98,7 @@ class RunScreen(Sheet):
         self.query_one(LastResponse).show(view.progress, folder)
         self.set_class(any(trial.trial.expects is not None for trial in view.progress.trials), "-frames")
         self.query_one(FramePanel).show(view.progress)
-        self.query_one(TotalsPanel).show(view.progress, view.wake, view.declared)
+        self.query_one(TotalsPanel).show(view.judged, view.wake, view.declared)
         self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)
 
     def add_events(self, lines: Sequence[EventLine]) -> None:
@@ -138,7 +138,7 @@ class RunScreen(Sheet):
             if yes:
                 self.post_message(CommandWanted(Abort(new_id(), self._by), "abort"))
 
-        if self._view is not None and self._view.state is not None and self._view.state.word is StateWord.FINISHED:
+        if self._view is not None and self._view.all_played:
             text = "All trials are played and stored: to abort changes no result. It ends the session, as ctrl+q does."
         else:
             text = (

@@ -63,7 +63,7 @@ class LimitText:
 
 def limits_of(view: View) -> dict[str, dict[str, DeclaredLimit]]:
     """The limits and tests of each device by their keys, by the rule that sets the exit status."""
-    limits = limits_so_far(view.declared.limits, view.declared.stopping, view.progress, view.wake)
+    limits = limits_so_far(view.declared.limits, view.declared.stopping, view.judged, view.wake)
     keys = (limit.name.removesuffix("]").partition("[") for limit in limits)
     by_device = group_by((device, (key, limit)) for (key, _, device), limit in zip(keys, limits, strict=True))
     return {device: dict(named) for device, named in by_device.items()}
@@ -271,7 +271,7 @@ class DeviceBlocks(RowList):
     def show(self, view: View, room: int) -> None:
         """room: lines of the screen for all blocks together."""
         width = max(20, self.scrollable_content_region.width)
-        shown = (id(view.wake), view.declared, int(view.session_s), view.over, width, room)
+        shown = (id(view.wake), view.declared, int(view.session_s), view.over, view.all_played, width, room)
         if shown == self._shown:
             return
         # Keeps the view, so that no other object reuses its identity.
