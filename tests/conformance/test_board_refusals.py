@@ -73,9 +73,8 @@ def test_a_board_without_framing_is_refused(says: str, seen: str, short: Path) -
 def test_missing_or_invalid_port_is_refused(short: Path) -> None:
     (short / "plain.txt").touch()
     status, output = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
-    assert (status, f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Correct `port`" in output) == (3, True), (
-        output
-    )
+    wanted = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Name a device such as /dev/ttyUSB0"
+    assert (status, wanted in output) == (3, True), output
     status, output = refused(short, "{driver: serial, port: /dev/nowhere}")
     wanted = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
     assert (status, wanted in output) == (3, True), output

@@ -70,6 +70,11 @@ class SerialOptions:
             )
         if self.port.startswith(NETWORK):
             host_and_port(self.port.removeprefix(NETWORK), remedy="Write socket://host:port")
+        elif "://" in self.port:
+            raise InputError(
+                f"port: {self.port!r} is not supported",
+                remedy="Write socket://HOST:PORT, or the path of a device such as /dev/ttyUSB0",
+            )
         if self.baud < 0:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate, or omit it to use the profile's")
         if self.hold_back_ms is not None and not 0.0 <= self.hold_back_ms <= 1000.0:

@@ -204,13 +204,22 @@ def _open_exclusively(path: str, baud: int) -> serial.Serial:
         return serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
         if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
-            raise DeviceError(f"{path} is not a serial port", remedy="Correct `port`") from error
+            problem, remedy = _other_file(path)
+            raise DeviceError(problem, remedy=remedy) from error
         code = getattr(error, "errno", None)
         # pyserial's error about a lock has no number.
         if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
             user = next((f"{name} (process {pid})" for pid, name in _holders(path)), "another program")
             raise DeviceError(f"{path} is in use: {user} has it open", remedy="End that program") from error
         raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(error)) from error
+
+
+def _other_file(path: str) -> tuple[str, str]:
+    """What a file is that is not a serial port, and the remedy."""
+    if stat.S_ISSOCK(os.stat(path).st_mode):
+        remedy = "Start QEMU with -chardev socket,id=c,host=127.0.0.1,port=47011,server=on,wait=off"
+        return f"{path} is a Unix socket", f"{remedy}, and write port: socket://127.0.0.1:47011"
+    return f"{path} is not a serial port", "Name a device such as /dev/ttyUSB0"
 
 
 def _remedy(error: Exception) -> str:
@@ -274,7 +283,7 @@ def _check_port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
         remedy = "Plug the board in, and read the kernel messages with dmesg"
         return Check("port", Level.FAIL, f"{path}: {error.strerror}", remedy)
     if not stat.S_ISCHR(file_status.st_mode):
-        return Check("port", Level.FAIL, f"{path} is not a serial port", "Name a device such as /dev/ttyUSB0")
+        return Check("port", Level.FAIL, *_other_file(path))
     if not os.access(path, os.R_OK | os.W_OK):
         group = _group_name(file_status.st_gid)
         remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from importlib import metadata
@@ -55,6 +56,25 @@ def test_a_missing_board_fails_its_check(tmp_path: Path) -> None:
     (port,) = [check for check in named(checks, "port") if "/dev/ttyNONE" in check["says"]]
     assert port["level"] == "fail"
     assert named(checks, "sound")[0]["says"] == "the bench needs no sound device"
+
+
+def test_an_unknown_scheme_of_a_port_is_reported_at_its_connection(tmp_path: Path) -> None:
+    file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: unix:///tmp/line}}\n")
+    refusal = CliRunner().invoke(group, ["doctor", "--bench", str(file)]).exception
+    wanted = "bench.yaml:3:40: port: 'unix:///tmp/line' is not supported. Write socket://HOST:PORT, or the path of a"
+    assert wanted in str(refusal)
+
+
+def test_a_unix_socket_as_a_port_fails_with_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the address of a Unix socket must be short
+    file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: line}}\n")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("line")
+        _, checks = doctor("--bench", file)
+    (port,) = (check for check in named(checks, "port") if check["says"].startswith("line"))
+    assert port["says"] == "line is a Unix socket"
+    assert "-chardev socket,id=c,host=127.0.0.1,port=47011,server=on,wait=off" in port["remedy"]
+    assert "port: socket://127.0.0.1:47011" in port["remedy"]
 
 
 @pytest.mark.parametrize(("profile", "needed"), [("vh_board", False), ("esp_skainet", True)])

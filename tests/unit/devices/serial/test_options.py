@@ -14,6 +14,7 @@ from harness.model.errors import InputError
     [
         ({"port": ""}, "either `port` or `usb`"),
         ({"usb": "1234"}, "either `port` or `usb`"),
+        ({"port": "unix:///tmp/line"}, "'unix:///tmp/line' is not supported"),
         ({"baud": -1}, "baud"),
         ({"ping_period_s": 0.0}, "ping_period_s"),
         ({"answer_limit_s": 1.5}, "answer_limit_s"),
