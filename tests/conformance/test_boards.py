@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.devices.wire import adpcm, messages
+from harness.devices.serial.port import OpenPort
+from harness.devices.wire import adpcm, frames, messages
 from harness.model.choices import EncodingName
 from harness.model.stimulus import Waveform
-from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
+from tests.conformance.boards import FIRMWARE, PosixBoard, QemuBoard, built, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import Bench, near, repeated, spoken, truth
 from tests.known import known
+from tests.ports import free_port, listens
 from tests.seen import until
 from tests.unit.firmware.talk import Talk
 
@@ -35,6 +40,24 @@ def boot_of(talk: Talk) -> str:
     (_, hello) = talk.hear(messages.BoardHello)[-1]
     assert isinstance(hello, messages.BoardHello)
     return hello.boot
+
+
+@needs_qemu
+def test_the_command_of_the_readme_serves_a_board_at_a_network_port() -> None:
+    (command,) = re.findall(
+        r"^    (qemu-system-arm (?:.*\\\n)*.*)$", (FIRMWARE / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    built("qemu_ast1030")
+    number = str(free_port())
+    words = shlex.split(command.replace("\\\n", " ").replace("47011", number))
+    with subprocess.Popen(words, cwd=FIRMWARE) as qemu:
+        try:
+            until(lambda: listens(int(number)), otherwise="QEMU does not listen")
+            port, decoder = OpenPort(f"socket://127.0.0.1:{number}", 115200), frames.Decoder()
+            until(lambda: any(isinstance(part, frames.WireFrame) for part in decoder.feed(port.read())))
+            port.close()
+        finally:
+            qemu.kill()
 
 
 @pytest.mark.parametrize("start", KINDS)
