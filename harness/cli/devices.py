@@ -200,7 +200,7 @@ def test(
         watched = reach.watching(loaded[0].path, source)
         silent = not _watch_source(watched, source, seconds)
         if isinstance(source, HasRate):
-            _tell_held_back(watched)
+            _tell_held_back(watched, source.hold_back_s)
             if watched.noise and not watched.has_frames:
                 _try_rates(source)
     if wrong or silent:
@@ -275,16 +275,29 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
     return watched.mapped > 0
 
 
-def _tell_held_back(watched: DeviceMonitor) -> None:
-    """Prints how long the adapter holds lines back, measured on lines with a device time."""
+def _tell_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
+    """Prints how much later than the promptest line others arrived, by their device times.
+
+    hold_back_s: what a session assumes without the key. Late lines show that it is too short, prompt ones never that
+    it is too long: all of them may be late.
+    """
+    from harness.model.bench import ClockKind, Framing
+
+    profile = watched.profile
+    if profile.console.framing is Framing.VH:
+        return
+    if not profile.console.time and all(rule.clock is ClockKind.NONE for rule in profile.lines):
+        click.echo("  times: the profile has no `time`, by which `hold_back_ms` could be measured")
+        return
     if watched.held_back_s is None:
-        click.echo("  times: too few lines with a device time to measure `hold_back_ms`")
+        click.echo("  times: too few lines with a device time to measure `hold_back_ms`. Watch longer: --seconds 60")
         return
     most_ms = math.ceil(watched.held_back_s * 1000)
-    click.echo(
-        f"  times: lines arrived up to {most_ms} ms later than the promptest one."
-        f" On the bench, write hold_back_ms: {most_ms}"
-    )
+    if watched.held_back_s > hold_back_s:
+        advice = f"On the bench, write hold_back_ms: {most_ms}"
+    else:
+        advice = f"`hold_back_ms` is {exact(hold_back_s * 1000)} without being written, which covers it"
+    click.echo(f"  times: lines arrived up to {most_ms} ms later than the promptest one. {advice}")
 
 
 def _try_rates(source: HasRate) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,6 +119,33 @@ def test_a_device_on_a_port_is_watched(tmp_path: Path) -> None:
     assert watched.exit_code == 0, watched.output
     assert "kind: wake, phrase: 'hey lamp'" in watched.stdout
     assert "× tick #" in watched.stdout
+
+
+def measured_times(profile: Path, seconds: float) -> str:
+    """What `devices test` says about the times of a device that writes ten prompt lines per second."""
+    stop = threading.Event()
+    with pty() as (board, name):
+
+        def talk() -> None:
+            while not stop.wait(0.1):
+                os.write(board, b"[%d] WAKE hey lamp\n" % (time.monotonic_ns() // 1000))
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        watched = harness("devices", "test", profile, "--port", name, "--seconds", str(seconds))
+        stop.set()
+        thread.join()
+    (line,) = (line for line in watched.stdout.splitlines() if line.startswith("  times: "))
+    return line
+
+
+def test_prompt_lines_do_not_shorten_the_hold_back_time(tmp_path: Path) -> None:
+    assert "no `time`" in measured_times(lamp(tmp_path), 0.5)
+    assert "too few lines" in measured_times(timed(tmp_path, "us"), 0.5)
+    line = measured_times(timed(tmp_path, "us"), 4)
+    late_ms = int(known(re.search(r"up to (\d+) ms later", line))[1])
+    assert ("write hold_back_ms" in line) == (late_ms > 16)
+    assert late_ms > 16 or "`hold_back_ms` is 16 without being written, which covers it" in line
 
 
 def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> None:
