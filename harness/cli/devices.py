@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.places import shipped_folder
 from harness.base.plain_json import picked
 from harness.base.progress import tracked
 from harness.cli.discover import discover
@@ -339,7 +340,7 @@ def monitor(
     reach: DeviceReach,
     file: Path | None = option("Read lines from this file, not from a device.", "--from", former=("--file",)),
     unmapped: bool = flag("Show only lines that are not mapped."),
-    snippets: Path | None = option("File to add samples to.", show_default="ID.samples.yaml"),
+    snippets: Path | None = option("File to add samples to.", show_default="ID.samples.yaml beside PROFILE"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
     as_json: bool = json_option("Print one JSON object per line."),
 ) -> None:
@@ -365,9 +366,18 @@ def monitor(
         else:
             from harness.dashboard.screens.monitor import run_monitor
 
-            run_monitor(watched, source, snippets or Path(f"{watched.profile.id}.samples.yaml"), unmapped=unmapped)
+            run_monitor(watched, source, snippets or samples_file(watched.profile), unmapped=unmapped)
     finally:
         source.close()
+
+
+def samples_file(profile: DeviceProfile) -> Path:
+    """Where the monitor collects samples: beside the profile, or in the current folder for a shipped one."""
+    from harness.base.findings import SAMPLES
+
+    path = Path(profile.path)
+    name = profile.id + SAMPLES
+    return Path(name) if path.parent == shipped_folder("devices") else path.with_name(name)
 
 
 def _standard_input() -> StreamSource:

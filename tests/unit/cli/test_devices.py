@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
+from harness.cli.devices import samples_file
 from harness.devices.device_monitor import DeviceMonitor
 from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue, output_now
 from harness.devices.profiles.profile import load_profile, profile_paths
@@ -119,6 +120,17 @@ def test_a_device_on_a_port_is_watched(tmp_path: Path) -> None:
     assert watched.exit_code == 0, watched.output
     assert "kind: wake, phrase: 'hey lamp'" in watched.stdout
     assert "× tick #" in watched.stdout
+
+
+def test_samples_are_collected_beside_the_profile_unless_it_is_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = lamp(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert samples_file(load_profile("../lamp.yaml", beside=Path())).resolve() == path.with_name("lamp.samples.yaml")
+    assert samples_file(load_profile("vh_board", beside=Path())) == Path("vh_board.samples.yaml")
 
 
 def measured_times(profile: Path, seconds: float) -> str:
