@@ -254,7 +254,7 @@ def _figures(kind: str, device_wake: DeviceWake | None) -> Properties:
     if kind == TrialKind.WAKE:
         share = device_wake.false_rejects.share
         rejects = device_wake.false_rejects
-        counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(rejects.voices or 1)))
+        counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(len(rejects.speakers.shares))))
         unknown = (("talkers", "unknown"),) if rejects.speakers.unknown else ()
         if rejects.interval is None and share.total:
             return (*counts, *unknown, ("share_interval_95", TOO_FEW_VOICES))

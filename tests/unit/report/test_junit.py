@@ -266,6 +266,10 @@ def test_a_suite_says_whether_talkers_are_known_and_voices_enough() -> None:
     rows.play(spoken)
     (figures,) = (dict(suite.properties) for suite in report(rows).suites if suite.name == "kitchen.wake")
     assert figures["share_interval_95"] == "too few voices for an interval"
+    (figures,) = (
+        dict(suite.properties) for suite in report(rows_of(spoken, recorded)).suites if suite.name == "kitchen.wake"
+    )
+    assert (figures["false_rejects"], figures["voices"]) == ("0 of 0", "0")
 
 
 def test_every_suite_names_its_session(rows: WakeRows) -> None:
