@@ -34,8 +34,9 @@ from harness.model.record import (
     UnderstandingResult,
 )
 from harness.model.scenario import TrialKind
+from harness.model.stimulus import Ambience
 from harness.model.time import MeasuredDuration
-from harness.model.trial import Outcome, Recognition
+from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.disturbance import LateSound
 from harness.session.figures.connections import Connections, DeviceConnection
 from harness.session.figures.effects import AttemptKey, EffectRows, right_of_known
@@ -202,7 +203,13 @@ def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[GroupTr
 
 
 PACE_TRIALS = 30
-"""Number of recent trials from which the remaining time is estimated."""
+"""Number of recent trials, of all and of each kind, from which the remaining time is estimated."""
+
+
+def _size(trial: Trial) -> float:
+    """What its time is proportional to: the seconds of ambient sound, or 1 for any other trial."""
+    query = trial.recipe.query
+    return query.duration_s if isinstance(query, Ambience) else 1.0
 
 
 @frozen
@@ -230,7 +237,8 @@ class Progress:
     """State and results of a session at the row `seq`.
 
     - trials: in the order of playing. running: id of the current trial.
-    - pace_s: mean real time of the last trials, without pauses.
+    - pace_s: mean real time of the last trials, without pauses. kind_paces: by kind, of each second of ambient sound
+      or of each other trial.
     - late_sound: late and lost blocks. unread: lines and messages of devices that the harness lost.
     - stalls: how often the host stalled, longest_stall_s: for how long at most.
     - boards: identities that the devices report; a device that was exchanged is there twice.
@@ -269,6 +277,7 @@ class Progress:
     paused: Paused | None = None
     finished: EndReason | None = None
     pace_s: float | None = None
+    kind_paces: Mapping[TrialKind, float] = field(default_factory=dict)
     effects: Mapping[AttemptKey, EffectEvidence] = field(default_factory=dict)
     effect_answers: Mapping[AttemptKey, tuple[tuple[float, EffectAnswered], ...]] = field(default_factory=dict)
     responses_wall_s: Mapping[AttemptKey, float] = field(default_factory=dict)
@@ -276,7 +285,11 @@ class Progress:
     @property
     def left(self) -> int:
         """Number of unfinished trials, with requested re-runs."""
-        return sum(trial.outcome is None or trial.rerun_asked for trial in self.trials)
+        return len(self._unfinished)
+
+    @property
+    def _unfinished(self) -> list[TrialProgress]:
+        return [trial for trial in self.trials if trial.outcome is None or trial.rerun_asked]
 
     @property
     def disturbed(self) -> list[AttemptFinished]:
@@ -296,10 +309,16 @@ class Progress:
 
     @property
     def eta_s(self) -> float | None:
-        """Estimated wall time of the rest; None before the first finished trial."""
+        """Estimated wall time of the rest; None before the first finished trial.
+
+        Until a kind has been played, ambient sound takes its own time, and others the mean of all.
+        """
         if self.finished is not None:
             return 0.0
-        return None if self.pace_s is None else self.pace_s * self.left
+        if self.pace_s is None:
+            return None
+        paces = dict.fromkeys(TrialKind, self.pace_s) | {TrialKind.AMBIENT: 1.0, **self.kind_paces}
+        return sum(_size(row.trial) * paces[row.trial.kind] for row in self._unfinished)
 
     def trial(self, trial_id: str) -> TrialProgress | None:
         return next((trial for trial in self.trials if trial.trial.id == trial_id), None)
@@ -333,6 +352,7 @@ class SessionFigures:
         self._connections = Connections()
         self._later: list[Entry] = []
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
+        self._durations: dict[TrialKind, deque[tuple[float, float]]] = {}
         self._speed = 1.0
         self._trial_since: float | None = None
         self._paused_since: float | None = None
@@ -390,10 +410,13 @@ class SessionFigures:
             case TrialStarted(trial_id=trial_id):
                 self._trial_since, self._paused_s = entry.at_s, 0.0
                 self._running = trial_id
-            case TrialFinished():
+            case TrialFinished(trial_id=trial_id):
                 if self._trial_since is not None:
-                    took_s = (entry.at_s - self._trial_since - self._paused_s) / self._speed
-                    self._pace.append(max(0.0, took_s))
+                    took_s = max(0.0, (entry.at_s - self._trial_since - self._paused_s) / self._speed)
+                    self._pace.append(took_s)
+                    if (trial := self._played.trial(trial_id)) is not None:
+                        durations = self._durations.setdefault(trial.trial.kind, deque(maxlen=PACE_TRIALS))
+                        durations.append((took_s, _size(trial.trial)))
                 self._trial_since = self._running = None
             case AttemptStarted(trial_id=trial_id) if changed:
                 self._running = trial_id  # a resumed run may continue within a trial
@@ -431,7 +454,7 @@ class SessionFigures:
         Judgments of exercises are of no trial, and are left out.
         """
         match entry.record:
-            case JudgmentGiven(judgment=judgment) if self._played.plans(judgment.trial_id):
+            case JudgmentGiven(judgment=judgment) if self._played.trial(judgment.trial_id) is not None:
                 self._take(entry.record)
             case EffectAnswered():
                 self._later.append(entry)
@@ -455,6 +478,10 @@ class SessionFigures:
             unplaced=self._played.unplaced,
             totals=replace(self._totals, effects=self._right_of(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
+            kind_paces={
+                kind: sum(took_s for took_s, _ in durations) / sum(size for _, size in durations)
+                for kind, durations in self._durations.items()
+            },
             effects=effects,
             effect_answers=self._effects.answers(self._later),
             responses_wall_s=dict(self._effects.responses_wall_s),

@@ -268,8 +268,8 @@ class SessionTrials:
         """The trials in the order of playing."""
         return tuple(self._trials.values())
 
-    def plans(self, trial_id: str) -> bool:
-        return trial_id in self._trials
+    def trial(self, trial_id: str) -> TrialProgress | None:
+        return self._trials.get(trial_id)
 
     def take(self, record: Record) -> bool:
         """Takes one row; False when it changes no trial."""

@@ -252,17 +252,6 @@ def test_pauses_faults_runs_and_the_end_are_tracked() -> None:
     assert progress.eta_s == 0.0
 
 
-def test_time_left_leaves_pauses_out() -> None:
-    rows = Rows.of(planned(1), planned(2), planned(3))
-    rows.add(TrialStarted("time-1", 1))
-    rows.add(Paused("", "ann"), 5)
-    rows.add(Resumed("ann"), 600)
-    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 1, None), 5)
-    progress = progress_of(rows)
-    assert progress.pace_s == pytest.approx(10)
-    assert progress.eta_s == pytest.approx(20)
-
-
 def test_a_row_of_a_trial_that_is_not_planned_is_counted_and_shown() -> None:
     rows = Rows.of(planned(1))
     rows.trial("elsewhere")
