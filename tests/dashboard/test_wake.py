@@ -115,6 +115,15 @@ async def test_w_switches_screens_and_p_pauses_on_both(tmp_path: Path) -> None:
         await until(pilot, shows(pilot, "the time-uniform interval"))
 
 
+@sizes
+async def test_a_finished_wake_screen_names_the_key_that_leaves(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with wake_opened(wake_double(tmp_path), size) as (engine, _, pilot):
+        assert "p pause" in screen_text(pilot)
+        engine.say(StateWord.FINISHED)
+        await until(pilot, shows(pilot, "^q leave"))
+        assert "p pause" not in screen_text(pilot)
+
+
 async def test_a_session_of_queries_has_no_wake_screen(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (_, app, pilot):
         assert isinstance(app.screen, RunScreen)

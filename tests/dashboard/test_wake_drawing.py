@@ -203,6 +203,16 @@ def test_intervals_of_false_rejects_name_their_unit(
     assert all(text in row for text, row in zip(texts, rows[2:5], strict=True)), rows
 
 
+def test_without_pings_the_clock_error_is_that_of_the_delays() -> None:
+    delays = latency_figures([MeasuredDuration(0.4, 0.039), MeasuredDuration(0.5, 0.039)])
+    for device, clock in (
+        (DeviceWake("kitchen"), "clock n/a"),
+        (DeviceWake("kitchen", delays=delays), "clock ±39 ms"),
+        (DeviceWake("kitchen", delays=delays, clock_error_s=0.0004), "clock ±0.4 ms"),
+    ):
+        assert clock in block_rows(View(Progress(), WakeProgress((device,))), 100, 20)[0].plain
+
+
 def test_a_device_shows_no_limit_on_queries() -> None:
     declared = DeclaredCriteria(Limits(max_first_sound_p95_ms=900, max_false_reject_share=0.1))
     limits = limits_of(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), declared=declared))

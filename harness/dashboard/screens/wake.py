@@ -169,6 +169,7 @@ KEYS = (
     ("w", "run"),
     ("?", "help"),
 )
+KEYS_WHEN_OVER = (*(key for key in KEYS if key[0] != "p"), ("^q", "leave"))
 
 LEAST_EVENTS = 5
 """Least lines of the list of events, however many devices there are."""
@@ -210,6 +211,7 @@ class WakeScreen(Sheet):
         self._view = view
         self.show_lines(view)
         self.query_one(DeviceBlocks).show(view, self._room())
+        self.query_one(KeyBar).offer(KEYS_WHEN_OVER if view.all_played or view.over else KEYS)
         caught_up = view.welcome is not None and self._seen_seq >= view.welcome.last_seq
         self.query_one(UnmatchedList).show(view.wake, caught_up)
         self._seen_seq = view.progress.seq

@@ -378,11 +378,15 @@ def _compare(pair: DevicePair) -> Text:
 
 def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
     why = plain_text(device.link_trouble, 60)
+    # A device whose lines have times has no clock that pings measure; its delays know their error.
+    error_s = device.clock_error_s
+    if error_s is None and device.delays.total:
+        error_s = device.delays.error_s
     lost = f"  LINK LOST{': ' if why else ''}{why}", f"bold {palette.RED}"
     return Text.assemble(
         (plain_text(device.device, LONGEST_NAME), f"bold {palette.TEXT}"),
         ("  link up", palette.GREEN) if device.link_up else lost,
-        (f" · clock {plus_minus(device.clock_error_s)} · ", palette.QUIET),
+        (f" · clock {plus_minus(error_s)} · ", palette.QUIET),
         _proof(device, view, settings),
     )
 
