@@ -41,7 +41,7 @@ from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import TOO_FEW_VOICES, measured
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words, written
-from harness.wake.reports.figures_text import consistent_words, pause_words, review_in_words
+from harness.wake.reports.figures_text import consistent_words, pause_words, phrase_in_words, review_in_words
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake_plays import CommandResult, HeardWake, Play
 from harness.wake.wake_progress import DeviceWake, UnmatchedWake
@@ -129,7 +129,8 @@ class _Reporting:
         )
         if progress.finished is not EndReason.COMPLETED:
             word = "not_finished" if progress.finished is None else progress.finished.value
-            reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish: {word}", "\n".join(lines))
+            ended = "" if progress.finished is None else f": {word}"
+            reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish{ended}", "\n".join(lines))
         case = Case("run", f"{self.name}.session", self.took_s, reason, lines)
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), (*versions, *self.session.started.host))
@@ -316,7 +317,8 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
     if limit.verdict is LimitVerdict.OPEN:
         reason = _OPEN
     elif limit.fails_run:
-        reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}")
+        of = f" (of {limit.of})" if limit.of else ""
+        reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}{of}")
     return Case(name, class_name, 0.0, reason, (limit.sentence,))
 
 
@@ -372,7 +374,7 @@ def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
     word = review_in_words(None if dressed is None else dressed.word)
     at_s = play.place(event) - play.start_s
-    return f"unmatched event at {moment(at_s)}: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
+    return f"unmatched event at {moment(at_s)}: {phrase_in_words(event.phrase)}{score}, {word}{clip}"
 
 
 def _frames_said(trial: TrialProgress) -> Iterator[str]:

@@ -35,7 +35,7 @@ from harness.session.wording import attempts_in_words
 from harness.transcripts.recognition import recognised
 from harness.transcripts.reports.html import AlignedBlock, blocks
 from harness.transcripts.scoring import ScoredUtterance
-from harness.wake.reports.figures_text import review_in_words
+from harness.wake.reports.figures_text import phrase_in_words, review_in_words
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import UnmatchedWake
 
@@ -234,7 +234,7 @@ def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> L
     weak = f"; weak evidence, inferred from {plain_text(event.inferred, 60)}" if event.inferred else ""
     by = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
     lines = (
-        f"woke on {plain_text(event.phrase, 80) or 'an unnamed phrase'}{score}, at {moment_of(event.wall_s)}",
+        f"woke on {phrase_in_words(event.phrase)}{score}, at {moment_of(event.wall_s)}",
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
         f"{review_in_words(event.word)}{why}{by}{weak}{'' if event.exposed else '; outside of exposure: not counted'}",
     )

@@ -172,6 +172,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "constant": _constant([trial.trial for trial in progress.trials]),
         "conditions": tuple(_conditions(session)),
         "charts": tuple(_charts(session, number)),
+        "no_clip": "no clip was kept" + (": the bench has no microphone" if _is_deaf(progress) else ""),
         "lanes": lanes,
         "span_s": span_s,
         "words": words_of_session(progress.totals, wake),
@@ -232,6 +233,10 @@ def _axes(trials: Sequence[Trial]) -> list[str]:
         for axis, label in trial.conditions:
             labels.setdefault(axis, set()).add(label)
     return [axis for axis, axis_labels in labels.items() if len(axis_labels) > 1]
+
+
+def _is_deaf(progress: Progress) -> bool:
+    return not any(trial.trial.microphone for trial in progress.trials)
 
 
 def _constant(trials: Sequence[Trial]) -> list[tuple[str, str]]:

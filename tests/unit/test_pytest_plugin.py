@@ -59,7 +59,9 @@ def test_trials_and_limits_are_items_of_one_session(pytester: pytest.Pytester, l
 def test_a_deaf_device_fails_its_trial_and_its_limit(pytester: pytest.Pytester, lab: Path) -> None:
     done = pytester.runpytest_subprocess("deaf.yaml", "--bench", "deaf_bench.yaml")
     done.assert_outcomes(passed=1, failed=2)
-    done.stdout.fnmatch_lines(["min_recognised_share: recognised ≥ 90 %: found 0.00 %, fails", "did not wake*"])
+    done.stdout.fnmatch_lines(
+        ["min_recognised_share: recognised ≥ 90 %: found 0.00 %, fails (of 1 trial)", "did not wake*"]
+    )
 
 
 def test_a_chosen_limit_alone_still_gets_a_whole_session(pytester: pytest.Pytester, lab: Path) -> None:

@@ -36,6 +36,11 @@ def review_in_words(word: ReviewVerdict | None) -> str:
     return "unreviewed" if word is None else REVIEW_WORDS[word]
 
 
+def phrase_in_words(phrase: str) -> str:
+    """The phrase of an event, as its device reports it."""
+    return plain_text(phrase, 80) or "an unnamed phrase"
+
+
 def wake_summary(figures: WakeFigures) -> list[str]:
     """Lines for every device that listened and every pair of them; none without such trials."""
     progress = figures.snapshot()

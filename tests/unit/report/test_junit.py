@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from harness.model.bench import Bench
 from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, UnmetNeed
+from harness.model.observation import Wake
 from harness.model.record import (
     DecisionReached,
     EndReason,
     EventReviewed,
     FaultMet,
+    Observed,
     ReviewVerdict,
     SessionFinished,
     TrialFinished,
@@ -118,6 +120,17 @@ def test_probes_are_counted_apart_from_trials() -> None:
     assert cases(report(rows), "session")["run"].said == ("2 of 2 trials and probes finished",)
 
 
+def test_an_event_without_a_phrase_says_so(rows: WakeRows) -> None:
+    rows.entries = [
+        replace(entry, record=replace(entry.record, observation=replace(entry.record.observation, phrase="")))
+        if isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake)
+        else entry
+        for entry in rows.entries
+    ]
+    woke = cases(report(rows), "kitchen.wake")["wake-1"]
+    assert "unmatched event at 0.400 s: an unnamed phrase, score 0.9, unreviewed" in woke.said
+
+
 def test_command_cases_state_the_heard_words(rows: WakeRows) -> None:
     command_cases = cases(report(rows), "kitchen.command")
     assert [why(case) for case in command_cases.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
@@ -171,6 +184,8 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
         "max_false_reject_share[kitchen]": None,
         "max_false_reject_share[den]": ("failure", "limit"),
     }
+    failure = limits["max_false_reject_share[den]"].reason
+    assert known(failure).message.endswith("found 50.0 %, fails (of 2 wake trials)")
     assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: no data, undecided",)
     assert limits["max_false_reject_share[den]"].said == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
     assert {name: why(case) for name, case in cases(junit_report, "sequential tests").items()} == {
@@ -190,7 +205,7 @@ def test_a_session_that_the_host_disturbed_does_not_pass() -> None:
     case = cases(report(rows, Limits(max_interrupted=0)), "limits")["max_disturbed_share"]
     assert why(case) == ("failure", "limit")
     assert known(case.reason).message == (
-        "max_disturbed_share: attempts that the host disturbed ≤ 10 %: found 100 %, undecided"
+        "max_disturbed_share: attempts that the host disturbed ≤ 10 %: found 100 %, undecided (of 1 attempt)"
     )
     allowed = cases(report(rows, Limits(max_disturbed_share=1.0)), "limits")["max_disturbed_share"]
     assert why(allowed) is None
@@ -248,6 +263,7 @@ def test_a_run_that_did_not_end_is_an_error_with_its_faults(rows: WakeRows) -> N
     rows.add(FaultMet("kitchen_link", "the cable\x07 was pulled"))
     run = cases(report(rows), "session")["run"]
     assert why(run) == ("error", "not_finished")
+    assert known(run.reason).message == "the run did not finish"
     assert "fault: kitchen_link: the cable\\x07 was pulled" in run.said
     rows.add(SessionFinished(EndReason.STOPPED))
     assert why(cases(report(rows), "session")["run"]) == ("error", "stopped")

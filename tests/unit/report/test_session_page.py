@@ -434,6 +434,15 @@ def test_wake_trials_read_hit_false_reject_or_double_and_lost_connections_are_sh
     assert 'name="connection kitchen" value="restarted 1 time"' in harness("export", folder, "--junit", "-").stdout
 
 
+@pytest.mark.parametrize(("microphone", "words"), [("", ": the bench has no microphone"), ("mic", "")])
+def test_a_missing_clip_says_that_the_bench_has_no_microphone(tmp_path: Path, microphone: str, words: str) -> None:
+    trial = replace(wake_trial(1), microphone=microphone)
+    rows = rows_of(trial)
+    rows.play(trial, [("kitchen", 0.4)])
+    _, text = page(session(tmp_path, rows))
+    assert f"no clip was kept{words}<" in text
+
+
 def test_delays_on_the_page_exclude_probes(tmp_path: Path) -> None:
     trials = [wake_trial(0), wake_trial(1, TrialKind.PROBE)]
     rows = rows_of(*trials)
