@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.places import lab_state
 from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, option, output_option, repeatable, verb
+from harness.model.errors import LabError
 from harness.model.numbers import fixed, seconds
 
 if TYPE_CHECKING:
@@ -43,9 +45,13 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         click.echo(json.dumps([asdict(device) for device in devices]))
         return
     if not devices:
-        click.echo(
-            "No sound device was found. For the virtual lab: harness admin lab up, then --sound-server virtual_lab"
-        )
+        try:
+            lab_state()
+        except LabError:
+            start = "harness admin lab up, then "
+        else:
+            start = ""
+        click.echo(f"No sound device was found. For the virtual lab: {start}--sound-server virtual_lab")
         return
     columns = (Column("name"), Column("in"), Column("out"), Column("default rate"))
     rows = [(device.name, str(device.inputs), str(device.outputs), f"{device.rate_hz} Hz") for device in devices]

@@ -270,7 +270,7 @@ class FaultPause:
             self._give_up(reason)
             return False
         if not run.paused:  # else the operator has paused it, and resumes it
-            run.pause(reason, ON_FAULT_BY)
+            run.pause(f"{reason}; the harness tries again every {exact(policy.retry_after_s)} s", ON_FAULT_BY)
             if row.cause.startswith(NOT_SET_UP) or not self._is_revived(trial, reason):
                 self._wait(trial, policy, reason)
         return run.ending is None
@@ -278,7 +278,7 @@ class FaultPause:
     def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
         run, lost = self._run, self._list_lost(trial)
         next_s = run.now_s() + policy.retry_after_s
-        for _ in run.while_paused(reason):
+        for _ in run.while_paused(run.paused_because):
             still = self._list_lost(trial)
             if lost and not still:
                 self._retries += 1  # a trial may be what makes it fail

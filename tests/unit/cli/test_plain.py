@@ -124,6 +124,7 @@ def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
     printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
     printer.take(StateChanged(StateWord.PLAYING, 10.0))
+    printer.take(StateChanged(StateWord.INTERRUPTED, 10.0, 20.0, reason="waiting for ww: its port is gone"))
     printer.take(StateChanged(StateWord.CLOSING, 10.0, reason="says 'never mind'"))
     printer.take(StateChanged(StateWord.PAUSED, 10.0, reason="disk full: no room"))
     printer.take(Answered("1", True))
@@ -131,6 +132,7 @@ def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     lines = [line.split("  ", 1)[-1].strip() for line in stream.getvalue().splitlines()]
     assert lines == [
         "waiting up to 12.0 s: until it has forgotten",
+        "waits up to 10.0 s for ww: its port is gone",
         "ending dialogue: says 'never mind'",
         "paused: disk full: no room",
         "refused: no monitor",

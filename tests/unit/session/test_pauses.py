@@ -63,6 +63,7 @@ def test_a_lost_device_pauses_the_run_until_it_is_back_and_its_trial_is_played_a
     assert run.reason is EndReason.COMPLETED
     (paused,) = pauses_of(run)
     assert "link lost: speaker did not come back" in paused.reason
+    assert paused.reason.endswith("; the harness tries again every 20 s")
     assert run.log.of(Resumed) == [Resumed("on_fault: speaker is back")]
     assert any("the plug is pulled" in row.text for row in run.log.of(NoteWritten))
     assert list(last_outcomes(run.log).values()) == [Outcome.RESPONDED] * 3

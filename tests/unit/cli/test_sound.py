@@ -1,0 +1,25 @@
+"""`harness sound` as far as it needs no sound device."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.sound import sound_devices
+
+
+def test_without_sound_devices_the_lab_is_started_only_if_it_is_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_LAB", str(tmp_path))
+    monkeypatch.setattr(sound_devices, "sound_devices", lambda _server: ())
+    listed = CliRunner().invoke(group, ["sound", "list"])
+    assert listed.stdout.endswith("For the virtual lab: harness admin lab up, then --sound-server virtual_lab\n")
+    state = {"environment": {}, "mqtt_host": "127.0.0.1", "mqtt_port": 1883, "pids": {}}
+    (tmp_path / "lab.json").write_text(json.dumps(state), encoding="utf-8")
+    listed = CliRunner().invoke(group, ["sound", "list"])
+    assert listed.stdout.endswith("For the virtual lab: --sound-server virtual_lab\n")
