@@ -115,6 +115,15 @@ async def test_w_switches_screens_and_p_pauses_on_both(tmp_path: Path) -> None:
         await until(pilot, shows(pilot, "the time-uniform interval"))
 
 
+async def test_events_without_phrase_and_score_leave_no_gap(tmp_path: Path) -> None:
+    rows = WakeRows()
+    rows.plan(wake_trial(1, TrialKind.AMBIENT))
+    rows.see(Wake("kitchen_link", Stamp(rows.at_s), ""))
+    with EngineDouble(tmp_path, rows) as engine:
+        async with wake_dashboard(engine).run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "no trial     unreviewed · not exposed"))
+
+
 @sizes
 async def test_a_finished_wake_screen_names_the_key_that_leaves(tmp_path: Path, size: tuple[int, int]) -> None:
     async with wake_opened(wake_double(tmp_path), size) as (engine, _, pilot):

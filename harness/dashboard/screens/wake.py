@@ -58,6 +58,7 @@ class UnmatchedList(RowList):
         self._tell_selected = selected
         self.border_title = "Unmatched wake events"
         self._events: tuple[UnmatchedWake, ...] = ()
+        self._has_phrases = False
         self._seq: int | None = None
 
     @property
@@ -74,6 +75,7 @@ class UnmatchedList(RowList):
             return
         grown = len(wake.unmatched) != len(self._events)
         self._events = wake.unmatched
+        self._has_phrases = any(event.phrase or event.score is not None for event in self._events)
         waiting = sum(event.word is None for event in self._events)
         words = (
             f"Unmatched wake events: {len(self._events)}, {waiting} to review"
@@ -134,8 +136,9 @@ class UnmatchedList(RowList):
         where = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"
         text.append(f"{set_cell_size(where, room)} ", style=palette.QUIET)
         score = "" if event.score is None else f" {fixed(event.score, 2)}"
-        phrase = set_cell_size(plain_text(event.phrase, 20), 14 if wide else 8)
-        text.append(f"{phrase}{score:<5} ", style=palette.TEXT)
+        if self._has_phrases:
+            phrase = set_cell_size(plain_text(event.phrase, 20), 14 if wide else 8)
+            text.append(f"{phrase}{score:<5} ", style=palette.TEXT)
         word, colour = word_of(event)
         text.append(word, style=colour)
         for shown, note in (
