@@ -126,7 +126,7 @@ class Ended:
 
     def broken(self, where: str, plain: Callable[[], Ended]) -> str:
         """What is wrong with it; "" where nothing is. plain: how it ends without these surroundings."""
-        if "Traceback" in self.errors or "fault of the harness" in self.errors:
+        if "Traceback" in self.errors or "a bug in the harness" in self.errors:
             return self.errors.strip().splitlines()[-1]
         if "\u202e" in self.output + self.errors:
             return "U+202E reaches the terminal"

@@ -133,7 +133,7 @@ class ChildProcess:
         deadline_s = time.monotonic() + limit_s
         while not ready():
             if not self.alive:
-                return f"ended at once: {self.last_error_line() or 'it printed nothing'}"
+                return f"ended immediately: {self.last_error_line() or 'it printed nothing'}"
             if time.monotonic() > deadline_s:
                 return f"did not answer within {exact(limit_s)} s: {self.last_error_line() or 'it printed nothing'}"
             time.sleep(_POLL_S)

@@ -266,7 +266,7 @@ def _check_spoken(text: str) -> str:
 
 def _language(text: str) -> str:
     if not _LANGUAGE.fullmatch(text):
-        raise validation_error(f"{text!r} is not a language tag", "Write one like en-US or de")
+        raise validation_error(f"{text!r} is not a language tag", "Write, for example, en-US or de")
     return text
 
 

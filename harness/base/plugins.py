@@ -91,7 +91,7 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         return point.load()
     except ImportError as error:
         raise PluginError(
-            f"the {kind} {name!r} cannot be loaded: {error}", place=place, remedy="Install the library that is missing"
+            f"the {kind} {name!r} cannot be loaded: {error}", place=place, remedy="Install the missing library"
         ) from error
 
 
@@ -142,7 +142,8 @@ def checked_settings(
         if setting is None:
             meant = did_you_mean(name, by_name)
             raise InputError(
-                f"{plugin} has no setting {name!r}", remedy=f"{meant}It has: {', '.join(sorted(by_name)) or 'none'}"
+                f"{plugin} has no setting {name!r}",
+                remedy=f"{meant}Its settings: {', '.join(sorted(by_name)) or 'none'}",
             )
         settings[name] = value
     for name, value in settings.items():

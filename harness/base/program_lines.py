@@ -43,7 +43,7 @@ def number_of(message: dict[str, Any], name: str, low: float, high: float) -> fl
     if not (isinstance(value, float) or is_integer(value)) or not abs(value) < GREATEST:
         raise ProtocolFault(f"sent {name} that is not a finite number: {short(json.dumps(value))}")
     if not low <= value <= high:
-        raise ProtocolFault(f"sent {name} {exact(value)}, which is not from {exact(low)} to {exact(high)}")
+        raise ProtocolFault(f"sent {name} {exact(value)}, which is not between {exact(low)} and {exact(high)}")
     return float(value)
 
 

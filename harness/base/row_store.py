@@ -81,7 +81,7 @@ class RowFormat(Generic[T]):
             raise LogError(problem, remedy="Remove the characters that cannot be stored") from error
 
 
-OF_NO_CLOCK = "has a time that no clock shows"
+OF_NO_CLOCK = "has an impossible time"
 _FARTHEST_S = 6e10
 """Seconds. Farther from 1970, no date can be written."""
 
@@ -96,7 +96,7 @@ SESSION: RowFormat[Record] = RowFormat(
     version=1,
     whole="a session",
     name="a session log",
-    other_version="Use the version of the tool that session.json names",
+    other_version="Use the version of the tool given in session.json",
     unreadable="See all damage with: harness report show SESSION --check",
     adapter=RECORDS,
     id_of=lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
@@ -357,7 +357,7 @@ def explanation(error: sqlite3.Error, path: Path) -> LogError:
     raise_signal()
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
-        return LogFull(f"no room for {path}", remedy=MAKE_ROOM)
+        return LogFull(f"no disk space for {path}", remedy=MAKE_ROOM)
     code &= 0xFF  # the low byte of an extended code is the primary one
     if code in _DAMAGED:
         return LogError(f"{path} is damaged or not a database: {error}", remedy=_RECOVER)
@@ -372,7 +372,7 @@ def _demand_no_journal(path: Path) -> None:
     give_up_s = threads.monotonic() + 2.0
     while _has_bytes(path, "-journal"):
         if threads.monotonic() > give_up_s:
-            problem = f"{path.name}-journal lies beside {path}, and the harness writes none"
+            problem = f"{path.name}-journal is next to {path}, but the harness never writes one"
             raise LogError(problem, remedy="Move it out of the folder if you know where it comes from")
         threads.sleep(0.01)
 

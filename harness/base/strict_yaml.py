@@ -34,12 +34,12 @@ _UNSAFE = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\u
 _UNSAFE_IN_FILE = re.compile(f"[\t{_UNSAFE}]")
 _UNSAFE_IN_VALUE = re.compile(f"[{_UNSAFE}]")
 _PLACEHOLDER = "Put the text in quotes"
-_BRACKETS = "Close the bracket or add the comma. Within brackets, put a text that contains { } [ ] or , in quotes"
+_BRACKETS = "Close the bracket or add the comma. Within brackets, put text that contains { } [ ] or , in quotes"
 _INDENT = "Check the indentation: keys of one mapping begin in the same column"
 _NEXT_LINE = "Begin the list on the next line, or write [a, b]"
 _CAUSES = (
-    ("mapping values are not allowed", "this line contains a second ': '", "Put a text that contains ': ' in quotes"),
-    ("cannot start any token", "a text cannot begin with {sign}", _PLACEHOLDER),
+    ("mapping values are not allowed", "this line contains a second ': '", "Put text that contains ': ' in quotes"),
+    ("cannot start any token", "text cannot begin with {sign}", _PLACEHOLDER),
     ("unexpected end of stream", "this quote is never closed", "Close it"),
     ("could not find expected ':'", "this is neither `key: value` nor `- entry`", "Write the key as `key: value`"),
     ("but got '<stream end>'", "this bracket is never closed", _BRACKETS),
@@ -62,7 +62,7 @@ _CAUSES = (
     (
         "expected the node content",
         "a value is missing before {sign}",
-        "Write it; put a text with this character in quotes",
+        "Write it; put text with this character in quotes",
     ),
     ("sequence entries are not allowed", "an entry of a list (- …) on the line of its key", _NEXT_LINE),
     ("alphabetic or numeric character", "& and * begin anchors and aliases, which are not allowed", _PLACEHOLDER),
@@ -232,16 +232,14 @@ class _Composer:
             raise self._error(
                 event,
                 f"the alias *{event.anchor} is not allowed",
-                "Write the value out; to use * in a text, put it in quotes",
+                "Write the value out; put text that begins with * in quotes",
             )
         if getattr(event, "anchor", None) is not None:
             raise self._error(
-                event, "an anchor (&name) is not allowed", "Write the value out; to use & in a text, put it in quotes"
+                event, "an anchor (&name) is not allowed", "Write the value out; put text that begins with & in quotes"
             )
         if getattr(event, "tag", None) is not None:
-            raise self._error(
-                event, "a tag (!name) is not allowed", "Remove it; to begin a text with !, put it in quotes"
-            )
+            raise self._error(event, "a tag (!name) is not allowed", "Remove it; put text that begins with ! in quotes")
         mark = _mark(event)
         match event:
             case yaml.ScalarEvent():

@@ -200,7 +200,7 @@ def _decode(content: bytes, codec: str, path: Path) -> str:
     except UnicodeError as error:
         _refuse(content, codec, path)
         problem = f"the file is not {codec}: {error}"
-        raise InputError(problem, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
+        raise InputError(problem, place=Place(str(path)), remedy="Name its encoding: --encoding …") from error
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:

@@ -30,7 +30,7 @@ def checked_text(text: str, subject: str = "the comment") -> str:
             f"{subject} has {len(clean_text):,} characters; the limit is {LONGEST_WRITTEN:,}", remedy="Shorten it"
         )
     if _NOT_KEPT.search(clean_text):
-        raise InputError(f"{subject} holds a NUL or half a character", remedy="Remove it")
+        raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove it")
     return "" if not clean_text or clean_text.isspace() else clean_text
 
 

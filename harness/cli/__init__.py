@@ -41,21 +41,21 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "sound": ("harness.cli.sound:check", "Check the sound path with chirps."),
     },
     "run": {
-        "resume": ("harness.cli.run:resume", "Resume a session that was cut off."),
-        "attach": ("harness.cli.run:attach", "Watch and steer a session that is running."),
-        "stop": ("harness.cli.run:stop", "Stop a session that is running, so that it can be resumed."),
+        "resume": ("harness.cli.run:resume", "Resume an interrupted session."),
+        "attach": ("harness.cli.run:attach", "Watch and control a running session."),
+        "stop": ("harness.cli.run:stop", "Stop a running session so that it can be resumed."),
     },
     "report": {
         "page": ("harness.cli.report", "Write a page about sessions or evaluations, or sum up a log."),
         "show": ("harness.cli.show", "Print the trials and results of a session."),
         "compare": (
             "harness.cli.compare",
-            "Compare sessions with a first one (builds, boards, settings), or two evaluations of files.",
+            "Compare sessions with a baseline (builds, boards, settings), or two evaluations of files.",
         ),
-        "trend": ("harness.cli.trend", "Follow the measures of nightly sessions; find where they change."),
+        "trend": ("harness.cli.trend", "Track the measures of nightly sessions; find where they change."),
         "export": ("harness.cli.export", "Write a session's results as a wake-evaluation log or as JUnit."),
         "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
-        "agreement": ("harness.cli.agreement", "Report how far raters agree, and their consensus."),
+        "agreement": ("harness.cli.agreement", "Report how well raters agree, and their consensus."),
         "effects": ("harness.cli.effects", "List effects that nobody has observed yet; record observations."),
         "memory": ("harness.cli.memory", "Estimate how long devices remember a dialogue, from memory trials."),
     },
@@ -192,9 +192,7 @@ def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
     parent, rest = ctx.parent, list(words)
     while rest:
         if not isinstance(parent.command, click.Group):
-            raise click.UsageError(
-                f"{parent.command_path!r} has no command {rest[0]!r}. To list them: harness help", ctx
-            )
+            raise click.UsageError(f"{parent.command_path!r} has no command {rest[0]!r}. See harness help", ctx)
         try:
             name, command, rest = parent.command.resolve_command(parent, rest)
         except click.UsageError as error:
@@ -249,7 +247,7 @@ class LazyGroup(click.Group):
             return f"Did you mean {suggestion!r}?"
         names = {**(synonyms if self.below else {}), **self.below, **known}
         near = difflib.get_close_matches(word, names, n=1)
-        return f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
+        return f"Did you mean {names[near[0]]!r}?" if near else f"See {ctx.command_path} --help"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -417,7 +415,7 @@ def _report_failure(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-        ours = HarnessError(f"{type(error).__name__}: a fault of the harness", remedy="Please report it")
+        ours = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report it")
     _print_error(f"harness: {ours}")
     return ours.exit_code
 
@@ -439,7 +437,7 @@ def _fault_of_host(error: BaseException) -> HarnessError | None:
     place = Place(str(error.filename)) if error.filename else None
     match error.errno:
         case errno.EMFILE | errno.ENFILE:
-            return HarnessError(problem, remedy="Raise the limit of open files: ulimit -n 1024")
+            return HarnessError(problem, remedy="Raise the limit on open files: ulimit -n 1024")
         case errno.ENAMETOOLONG | errno.ELOOP:
             return InputError(problem, place=place, remedy="Name another file")
         case errno.ENOENT if not _has_folder():

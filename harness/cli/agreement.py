@@ -27,16 +27,16 @@ def command(
     *,
     options: RatedSessionOptions,
     disputed: bool = flag(
-        "Print only the items on which raters differ, most divided first.", "--disagreements", former=("--disputed",)
+        "Print only the items on which raters disagree, most disputed first.", "--disagreements", former=("--disputed",)
     ),
     printed: OutputFormat = printed_options(
-        "Print all results as one JSON object.", "One row per item: every rater's label, and the consensus."
+        "Print all results as one JSON object.", "Print one row per item: every rater's label, and the consensus."
     ),
     min_alpha: float | None = option(
         "Exit with status 1 when Krippendorff's alpha is below X or cannot be computed.", within=(-1, 1), metavar="X"
     ),
 ) -> None:
-    """Report how far raters agree: raw, beyond chance, by category, with the consensus and with known answers.
+    """Report how well raters agree: raw, beyond chance, by category, with the consensus and with known answers.
 
     SESSION: a session's folder, or its name below ./sessions. Several sessions are counted together. A rater of the
     same name in several sessions is one rater. ROUND.yaml: the sessions of a round. Its known answers and exercises

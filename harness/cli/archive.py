@@ -52,7 +52,9 @@ def pack(
     from harness.session.archive import pack as packed
 
     if out is not None and len(sessions) > 1:
-        raise InputError("-o names one file, and several sessions are given", remedy="Leave -o out, or pack one by one")
+        raise InputError(
+            "-o names one file, but several sessions are given", remedy="Omit -o, or pack the sessions one by one"
+        )
     folders = [session_folder(session) for session in sessions]
     targets = [out or Path(f"{folder.resolve().name}{TAR}") for folder in folders]
     if len(set(targets)) < len(targets):
@@ -77,13 +79,13 @@ def unpack(
         "The new folder of the session.",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        show_default="FILE without its ending, in the current folder",
+        show_default="FILE without its suffix, in the current folder",
     ),
     max_size: int = option(
-        "Refuse an archive whose files are larger in total.", default="20GB", callback=size_of, metavar="SIZE"
+        "Refuse an archive whose files add up to more than this.", default="20GB", callback=size_of, metavar="SIZE"
     ),
     max_ratio: float = option(
-        "Refuse an archive above 10 MB that grows by more than this factor.", within=(1, None), default=100.0
+        "Refuse an archive above 10 MB that expands by more than this factor.", within=(1, None), default=100.0
     ),
 ) -> None:
     """Unpack a packed session into a new folder, and check every file and the hash chain.
@@ -112,4 +114,4 @@ def _tell(findings: LogFindings) -> None:
     for name, end in findings.ends:
         click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
     if not findings.sealed:
-        click.echo("note   not sealed: nothing shows whether every row is as it was written")
+        click.echo("note   not sealed: nothing proves that the rows are unchanged")

@@ -54,7 +54,7 @@ def command(
     *,
     bench_file: Path = argument("BENCH", type=SHIPPED_FILE),
     name: str | None = argument(required=False),
-    tone: bool = flag("Play a tone of 1 kHz instead of pink noise."),
+    tone: bool = flag("Play a 1 kHz tone instead of pink noise."),
     level: float = option(
         "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=_Decibels(-60, 0), default=-26.0
     ),
@@ -76,20 +76,20 @@ def command(
     calibrator: bool = flag("Calibrate the microphone with a sound calibrator instead of a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
     place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_place),
-    days: int = option("Days until it expires.", within=(1, 3660), default=180),
+    days: int = option("Days until the calibration expires.", within=(1, 3660), default=180),
     max_spl: float = option("Highest level allowed, dB SPL.", type=_Decibels(30, 130), default=95.0),
 ) -> None:
     """Play noise, ask for the reading of a sound level meter, and store a loudspeaker's or microphone's calibration.
 
     NAME is a loudspeaker of BENCH (by default the first), or `microphone`. Put the meter where a scenario's levels
-    apply (for the microphone: beside it), set it to slow, and protect your ears. The calibration is written beside
+    apply (for the microphone: next to it), set it to slow, and protect your ears. The calibration is written next to
     the bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
 
     --meter reads a meter that sends lines over a serial port: the first decimal number in each line that can be a
     level.
 
     --equalise needs no meter. It plays 20 s of pink noise, and measures the response at the bench's microphone in
-    third-octave bands. Do it before the calibration, which an equaliser changes.
+    third-octave bands. Do this before you calibrate, since an equaliser changes the calibration.
     """
     from harness.scenario.bench import load_bench
     from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, settings_of, write_calibration
@@ -103,7 +103,7 @@ def command(
     if calibrator and not records:
         raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or name `microphone`")
     if meter is not None and reading is not None:
-        raise InputError("both --meter and --meter-reading give the level", remedy="Leave one of the two out")
+        raise InputError("--meter and --meter-reading cannot be combined", remedy="Omit one of them")
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
     if reading is None or records:
         playing = None
@@ -141,7 +141,7 @@ def command(
     full = f"0 dBFS = {fixed(reading - level, 1)} dB({weighting}) SPL at {place}, until {keys.expires_on}"
     click.echo(plain_text(f"{path}: {full}", 400))
     if part.calibration is None:
-        click.echo(plain_text(f"Name it in the bench, below {part.id}: `calibration: {path.name}`", 400))
+        click.echo(plain_text(f"Add to the bench, below {part.id}: `calibration: {path.name}`", 400))
 
 
 def _read_meter(port: str, baud: int, ask: str) -> float:
@@ -172,9 +172,9 @@ def _equalise(bench: Bench, part: Equipment, level: float) -> None:
     if all(math.isnan(heard) for heard in response_db):
         raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level-dbfs or the volume")
     if getattr(part.options, "equaliser", ""):
-        click.echo("The equaliser of the bench is part of this response. To measure without it, remove the key.")
+        click.echo("This response includes the bench's equaliser. To measure without it, remove the key `equaliser`.")
         return
-    click.echo(plain_text(f'Write in the bench, below {part.id}: equaliser: "{inverse(response_db)}"', 600))
+    click.echo(plain_text(f'Add to the bench, below {part.id}: equaliser: "{inverse(response_db)}"', 600))
 
 
 def _part(bench: Bench, name: str | None) -> Equipment:
@@ -235,7 +235,7 @@ class _CalibrationSound:
                     time.sleep(0.02)
                 if not started:
                     raise SoundError(
-                        f"{self._speaker.id} did not begin to play", remedy="; ".join(self._faults) or "Try it again"
+                        f"{self._speaker.id} did not start playing", remedy="; ".join(self._faults) or "Try it again"
                     )
                 self._started_s = started[0].at.at_s
         except BaseException:

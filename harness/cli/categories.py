@@ -37,7 +37,7 @@ def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
         names = value.split(",")
         if len(names) != 2 or names[0] == names[1] or not all(name in GROUPINGS for name in names):
             known = ", ".join(GROUPINGS)
-            raise click.BadParameter(f"{value!r} is not two of {known}. Write device,class", ctx, param)
+            raise click.BadParameter(f"{value!r} does not name two of {known}. Write device,class", ctx, param)
         pairs.append((GROUPINGS[names[0]], GROUPINGS[names[1]]))
     return tuple(pairs) or None
 
@@ -61,13 +61,13 @@ def command(
         "Group by this only; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
     ),
     crosses: tuple[tuple[By, By], ...] | None = repeatable(
-        "Cross two groupings: device,class.", "--cross", callback=_crosses
+        "Cross-tabulate two groupings: device,class.", "--cross", callback=_crosses
     ),
     compare: tuple[str, str] | None = option(
         "Compare two devices, or two sessions, on the same queries.", nargs=2, metavar="A B"
     ),
     on: Figure = option(
-        "Category to compare and cross.",
+        "Category to compare and cross-tabulate.",
         default=Category.CORRECT,
         type=click.Choice([category.value for category in (*Category, *CategoryGroup)]),
         callback=_figure,
@@ -75,7 +75,7 @@ def command(
     raters: tuple[str, ...] = repeatable(
         "Count only this rater's judgments, without adjudications; repeatable.", "--rater"
     ),
-    printed: OutputFormat = printed_options("Everything as JSON.", "Counts and shares as CSV."),
+    printed: OutputFormat = printed_options("Everything as JSON.", "Print counts and shares as CSV."),
     html_target: Path | None = option("Write a self-contained page.", "--html", writes=True),
     min_correct: float | None = option(
         "Exit with status 1 if a device's share of correct responses is below SHARE (0.8 or 80%).",

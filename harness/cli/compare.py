@@ -36,12 +36,12 @@ def command(
         "Sessions: write Markdown for a pull request; - prints it.", metavar="FILE|-", writes=True
     ),
 ) -> None:
-    """Compare sessions with a first one, or two evaluations of files.
+    """Compare sessions with a baseline, or two evaluations of files.
 
     A B C…: sessions, by folder or by name below ./sessions. A is the baseline. Each measure, overall and by condition,
     is worse, better, undecided, or shows no difference. p is corrected for the number of tests (Holm).
 
-    A B: logs of `harness evaluate` (with more detail if A.jsonl is beside A), journals, or logs of the original tool.
+    A B: logs of `harness evaluate` (with more detail if A.jsonl is next to A), journals, or logs of the original tool.
     Compares them by McNemar's test on the shared files, false accepts per hour, and WER. Files match by their names in
     the lists.
 

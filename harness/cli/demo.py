@@ -25,7 +25,7 @@ def command(
     *,
     sessions: Path = sessions_option,
     keep_lab: bool = flag("Leave the demo's virtual lab running afterwards."),
-    short: bool = flag("Play two queries only."),
+    short: bool = flag("Play only two queries."),
     options: WatchOptions = option_group(**VIEW),
 ) -> None:
     """Test the reference assistant with real sound in a virtual lab. The tour takes about three minutes.

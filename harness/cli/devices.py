@@ -124,8 +124,8 @@ class DeviceReach:
         "Topic to subscribe to; repeatable.", "--topic", show_default="the profile's topics"
     )
     device: str = option("Value of {device} in topics.", default="", show_default="the profile's id")
-    username: str = option("User at the broker. See --password-env.", default="")
-    password_env: str = option("Environment variable with the password.", metavar="NAME", default="")
+    username: str = option("User name for the broker. See --password-env.", default="")
+    password_env: str = option("Environment variable that holds the password.", metavar="NAME", default="")
 
     @property
     def connection_keys(self) -> dict[str, object]:
@@ -183,7 +183,7 @@ def test(
             "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
         )
     if every and (reach.connection_keys or reach.driver):
-        raise InputError("--all takes no device to watch", remedy="Name the profile of the device instead of --all")
+        raise InputError("--all cannot watch a device", remedy="Name the profile of the device instead of --all")
     if every:
         with drawn_progress():
             paths = tracked(profile_paths(Path()).values(), "Reading profiles")
@@ -272,7 +272,7 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
         if isinstance(source, HasRate):
             click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
         else:
-            click.echo("  the device sent nothing. Check that it is on, and that it sends to this place.")
+            click.echo("  the device sent nothing. Check that it is on, and that it sends data here.")
     return watched.mapped > 0
 
 
@@ -298,7 +298,7 @@ def _tell_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
         advice = f"On the bench, write hold_back_ms: {most_ms}"
     else:
         advice = f"`hold_back_ms` is {exact(hold_back_s * 1000)} without being written, which covers it"
-    click.echo(f"  times: lines arrived up to {most_ms} ms later than the promptest one. {advice}")
+    click.echo(f"  times: lines arrived up to {most_ms} ms later than the fastest one. {advice}")
 
 
 def _try_rates(source: HasRate) -> None:
@@ -319,11 +319,13 @@ def _try_rates(source: HasRate) -> None:
             break
     if best[0] >= READABLE:
         click.echo(
-            f"  at {best[1]} baud it is text. Give --baud {best[1]},"
+            f"  at {best[1]} baud, the data is text. Give --baud {best[1]},"
             f" and write `baud: {best[1]}` in the profile or on the bench."
         )
     else:
-        click.echo("  no rate gives text. Check the board's documentation and the wiring (TX, RX, ground, levels).")
+        click.echo(
+            "  no baud rate gives text. Check the board's documentation and the wiring (TX, RX, ground, levels)."
+        )
 
 
 @verb(
@@ -339,12 +341,12 @@ def monitor(
     profile: str = argument(),
     reach: DeviceReach,
     file: Path | None = option("Read lines from this file, not from a device.", "--from", former=("--file",)),
-    unmapped: bool = flag("Show only lines that are not mapped."),
-    snippets: Path | None = option("File to add samples to.", show_default="ID.samples.yaml beside PROFILE"),
+    unmapped: bool = flag("Show only unmapped lines."),
+    snippets: Path | None = option("File to add samples to.", show_default="ID.samples.yaml next to PROFILE"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
     as_json: bool = json_option("Print one JSON object per line."),
 ) -> None:
-    """Show live how PROFILE maps each line of a device. Save PROFILE, and the monitor rereads it.
+    """Show live how PROFILE maps each line of a device. When you save PROFILE, the monitor reloads it.
 
     Without --port, --address, --driver or --from, the lines come from standard input.
     """
@@ -428,7 +430,7 @@ def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[lis
         taken = take_outputs(source, AT_ONCE_BYTES)
         yield [row for output in taken for row in watched.take(output)]
         if watched.look(time.monotonic()):
-            yield watched.problem or "the profile was reread"
+            yield watched.problem or "the profile was reloaded"
         if source.queue.lost_bytes != told_lost:
             told_lost = source.queue.lost_bytes
             yield f"{told_lost} bytes arrived too fast and were dropped"

@@ -25,7 +25,7 @@ no device announced itself within {seconds:g} s. Check that
   - the device is on, and on the same network as this host (not a guest network or another VLAN)
   - no firewall blocks UDP port 5353, and the access point passes multicast on
   - the device announces itself: the message bus of OpenVoiceOS does not (harness init --ovos HOST)
-A longer search: harness admin devices discover --seconds 30"""
+To search longer: harness admin devices discover --seconds 30"""
 
 
 @verb("discover")

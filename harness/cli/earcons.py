@@ -33,15 +33,13 @@ def learn_earcon(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     seconds: float = option("Time to record, s.", within=(1, 60), default=6.0),
-    source: Path | None = option("Use this sound file: do not record.", "--from", type=A_FILE),
-    start: float | None = option(
-        "Beginning of the chime in the recording, s.", within=(0, None), show_default="detected"
-    ),
+    source: Path | None = option("Use this sound file instead of recording.", "--from", type=A_FILE),
+    start: float | None = option("Start of the chime in the recording, s.", within=(0, None), show_default="detected"),
     end: float | None = option("End of the chime in the recording, s.", within=(0, None), show_default="detected"),
 ) -> None:
-    """Record a device's chime, and store it beside the bench as WAV and YAML.
+    """Record a device's chime, and store it next to the bench as WAV and YAML.
 
-    Let the device chime once while the harness records: say its wake phrase. The microphone must stand where it will
+    Make the device chime once while the harness records: say its wake phrase. The microphone must stand where it will
     stand in the tests. Name the YAML file in the bench (`earcons: FILE`).
     """
     from harness.model.bench import EarconMeaning
@@ -50,9 +48,9 @@ def learn_earcon(
     from harness.sound.earcon_file import learn, read_earcons, refuse_alike, store
 
     if bench_file is None and source is None and microphone is None:
-        raise InputError("nothing to listen to is named", remedy="Give BENCH, --microphone or --from")
+        raise InputError("no sound source is given", remedy="Give BENCH, --microphone or --from")
     if (start is None) != (end is None) or (start is not None and end is not None and end <= start):
-        raise InputError("--start and --end do not name a span", remedy="Give both, the end after the start")
+        raise InputError("--start and --end do not define a span", remedy="Give both, with the end after the start")
     bench = load_bench(bench_file) if bench_file is not None else None
     names = [bench_device.id for bench_device in bench.devices] if bench is not None else []
     if bench is not None and device is not None and device not in names:
@@ -68,7 +66,7 @@ def learn_earcon(
     if start is not None and end is not None:
         if start >= sound.duration_s:
             raise InputError(
-                f"--start {numbers.exact(start)} lies after the sound ({numbers.seconds(sound.duration_s)})",
+                f"--start {numbers.exact(start)} is after the end of the sound ({numbers.seconds(sound.duration_s)})",
                 remedy="Change it",
             )
         from harness.model.stimulus import Waveform
@@ -83,7 +81,7 @@ def learn_earcon(
 
     level = f"{numbers.fixed(rms_dbfs(chime.samples), 1)} dBFS"
     click.echo(plain_text(f"{wave}: the {meaning} chime of {name}, {numbers.seconds(chime.duration_s)}, {level}", 400))
-    click.echo(plain_text(f"Name it in the bench, below {name}: `earcons: {path.name}`", 400))
+    click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {path.name}`", 400))
 
 
 def _cut(sound: Waveform, keep: Path | None) -> Waveform:
@@ -112,7 +110,7 @@ def _record(microphone: str, sound_server: str, seconds: float) -> Waveform:
     capture.open()
     try:
         begins_s = time.monotonic()
-        click.echo(f"Recording for {numbers.exact(seconds)} s: let the device chime now.", err=True)
+        click.echo(f"Recording for {numbers.exact(seconds)} s: make the device chime now.", err=True)
         try:
             sound, _ = ring.cut(begins_s, begins_s + seconds, wait_s=seconds + 3)
         except SoundError as error:

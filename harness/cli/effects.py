@@ -95,7 +95,7 @@ def command(
     sessions: tuple[str, ...] = sessions_argument(),
     every: bool = flag("Include effects already recorded, so that you can overrule them.", "--all"),
     listing: bool = flag("Only list, even on a terminal.", "--list"),
-    as_json: bool = json_option("The list as one JSON object."),
+    as_json: bool = json_option("Print the list as one JSON object."),
     answer: tuple[str, str] | None = option(
         "right, partial, wrong or unknown (cannot tell).", type=_ANSWERS, metavar="TRIAL WORD"
     ),
@@ -103,7 +103,7 @@ def command(
     by: str | None = option("Name of the observer.", "--observer", former=("--by",), show_default="your user name"),
     watch: bool = flag("Wait, and ring the bell when the next effect can be checked."),
 ) -> None:
-    """List effects of queries that are still open, and record what an operator observed.
+    """List the effects of queries that nobody has observed yet, and record what an operator observed.
 
     Effects that the device itself reported are known already: see `harness report show`. You can answer while the
     session runs or at any time later. A later answer overrules an earlier one.
@@ -147,7 +147,7 @@ def _items(folders: Sequence[Path]) -> list[EffectItem]:
 def _head(items: Sequence[EffectItem], now_s: float) -> str:
     left = [effect for effect in items if effect.is_open]
     if not items:
-        return "The session checks no effect and holds no response."
+        return "The session has no effect to check and no response on hold."
     if not left:
         return f"{counted(len(items), 'effect')}, all known."
     due = sum(effect.is_due(now_s) for effect in left)
@@ -160,7 +160,7 @@ def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
     matches = [effect for effect in items if effect.trial.id == trial_id]
     if not matches:
         raise InputError(
-            f"no answered trial {plain_text(trial_id, 80)!r} has an effect",
+            f"no answered trial with an effect is called {plain_text(trial_id, 80)!r}",
             remedy=nearest(trial_id, [effect.trial.id for effect in items], listed="Trials with an effect"),
         )
     if len(matches) > 1:

@@ -87,13 +87,13 @@ _REQUEST_OPTIONS = option_group(
     outside=repeatable("Recordings without the wake phrase.", "--out", metavar="PLACE"),
     long=repeatable("Long recordings in which the wake phrases are labelled.", metavar="PLACE"),
     labels=repeatable(
-        "Labels of --long: CSV, RTTM, TextGrid or Audacity labels, or a folder of them.",
+        "Labels for --long: CSV, RTTM, TextGrid or Audacity labels, or a folder of them.",
         "--long-labels",
         former=("--labels",),
         metavar="FILE",
-        show_default="beside each recording, with its name",
+        show_default="next to each recording, with the same name",
     ),
-    tier=option("Tier of TextGrids that holds the labels.", default="", metavar="NAME", show_default="all"),
+    tier=option("TextGrid tier that holds the labels.", default="", metavar="NAME", show_default="all"),
     encoding=option("Encoding of manifests and labels.", show_default="UTF-8"),
     tolerance_s=option(
         "Time after a labelled phrase within which its detection counts.",
@@ -114,7 +114,7 @@ _REQUEST_OPTIONS = option_group(
         metavar="COLUMN[,COLUMN]",
     ),
     clustered_by=option(
-        "Column whose values are clusters in intervals.",
+        "Column whose values are the clusters for intervals.",
         "--cluster-by",
         show_default="talker or speaker, if there is one",
         metavar="COLUMN",
@@ -176,7 +176,7 @@ _LIMITS = option_group(
 )
 _SWEEP = option_group(
     prefix=option(
-        "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* beside X.log).",
+        "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
         "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
     ),
     dev_inv=_lists("In-vocabulary list, folder or manifest for choosing an operating point."),
@@ -297,7 +297,8 @@ def _refuse_stray(names: Sequence[str]) -> None:
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(name)) for name in names])
     near = shown(os.path.relpath(folder), 100)
     raise InputError(
-        f"{shown(names[0], 100)} belongs to no option" + (f", nor do {len(names) - 1} more" if names[1:] else ""),
+        f"{shown(names[0], 100)} does not belong to an option"
+        + (f", nor do {len(names) - 1} more" if names[1:] else ""),
         remedy=f"Name the folder, --in {near}, or quote the pattern, as in --in '{near}/**/*.wav'",
     )
 

@@ -65,7 +65,7 @@ def command(
     words: bool = flag("In wake-evaluation logs, report commands by their words (STT lines and WER)."),
     device: str | None = option("Only this device."),
     reviewed: bool = flag("Use reviews to decide which events are false accepts."),
-    as_json: bool = json_option("The results as one JSON object on standard output."),
+    as_json: bool = json_option("Print the results as one JSON object."),
 ) -> None:
     """Write the results of a session for other programs. Works while the session runs.
 
@@ -92,7 +92,7 @@ def command(
     if reviewed and not (logs or as_json):
         raise InputError("--reviewed applies to wake-evaluation logs and --json only", remedy="Add --wake-log")
     if device is not None and not (logs or as_json or trn_folder is not None):
-        raise InputError("--device does not apply to the other forms", remedy="Leave it out, or add --wake-log")
+        raise InputError("--device does not apply to the other formats", remedy="Remove --device, or add --wake-log")
     folder = session_folder(session)
     if junit_target is not None:
         _junit(folder, junit_target, quiet=printed)
@@ -224,7 +224,7 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
             f"{who} reported what it heard in this session",
             remedy="See the transcripts: harness report show SESSION --wer",
         )
-    with disk_errors(f"{folder} cannot be made"):
+    with disk_errors(f"{folder} cannot be created"):
         folder.mkdir(parents=True, exist_ok=True)
     files = trn_files(heard)
     for name, content in files.items():

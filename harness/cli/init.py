@@ -114,7 +114,7 @@ evidence: none                         # every response counts, and nobody is as
                                          # `auto`: a person says so, at the dashboard or with --plain --attended"""
 _LIMITS_BY_SOUND = """\
 min_answered_share: 0.5                # share of the queries with a response
-  # max_latency_p95_ms: 8000             # from the end of the query to the response; takes 20 responses
+  # max_latency_p95_ms: 8000             # from the end of the query to the response; needs 20 responses
   # min_recognised_share: 0.5            # needs `evidence: auto`, and a person"""
 
 
@@ -138,7 +138,7 @@ class Setup:
 
         keys = self._keys()
         if not all(str(value) and str(value).isprintable() for value in keys.values()):
-            raise InputError(f"{plain_text(self.at, 80)!r} does not say where the device is", remedy="Correct it")
+            raise InputError(f"{plain_text(self.at, 80)!r} is not a valid address of a device", remedy="Correct it")
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
@@ -221,10 +221,10 @@ def command(
         "--bench-kind",
         show_default="the kind whose option is given, serial with --board alone, else virtual_lab",
     ),
-    board: str | None = option("Name of the device; a profile that is written is NAME.yaml.", metavar="NAME"),
+    board: str | None = option("Name of the device; a new profile is called NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
         "Wake phrase of the device.",
-        show_default=f"what the device reports, else that of the profile, else {PHRASE!r}",
+        show_default=f"what the device reports, else the profile's, else {PHRASE!r}",
         metavar="WORDS",
     ),
     places: dict[str, str] = option_group(
@@ -233,7 +233,9 @@ def command(
             for device in DEVICES.values()
         }
     ),
-    key_env: str = option("With --esphome: environment variable with the encryption key.", default="", metavar="NAME"),
+    key_env: str = option(
+        "With --esphome: environment variable that holds the encryption key.", default="", metavar="NAME"
+    ),
 ) -> None:
     """Write a commented starter scenario and bench into FOLDER (default: here).
 
@@ -278,7 +280,9 @@ def ask() -> Setup:
     if kind in DEVICES:
         at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
-        key_env = click.prompt("Environment variable with its key (empty: no key)", default="", show_default=False)
+        key_env = click.prompt(
+            "Environment variable that holds its key (empty: no key)", default="", show_default=False
+        )
     setup = _ask_device(Setup(kind, board, at, key_env))
     if kind not in NAMES:
         return setup
@@ -355,7 +359,7 @@ def _refuse_existing(paths: Iterable[Path]) -> None:
     for path in paths:
         if path.exists() or path.is_symlink():
             raise InputError(
-                "this file exists already", place=Place(str(path)), remedy="Name another folder: harness init FOLDER"
+                "this file already exists", place=Place(str(path)), remedy="Name another folder: harness init FOLDER"
             )
 
 

@@ -39,9 +39,9 @@ def command(
         metavar="URL",
     ),
     listed: bool = flag("List the invitations.", "--list"),
-    revoke: tuple[str, ...] = repeatable("End an invitation at once; repeatable.", metavar="RATER"),
+    revoke: tuple[str, ...] = repeatable("Revoke an invitation immediately; repeatable.", metavar="RATER"),
 ) -> None:
-    """Invite raters (`harness rate --web`), annotators (`harness understand annotate review`), or visitors of a run.
+    """Invite raters (`harness rate --web`), annotators (`harness understand annotate review`), or visitors to a run.
 
     Prints one link per person, once. Send each link in private. RATER: the pseudonym of a rater or annotator, stored
     with every judgment or label. A new invitation replaces the earlier link. The file holds only hashes of tokens.
@@ -51,7 +51,7 @@ def command(
             "no rater is named", remedy="Name one: harness rate invite RATER…, or use --list or --revoke RATER"
         )
     if adjudicator and coordinator:
-        raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
+        raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")
     invitations = Invitations(path)
     given = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
     base = _base(address if given else invitations.address or address)
@@ -74,7 +74,7 @@ def command(
         if listed and replaced:
             raise InputError(
                 f"{plain_text(replaced[0].rater)} is invited already, and naming a rater ends the earlier link",
-                remedy="Remove --list to invite anew, or the name to list all invitations",
+                remedy="Remove --list to invite again, or the name to list all invitations",
             )
         made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
         for rater, token in made.items():

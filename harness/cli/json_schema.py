@@ -63,7 +63,7 @@ def json_schema(kind: FileKind) -> Schema:
             "additionalProperties": False,
         }
         definitions["EquipmentKeys"] = {
-            "description": "Something that a driver runs.",
+            "description": "Equipment that a driver runs.",
             "anyOf": [*_branches(own, definitions), same],
         }
         for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):

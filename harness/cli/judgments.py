@@ -54,7 +54,7 @@ def export(
     """Write one row per judgment, with the details of its response.
 
     SESSION: a session's folder, or its name below ./sessions. ROUND.yaml: the sessions of a round, with only its
-    judgments. A file is written whole or not at all.
+    judgments. Each file is written completely or not at all.
     """
     from harness.base.typed_table import TypedTable, csv_of, demand_parquet, jsonl_of, parquet_of
     from harness.rating.figures.judged_responses import read_sessions, with_rows_of
@@ -97,12 +97,12 @@ def import_(
     mapped: tuple[str, ...] = repeatable("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
     encoding: str | None = option("Encoding of FILE.", show_default="UTF-8"),
     replacing: bool = flag("Replace a rater's earlier judgments of the same responses.", "--replace"),
-    skip_bad: bool = flag("Leave out wrong rows, and import the others."),
+    skip_bad: bool = flag("Skip invalid rows, and import the others."),
     dry_run: bool = flag("Check everything and write nothing."),
 ) -> None:
     """Import judgments made elsewhere: CSV, JSON lines or Parquet, checked row by row.
 
-    Nothing is written unless every row is right, or --skip-bad is given. Importing the same file again adds nothing.
+    Nothing is written unless every row is valid, or --skip-bad is given. Importing the same file again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
     """
     from harness.rating.figures.judged_responses import read_sessions
@@ -124,7 +124,7 @@ def import_(
         listed = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
         click.echo(f"unknown columns, ignored: {listed}", err=True)
     for line, first in plan.repeated[:MOST_REPEATED]:
-        click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; it counts once", err=True)
+        click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
     if not dry_run:
         plan.write()
     parts = [counted(len(plan.fresh), "new judgment")]

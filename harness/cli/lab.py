@@ -39,10 +39,10 @@ def up(
         click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return
     if lab.started != PARTS:
-        click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was running.")
+        click.echo(f"Restarted: {', '.join(lab.started)}. The rest of the virtual lab was already running.")
         return
     click.echo(f"The virtual lab started in {seconds(time.monotonic() - began_s)}.")
-    click.echo("Next: run your scenario on a bench with `sound_server: virtual_lab`, or in any folder the demo:")
+    click.echo("Next: run your scenario on a bench with `sound_server: virtual_lab`, or run the demo in any folder:")
     click.echo("  harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
 

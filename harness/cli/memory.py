@@ -35,7 +35,9 @@ PairsOfSession = tuple[Path, int, "tuple[MemoryPoint, ...]"]
 def command(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
-    printed: OutputFormat = printed_options("Results and pairs as JSON.", "One row per pair, for a spreadsheet."),
+    printed: OutputFormat = printed_options(
+        "Print results and pairs as JSON.", "Print one row per pair, for a spreadsheet."
+    ),
     axis: str | None = option("Group by this axis of the matrix.", "--by", type=click.Choice(AXES)),
 ) -> None:
     """Report how long devices remember, and recommend a `context_wait_s`.

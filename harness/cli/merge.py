@@ -15,14 +15,14 @@ from harness.model.errors import HarnessError
 def command(
     *,
     logs: tuple[str, ...] = argument("LOG...", required=True),
-    log: str = option("Log file to write; the journal goes beside it.", "-l", required=True, metavar="FILE"),
-    partial: bool = flag("Merge although shards are missing or incomplete."),
+    log: str = option("Log file to write; the journal goes next to it.", "-l", required=True, metavar="FILE"),
+    partial: bool = flag("Merge even if shards are missing or incomplete."),
     force: bool = flag("Overwrite an existing log."),
     verbose: int = option("Print which files are written.", "-v", count=True),
 ) -> None:
     """Join the shards of `harness evaluate --shard I/N` into one log, journal and summary.
 
-    Apart from times, the result equals that of one run over the lists. The command reads the journals beside the
+    Apart from times, the result equals that of one run over the lists. The command reads the journals next to the
     logs (LOG.jsonl).
 
     Exit status: 0 done · 2 shards are missing, incomplete or different · 3 errors, or files that need a repair.

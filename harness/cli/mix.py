@@ -21,7 +21,7 @@ def command(
     *,
     phrases: tuple[str, ...] = argument("PLACE...", required=True),
     background: tuple[str, ...] = repeatable(
-        "Background: a place, as for the phrases.", required=True, metavar="PLACE"
+        "Background: a PLACE, as for the phrases.", required=True, metavar="PLACE"
     ),
     output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
     hours: float | None = option(
@@ -33,7 +33,7 @@ def command(
     snr: tuple[float, float] = option(
         "SNR of the phrases, dB, drawn uniformly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
     ),
-    phrase: str = option("Phrase of the labels, unless a manifest has a column `phrase`.", default=""),
+    phrase: str = option("Phrase to write in the labels, unless a manifest has a column `phrase`.", default=""),
     encoding: str | None = option("Encoding of manifests.", show_default="UTF-8"),
     file_minutes: float = option(
         "Length of each recording.", type=click.FloatRange(0.1, 60), default=10.0, metavar="MIN"
@@ -46,7 +46,7 @@ def command(
         default=16_000,
         metavar="HZ",
     ),
-    seed: int = seed_option("Seed of order, gaps and SNRs.", default=0),
+    seed: int = seed_option("Seed for order, gaps and SNRs.", default=0),
 ) -> None:
     """Plant recordings of phrases in hours of background. Write recordings with labels for `harness evaluate --long`.
 
@@ -63,7 +63,11 @@ def command(
     )
     places = [[collect_files(place, encoding) for place in named] for named in (phrases, background)]
     if output.is_dir() and any(output.iterdir()):
-        raise InputError("the folder is not empty", place=Place(str(output)), remedy="Choose another -o, or empty it")
+        raise InputError(
+            "the folder is not empty",
+            place=Place(str(output)),
+            remedy="Choose another folder with -o, or empty this one",
+        )
     mixer = Mixer(request, places[0], places[1])
     output.mkdir(parents=True, exist_ok=True)
     recordings = samples = planted = 0

@@ -94,10 +94,10 @@ def demand_limits(limits: Iterable[DeclaredLimit]) -> None:
 
 
 def choose_one(**given: object) -> None:
-    """InputError for more than one of options that exclude each other: `choose_one(json=as_json, csv=as_csv)`."""
+    """InputError for more than one of options that cannot be combined: `choose_one(json=as_json, csv=as_csv)`."""
     if sum(bool(value) for value in given.values()) > 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in given)
-        raise InputError(f"{', '.join(names)} and {last} exclude each other", remedy="Choose one")
+        raise InputError(f"{', '.join(names)} and {last} cannot be combined", remedy="Choose one")
 
 
 _DECLARED = "declared"
@@ -372,7 +372,7 @@ class EngineOptions:
 def audio_option() -> Any:
     """`--audio` of a page."""
     return option(
-        "Sounds of the page: embedded (6 MB at most), in a folder beside it, or none.",
+        "Sounds of the page: embedded (6 MB at most), in a folder next to it, or none.",
         type=click.Choice(["embed", "beside", "none"]),
         default="embed",
     )
@@ -385,7 +385,7 @@ def engine_options(task: str, *, several: bool = False) -> Any:
             task, "-t", "--task", required=True, multiple=several, metavar="TASK",
             callback=None if several else lambda ctx, param, value: (value,),
         ),
-        settings=setting_option("A setting of the engine; the last wins."),
+        settings=setting_option("Engine setting; the last one wins."),
         files=repeatable(
             "Set an engine setting from a file.", "-f", "--setting-file", type=(str, str), metavar="NAME FILE"
         ),
@@ -413,8 +413,8 @@ class Site:
     )
     tls_cert: Path | None = option("TLS certificate, PEM.", heading=_SITE)
     tls_key: Path | None = option("Key of the certificate, PEM.", heading=_SITE)
-    insecure: bool = flag("Allow other hosts without TLS.", heading=_SITE)
-    public_url: str | None = option("Address for visitors, if it differs.", heading=_SITE, metavar="URL")
+    insecure: bool = flag("Let other hosts connect without TLS.", heading=_SITE)
+    public_url: str | None = option("Address that visitors use, if different.", heading=_SITE, metavar="URL")
     invitations: Path | None = option("Invitations file.", heading=_SITE, show_default="invitations.json")
 
     @property
@@ -435,7 +435,7 @@ class Site:
 def site_options(who: str) -> Any:
     """`--web` and how the site is served, as `Site`. who: `raters'`, `live`; "" for a command that always serves it."""
     own = {each.name: _with_web(each) if who else each for each in fields(Site) if _DECLARED in each.metadata}
-    served = f"Serve the {who} site; `harness rate invite` makes the links to log in."
+    served = f"Serve the {who} site; `harness rate invite` creates the links to log in."
     return option_group(web=flag(served, hidden=not who), **own)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @verb("move")
 def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), value: str = argument()) -> None:
-    """Move STAND of BENCH to VALUE, as a run does before a trial. It stays there.
+    """Move STAND of BENCH to VALUE, as a run does before a trial. The stand stays there.
 
     Exit status: 0 arrived · 2 the bench has no such stand, or it cannot go there · 3 it has not arrived.
     """
@@ -41,7 +41,7 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
             remedy=nearest(stand, [candidate.id for candidate in loaded_bench.stands], listed="Its stands"),
         )
     if refusal := bench_stand.refusal(value):
-        raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, or `low` and `high`")
+        raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, `low` or `high`")
     with _open_drivers(loaded_bench, bench_stand.connection) as drivers:
         setting = stands_of(replace(loaded_bench, stands=(bench_stand,)), drivers, HostClock())[stand]
         _refuse_by_hand(setting.request(value))
@@ -68,7 +68,7 @@ def power(
     if switch is None:
         raise InputError(
             f"{bench} has no power switch for {device!r}",
-            remedy=nearest(device, [candidate.device for candidate in loaded_bench.power], listed="It has them for"),
+            remedy=nearest(device, [candidate.device for candidate in loaded_bench.power], listed="Power switches"),
         )
     with _open_drivers(loaded_bench, switch.connection) as drivers:
         switched = power_of(replace(loaded_bench, power=(switch,)), drivers)[device]

@@ -214,7 +214,7 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOut
             lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / each):,} of them")
     if request.per_talker is None:
         lines += [
-            "  This assumes one talker, or another one for each utterance. Reports count talkers: with several",
+            "  This assumes one talker, or a new talker for each utterance. Reports count talkers: with several",
             "  utterances of each, add --per-talker N. Then more talkers are needed, rather than more utterances.",
         ]
     else:

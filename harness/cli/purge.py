@@ -78,7 +78,7 @@ def command(
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise InputError("purge asks before it removes, and there is no terminal", remedy="Add --yes")
+            raise InputError("purge asks before it removes clips, but there is no terminal", remedy="Add --yes")
         click.confirm(f"Remove {summary}?", abort=True, err=True)
     for session in going:
         refusal = purge(session, rule, why, user_name())
@@ -91,7 +91,7 @@ def redact(
     session: str = argument(),
     clip: str = argument(),
     spans: tuple[tuple[float, float], ...] = repeatable(
-        "Seconds from the start of the clip that become silent. Repeat for several.",
+        "Span to silence, in seconds from the start of the clip. Repeat for several.",
         "--span",
         type=(float, float),
         required=True,
@@ -111,7 +111,7 @@ def redact(
     folder = session_folder(session)
     if not yes:
         if not sys.stdin.isatty():
-            raise InputError("redact asks before it removes sound, and there is no terminal", remedy="Add --yes")
+            raise InputError("redact asks before it removes sound, but there is no terminal", remedy="Add --yes")
         click.confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", abort=True, err=True)
     click.echo(f"clip {clip} {purging.redact(folder, clip, spans, reason, user_name()).what}")
     click.echo("Transcripts and judgments stay as they are, and so do other clips of the same moment.")

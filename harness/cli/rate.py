@@ -86,7 +86,7 @@ def command(
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
     rater: str | None = option("Your pseudonym, stored with every judgment.", show_default="your user name"),
     round_id: str | None = option("Name of the round; overrides the file.", "--round"),
-    seed: int | None = option("Seed of the orders and of the draw.", within=(0, None)),
+    seed: int | None = option("Seed for the order and the random selection of responses.", within=(0, None)),
     filters: ItemFilter = _filters,
     transcript: TranscriptPolicy | None = option("When raters see the transcript."),
     training: bool | None = option(
@@ -95,8 +95,8 @@ def command(
         default=None,
         show_default="the round file; without one, no exercises",
     ),
-    keys_file: Path | None = option("YAML file with other keys.", "--keys"),
-    adjudicate: bool = flag("Settle responses on which raters disagree; shows their judgments."),
+    keys_file: Path | None = option("YAML file that assigns other keys.", "--keys"),
+    adjudicate: bool = flag("Settle the responses that raters disagree on; shows their judgments."),
     names: bool = flag("Show raters' names to adjudicators.", show_default="hidden"),
     listing: bool = flag("Print how many responses each rater (or --rater) has left, then exit.", "--list"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
@@ -144,15 +144,15 @@ def command(
     if names and not (adjudicate or site.web):
         raise InputError("--names works only with --adjudicate or --web", remedy="Add --adjudicate, or --web")
     if silent and sound_device is not None:
-        raise InputError("--no-sound and --speaker exclude each other", remedy="Choose one")
+        raise InputError("--no-sound and --speaker cannot be combined", remedy="Choose one")
     if silent and round_.must_hear and not listing:
-        raise InputError("this round requires that each response is heard to its end", remedy="Remove --no-sound")
+        raise InputError("this round requires that each response is heard to the end", remedy="Remove --no-sound")
     if by_program.command is not None:
         if site.web or adjudicate or plain or training or rater is not None or keys_file or sound_device or silent:
             raise InputError(
                 "--program cannot be combined with --web, --rater, --adjudicate, --plain, --training, --keys, "
                 "--speaker or --no-sound",
-                remedy="A program judges all responses of a round under its own name",
+                remedy="Omit them: a program judges all responses of a round under its own name",
             )
         sys.exit(_judge_by_program(by_program, by_program.command, round_, listing=listing))
     if by_program.per_minute is not None:
@@ -206,7 +206,7 @@ def _sit(
         from harness.dashboard.sitting_app import run_rating_app
 
         status = run_rating_app(room, desk, keys, player, names=names)
-        print_lines([f"{ending_line(desk.view, saved=status == 0)}. The same command continues"])
+        print_lines([f"{ending_line(desk.view, saved=status == 0)}. Run the same command to continue"])
         return status
     finally:
         if player is not None:
@@ -232,7 +232,7 @@ def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound
 
     if round_.must_hear:
         raise InputError(
-            "this round requires that each response is heard to its end, which a program cannot show",
+            "this round requires that each response is heard to the end, which a program cannot show",
             remedy="Name the sessions instead of the round file, and give the round another name with --round",
         )
     arguments = program_command("--program", written, "--program './their-rater --model x'", "--program 'python3 …'")

@@ -71,7 +71,7 @@ def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     if len(responses) > MOST_FOUND:
         yield f"and {len(responses) - MOST_FOUND} more; `find` with more words"
     if not responses:
-        yield "none of your judged responses has these words"
+        yield "none of your judged responses contains these words"
 
 
 def text_lines(view: SittingView) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _time_left(view: SittingView) -> str:
 
 def ending_line(view: SittingView, *, saved: bool) -> str:
     """The last line of a sitting. saved: also the last judgment."""
-    note = "everything is saved" if saved else "the last judgment is not saved, all others are"
+    note = "everything is saved" if saved else "the last judgment was not saved; all others were"
     return f"ended: {view.count.done} of {view.count.total} done, {progress(view)}; {note}"
 
 
@@ -123,7 +123,7 @@ def status_lines(view: SittingView) -> Iterator[str]:
     if view.exercises[1]:
         yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
     yield f"responses: {count.total}, {counts_in_words(count)}"
-    pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
+    pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} per response"
     left = _time_left(view)
     yield f"pace: {pace}" + (f", {left} left" if left else "")
     draft = view.draft
@@ -163,7 +163,7 @@ def _response(item: Item) -> str:
     if item.latency is not None:
         parts.append(f"{measured(item.latency)} after the query")
     if item.truncated:
-        parts.append("cut at the time limit")
+        parts.append("cut off at the time limit")
     return ", ".join(parts)
 
 
@@ -187,7 +187,7 @@ class RateWord(Enum):
     SKIP = "skip", "leave the response for the end; a reopened one stays as it is", RaterAction.SKIP
     HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
     HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
-    FLAG = "flag", f"put it aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG
+    FLAG = "flag", f"set it aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG
     COMMENT = "comment", "comment TEXT: saved with the next judgment", RaterAction.COMMENT
     SURE = "sure", "sure 1 (unsure) to 3 (sure)", RaterAction.CONFIDENCE
     SUB = (
@@ -198,7 +198,7 @@ class RateWord(Enum):
     CLAIMS = "claims", "claims yes or claims no: whether the response claims to have done something", None
     AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
     GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
-    STATUS = "status", "how far you are", None
+    STATUS = "status", "your progress", None
     ITEM = "item", "print the response again", None
     HELP = "help", "print this", None
     QUIT = "quit", "leave; everything is saved", RaterAction.QUIT

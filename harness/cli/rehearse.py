@@ -66,7 +66,7 @@ class RehearsalOptions:
     runs: int = option("Number of simulated runs for judging limits.", within=(20, 10_000), default=200)
     nights: int = option("Number of complete runs to simulate.", within=(1, 10_000), default=3)
     faults: bool = flag("Inject random faults in links, devices, sound and the host.")
-    seed: int = option("Seed of the simulation.", within=(0, None), default=1)
+    seed: int = option("Seed for the simulation.", within=(0, None), default=1)
 
 
 @verb("rehearse")
@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
 
-    No sound is played. The options state how good the devices are. A limit can be decided if such a device holds it in
+    No sound is played. The options state how good the devices are. A limit can be decided if such a device meets it in
     at least 80 % of the drawn runs. A device with twice the allowed errors must fail it as often.
 
     --nights plays whole runs in simulated time: how long they take, and how often they come to a decision. With
@@ -265,7 +265,7 @@ def _nights(done: RehearsalResult, width: int) -> Iterator[str]:
             yield ""
             yield from text_table((Column(of, left=True), Column("runs"), Column(unit)), rows, width)
 
-    yield from table("what happened to them", "times", [night.faults for night, _ in nights], FAULTS)
+    yield from table("faults", "times", [night.faults for night, _ in nights], FAULTS)
     yield from table("what interrupted attempts", "attempts", [night.spoiled for night, _ in nights], {})
 
 
@@ -313,15 +313,15 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
         by_voice = several_voices and "false_reject" in limit.name
         most = f"{PLAN_FACTORS[-1]} times as much{' of the same voices. Add voices' if by_voice else ''}"
         if limit.needed is not None:
-            advice = f"plan {limit.needed} times as much{', or fewer trials of more voices' if by_voice else ''}"
+            advice = f"plan for {limit.needed} times as much{', or fewer trials of more voices' if by_voice else ''}"
         elif limit.name in ON_RECOGNITION and limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
             advice = "nothing in this plan gives it a result"
         elif early and limit.holds < POWER:
-            advice = "the sequential tests end most runs before it can hold. Loosen it, or remove one of them"
+            advice = "the sequential tests end most runs before this limit can hold. Loosen the limit, or remove a test"
         elif limit.holds < POWER:
-            advice = f"the assumed device does not hold it often enough, even with {most}"
+            advice = f"the assumed device does not meet it often enough, even with {most}"
         else:
-            advice = f"a bad device holds it too often, even with {most}"
+            advice = f"a bad device meets it too often, even with {most}"
         yield plain_text(f"{limit.name} cannot be decided: {advice}.", 400)
 
 

@@ -45,7 +45,7 @@ def command(
 
     SESSION: its folder, or its name below ./sessions; with --html. Works while the session runs.
 
-    LOG with --html: logs of `harness evaluate`, with LOG.jsonl beside each. Several are compared on one page. Score
+    LOG with --html: logs of `harness evaluate`, with LOG.jsonl next to each. Several are compared on one page. Score
     curves need the stored scores: evaluate with --html, --sweep or --cache.
 
     LOG: a log of `harness evaluate`, of `harness report export --wake-log`, or of the original tool; - for standard
@@ -56,7 +56,7 @@ def command(
     """
     if junit is not None or (output is not None and Path(log).is_file()):
         if json_wanted:
-            raise InputError("--json applies to a log without --html", remedy="Leave one of them out")
+            raise InputError("--json applies to a log without --html", remedy="Omit one of them")
         _evaluations((log, *more), PageOptions(str(output or ""), str(junit or ""), audio))
         return
     if output is not None:
@@ -147,7 +147,7 @@ def _nearest_misses(path: Path) -> tuple[str, ...]:
         scores = scores_of(journal, lambda line: click.echo(f"harness: {line}", err=True))
         return tuple(error.line for error in nearest_first(missed, journal, scores)[:MOST_MISSED])
     except HarnessError as error:  # the log itself can be read
-        click.echo(f"harness: no highest scores of missed files: {error}", err=True)
+        click.echo(f"harness: the highest scores of missed files are not available: {error}", err=True)
         return ()
 
 

@@ -80,7 +80,7 @@ class WatchOptions:
 
 VIEW = {
     "plain": flag("Print one line per event (default when there is no terminal)."),
-    "as_json": json_option("Each message as a line of JSON."),
+    "as_json": json_option("Print each message as a line of JSON."),
 }
 YES = flag("Start the virtual lab without asking, when the bench uses it and it is down.")
 JUNIT = {
@@ -195,7 +195,7 @@ class _Watch:
         """A signal handler: it may interrupt a print, so it writes to the descriptor directly."""
         text = "you left; the engine may still be stopping"
         if not self._stopping:
-            text = "stopping the run; press Ctrl-C again to leave at once"
+            text = "stopping the run; press Ctrl-C again to leave immediately"
         with suppress(OSError):  # a terminal that is gone
             os.write(2, f"harness: {text}. {self._remedy()}\n".encode())
         if self._stopping:
@@ -352,7 +352,7 @@ def command(
     attended: bool | None = option(
         "Whether an operator answers questions.",
         "--attended/--unattended",
-        show_default="what the bench says, else while the dashboard is open",
+        show_default="as in the bench, else while the dashboard is open",
         default=None,
     ),
     yes: bool = YES,
@@ -421,7 +421,7 @@ def resume(
     yes: bool = YES,
     site: Site = site_options("live"),
 ) -> None:
-    """Continue a session that was stopped or interrupted. Finished trials are not played again, and none is lost.
+    """Continue a session that was stopped or interrupted. Finished trials are not lost, and are not played again.
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
@@ -542,10 +542,10 @@ def _still_running(place: EnginePlace) -> EngineError:
     words = RowWriter().text(last.record) or last.record.kind
     age = seconds(max(0.0, time.time() - last.wall_s))
     return EngineError(
-        f"the run (pid {place.pid}) was asked to stop, and has not ended after {STOPS_WITHIN_S} s. "
+        f"the run (pid {place.pid}) was asked to stop, but has not ended after {STOPS_WITHIN_S} s. "
         f"Its last row is {age} old: {plain_text(words, 200)}",
-        remedy="What it has stored is safe. It first stores what happened before it was asked, and plays nothing new. "
-        f"Wait, and watch it: harness run attach {folder} --plain. If no row comes for minutes, see "
+        remedy="What it has stored is safe. It first stores what happened before this request, and plays nothing new. "
+        f"Wait, and watch it: harness run attach {folder} --plain. If no row appears for several minutes, see "
         f"{SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
     )
 
@@ -558,7 +558,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
 
     Finished trials stay. The trial that is being played is cut off, and `harness run resume` plays it again.
 
-    Exit status: 0 it has ended in order · 2 wrong input · 3 nothing is running, or its engine does not end in order.
+    Exit status: 0 it ended properly · 2 wrong input · 3 nothing is running, or its engine does not end properly.
     """
     from harness.session.summary import next_steps
 
@@ -572,7 +572,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
             raise _still_running(place)
         time.sleep(0.05)
     progress, _ = figures_of(folder)
-    ended = progress.finished.value if progress.finished else "not ended in order"
+    ended = progress.finished.value if progress.finished else "did not end properly"
     click.echo(f"{ended}: {progress.totals.finished_in_words} finished")
     click.echo("\n".join(next_steps(progress, folder)))
     if progress.finished is None:

@@ -40,5 +40,7 @@ def command(
             click.echo(f"wrote {path}")
     except OSError as error:
         raise InputError(
-            f"the schemas cannot be written: {error}", place=Place(str(out)), remedy="Name a folder of yours"
+            f"the schemas cannot be written: {error}",
+            place=Place(str(out)),
+            remedy="Name a folder that you can write to",
         ) from error

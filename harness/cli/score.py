@@ -62,8 +62,10 @@ class ScoreRules:
         metavar="NAME|FILE.yaml",
         show_default="snor for a reference in .sro, else verbatim",
     )
-    glm: str | None = option("First map words by a global mapping file of NIST, and write capitals.", metavar="FILE")
-    glm_encoding: str | None = option("Text encoding of the file of --glm.", show_default="that of the others")
+    glm: str | None = option(
+        "First map words with a NIST global mapping file, and convert them to upper case.", metavar="FILE"
+    )
+    glm_encoding: str | None = option("Text encoding of the --glm file.", show_default="that of the others")
     unit: TextUnit = option(
         "What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
         "Khmer and Burmese, and words of other scripts.",
@@ -75,7 +77,7 @@ class ScoreRules:
         metavar="TAG",
     )
     marks: MarkScope = option("Files in which { a / b }, @, (w) and w;tag are marks.", default=MarkScope.BOTH)
-    like_sclite: bool = flag("As sclite: ignore the case of A-Z, and references without hypothesis.")
+    like_sclite: bool = flag("Like sclite: ignore the case of A-Z, and references without a hypothesis.")
     optional_words: bool = flag("Count an omitted word (w) of the reference as correct.")
     fragments: bool = flag("Count a fragment such as sho- as correct against a word that begins with it.")
     by: str = option(
@@ -92,7 +94,7 @@ class ScoreRules:
     collar: float | None = option(
         "For tcp: how far apart two words may be, in seconds.", within=(0, 3600), metavar="S", show_default="5"
     )
-    by_time: bool = flag("Align the words of two ctm files by their times alone, as sclite -T.")
+    by_time: bool = flag("Align the words of two ctm files by their times alone, like sclite -T.")
 
     def wording(self, reference_format: TranscriptFormat) -> WordRules:
         """How words are compared; InputError for an unknown normalisation or a mistake in its file."""
@@ -110,7 +112,7 @@ class ScoreRules:
             for name, holds in given:
                 if holds:
                     raise InputError(
-                        f"{name} applies to whole words, not to --unit {self.unit}", remedy="Drop one of them"
+                        f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
                     )
         if self.normalise is None:
             of_sro = Normalisation.SNOR if reference_format is TranscriptFormat.SRO else Normalisation.VERBATIM
@@ -131,9 +133,9 @@ class ScoreRules:
     def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat]) -> None:
         """InputError for what does not go with --speakers, --by-time or --glm, or needs them."""
         if self.glm_encoding is not None and self.glm is None:
-            raise InputError("--glm-encoding needs --glm", remedy="Add it, or drop --glm-encoding")
+            raise InputError("--glm-encoding needs --glm", remedy="Add it, or remove --glm-encoding")
         if self.collar is not None and self.speakers is not SpeakerPairing.TCP:
-            raise InputError("--collar needs --speakers tcp", remedy="Add it, or drop --collar")
+            raise InputError("--collar needs --speakers tcp", remedy="Add it, or remove --collar")
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
             raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
         given = (
@@ -146,7 +148,7 @@ class ScoreRules:
         for name, holds in given:
             if holds and (self.by_time or self.speakers is not None):
                 other = "--by-time" if self.by_time else "--speakers"
-                raise InputError(f"{name} does not go with {other}", remedy="Drop one of them")
+                raise InputError(f"{name} cannot be combined with {other}", remedy="Remove one of them")
 
     def name(self, wording: WordRules) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""
@@ -208,8 +210,8 @@ def command(
 ) -> None:
     """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
-    Files: trn, ctm, stm, .sro, or CSV lists. In a reference without hypothesis, every word counts as deleted. A
-    hypothesis without reference is ignored. The report states both. Labels of an stm file are groups.
+    Files: trn, ctm, stm, .sro, or CSV lists. In a reference without a hypothesis, every word counts as deleted. A
+    hypothesis without a reference is ignored. The report states both. Labels of an stm file are groups.
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """
@@ -218,13 +220,15 @@ def command(
 
     if rules.speakers is not None and len(hypotheses) > 1:
         # A row is a speaker of one hypothesis, which others need not have.
-        raise InputError("--speakers takes one hypothesis", remedy="Score each by itself, with --json to compare them")
+        raise InputError(
+            "--speakers takes one hypothesis", remedy="Score each one separately, with --json to compare them"
+        )
     files = [reference, *hypotheses, *filter(None, [groups])]
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
         refuse_overwriting(target, files)
     if len(targets) == 2 and is_one_place(*targets):
-        raise InputError("JSON and page have the same target", remedy="Give one of them another file name")
+        raise InputError("the JSON and the page have the same target", remedy="Give one of them another file name")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
         of = stack.enter_context(readable(reference))

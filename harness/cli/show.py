@@ -24,7 +24,7 @@ def command(
     *,
     session: str = argument(),
     as_json: bool = json_option("Print every row as a line of JSON."),
-    as_csv: bool = csv_option("One row per trial (and device), for a spreadsheet."),
+    as_csv: bool = csv_option("Print one row per trial (and device), for a spreadsheet."),
     trials: bool = flag("Print only the table of trials."),
     wer: bool = flag("Print word errors by voice, level, device and so on."),
     groupings: tuple[str, ...] = repeatable(
@@ -47,7 +47,7 @@ def command(
     from harness.session.trial_table import trials_csv
 
     if as_json + as_csv + trials + wer + checking > 1:
-        raise InputError("--json, --csv, --trials, --wer and --check exclude each other", remedy="Choose one")
+        raise InputError("--json, --csv, --trials, --wer and --check cannot be combined", remedy="Choose one")
     if groupings and not wer:
         raise InputError("--by applies only to --wer", remedy="Write --wer --by …")
     folder = session_folder(session)
@@ -110,7 +110,7 @@ def print_findings(findings: LogFindings) -> int:
         click.echo(f"note   {plain_text(line, 400)}")
     for name, end in findings.ends:
         click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
-    missing_seal = ", but sealed only in part" if findings.ends else ", but not sealed"
+    missing_seal = ", but only partly sealed" if findings.ends else ", but not sealed"
     verdict = "damaged" if findings.damage else f"whole{'' if findings.sealed else missing_seal}"
     things = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
     click.echo(f"{findings.rows} {things}: {verdict}")

@@ -40,7 +40,7 @@ def command(
         type=click.Choice([form.value for form in SnorForm]),
     ),
     output: str = output_option(
-        "Write here; on any error nothing is written.",
+        "Output file; if there is any error, nothing is written.",
         type=str,
         metavar="FILE",
         default=STREAM,

@@ -68,7 +68,7 @@ def list_recordings(
     ),
     as_json: bool = _JSON,
 ) -> None:
-    """Read recordings completely, and list those that a run would reject, each with the reason.
+    """Read recordings completely, and list those that a run would reject, with the reasons.
 
     PATHS are sound files, or folders that are searched with their subfolders. `harness check validate` does the same
     for the recordings of a scenario.
@@ -113,7 +113,7 @@ def _rescue(path: Path, target: Path) -> dict[str, object] | None:
 
 def _rescue_words(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
-        return "Nothing of it can be rescued"
+        return "None of it can be rescued"
     of = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
     return f"Rescued {fixed(rescued['seconds'], 2)}{of} s: {rescued['file']}"
 
@@ -197,15 +197,15 @@ def record(
     sound_server: str | None = option(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
-    takes: int = option("Recordings of each prompt.", within=(1, 100), default=1),
+    takes: int = option("Number of recordings of each prompt.", within=(1, 100), default=1),
     wait: float = option("Longest wait for the talker to begin, s.", within=(1, 600), default=10.0),
-    columns: tuple[str, ...] = repeatable("Further column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
+    columns: tuple[str, ...] = repeatable("Extra column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
-    """Record a person who reads PROMPTS, a text file with a prompt in each line.
+    """Record a person who reads PROMPTS, a text file with a prompt on each line.
 
-    Each prompt is shown. The speech that follows is found, checked and kept without a key being pressed. If it is
-    clipped, too quiet or missing, the prompt is shown again, three times at most. A scenario plays the recordings with
-    `recordings: FOLDER/list.csv`. After an interruption, the same command continues.
+    Each prompt is shown. The speech that follows is detected, checked and saved without a key press. If it is
+    clipped, too quiet or missing, the prompt is shown again, at most three times. A scenario plays the recordings with
+    `recordings: FOLDER/list.csv`. After an interruption, run the same command to continue.
 
     Exit status: 0 everything is recorded · 1 some prompts are missing · 3 the microphone cannot be used.
     """

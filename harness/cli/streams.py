@@ -106,7 +106,7 @@ def _keep(stream: BinaryIO, path: Path, name: str) -> None:
             shutil.copyfileobj(stream, copy)
     except OSError as error:
         raise HarnessError(
-            f"it cannot be buffered in {path.parent.parent}: {error.strerror or error}",
+            f"the input cannot be buffered in {path.parent.parent}: {error.strerror or error}",
             place=Place(name),
             remedy="Free disk space there, or name a file",
         ) from error

@@ -26,7 +26,7 @@ def command(
     ),
     html: Path | None = option("Also write a page of HTML.", type=A_FILE, writes=True),
     printed: OutputFormat = printed_options(
-        "Print one JSON object.", "One row per session and measure, for a spreadsheet."
+        "Print one JSON object.", "Print one row per session and measure, for a spreadsheet."
     ),
     recent: int | None = option(
         "Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions.",
@@ -35,7 +35,7 @@ def command(
         metavar="N",
     ),
 ) -> None:
-    """Follow the measures of nightly sessions, and find the nights from which they changed.
+    """Track the measures of nightly sessions, and find the nights when they changed.
 
     FOLDER: completed sessions at any depth below it are ordered by their start. Each scenario and device is analysed
     separately. Other sessions are listed with the reason.

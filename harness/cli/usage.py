@@ -91,9 +91,9 @@ def _nearest(names: Sequence[str] | None, ctx: click.Context | None) -> str:
     if names:
         return f"Did you mean {' or '.join(names)}?"
     if ctx is None:
-        return "To list them: harness --help"
+        return "See harness --help"
     whole = any("--help-all" in each.opts for each in ctx.command.get_params(ctx))
-    return f"To list them: {ctx.command_path} {'--help-all' if whole else '--help'}"
+    return f"See {ctx.command_path} {'--help-all' if whole else '--help'}"
 
 
 def _usage(ctx: click.Context | None) -> str:

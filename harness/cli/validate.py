@@ -94,7 +94,7 @@ class ValidatedFiles:
         for result in check_samples(profile):
             if result.wrong:
                 problem = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
-                remedy = f"Change the rules, or what it gives; see harness admin devices test {path}"
+                remedy = f"Change the rules, or what the sample `gives`; see harness admin devices test {path}"
                 self.note(InputError(problem, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:
@@ -135,8 +135,8 @@ def command(
 ) -> None:
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 
-    PATHS are files or folders. A scenario and one bench given together are also checked for each other. The command
-    reads every recording completely, and lets every voice speak. It does not look for devices: for those,
+    PATHS are files or folders. A scenario and one bench given together are also checked against each other. The command
+    reads every recording completely, and tests every voice. It does not look for devices: for those,
     `harness check doctor --bench BENCH`.
 
     Exit status: 0 no problems · 2 problems found.

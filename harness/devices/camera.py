@@ -43,8 +43,8 @@ class CameraOptions(ReadingsOptions):
     rectangle: x, y, width and height of the light in the picture, in pixels from the top left. Default: all of it.
     hold_back_ms: How long a frame may arrive after its exposure, ms (part of the error of its time; not of a file's).
     silence_limit_s: Time without a frame after which the link counts as lost, s (0: never).
-    username: User at the URL.
-    password_env: Name of the environment variable with the password.
+    username: User name for the URL.
+    password_env: Name of the environment variable that holds the password.
     """
 
     source: int | str = ""
@@ -66,7 +66,7 @@ class CameraOptions(ReadingsOptions):
                 remedy="Write `username`, and name the variable of the password in `password_env`",
             )
         if (self.username or self.password_env) and not self.is_url:
-            raise InputError("only a URL has a user and a password", remedy="Remove `username` and `password_env`")
+            raise InputError("only a URL can have a user and a password", remedy="Remove `username` and `password_env`")
         _ = self.box
 
     @property
@@ -96,7 +96,7 @@ class CameraOptions(ReadingsOptions):
         except (TypeError, ValueError) as error:
             raise InputError(f"rectangle: {written!r} is not four whole numbers", remedy=_REMEDY) from error
         if min(x, y) < 0 or min(width, height) < 1:
-            raise InputError(f"rectangle: {x}, {y}, {width}×{height} has no area in the picture", remedy=_REMEDY)
+            raise InputError(f"rectangle: {x}, {y}, {width}×{height} covers no area of the picture", remedy=_REMEDY)
         return x, y, width, height
 
     def address(self) -> str:
@@ -106,7 +106,7 @@ class CameraOptions(ReadingsOptions):
         password = os.environ.get(self.password_env, "") if self.password_env else ""
         if self.password_env and not password:
             raise InputError(
-                f"the environment variable {self.password_env} with the password is not set",
+                f"the environment variable {self.password_env} for the password is not set",
                 remedy=f"Set it: export {self.password_env}=…",
             )
         parts = urlsplit(str(self.source))
@@ -129,8 +129,8 @@ class CameraFrames:
         if not came:
             self._capture.release()
             raise DeviceError(
-                f"the camera {name} gives no picture",
-                remedy="Connect it, end other programs that use it, and correct `source`",
+                f"the camera {name} delivers no picture",
+                remedy="Connect it, close other programs that use it, and correct `source`",
             )
         self.last = self._first
         height, width = self._first.shape[:2]
@@ -138,7 +138,7 @@ class CameraFrames:
         if x + box_width > width or y + box_height > height:
             self._capture.release()
             raise DeviceError(
-                f"the rectangle {box_width}×{box_height} at {x}, {y} lies outside of the picture of {width}×{height}",
+                f"the rectangle {box_width}×{box_height} at {x}, {y} is outside the picture ({width}×{height})",
                 remedy=_REMEDY,
             )
         self.name = f"camera {name}, {width}×{height}, rectangle {x},{y},{box_width},{box_height}"
@@ -184,7 +184,9 @@ class CameraFrames:
             now_s = self._clock.now_s()
             if not came:
                 gone_s = now_s - asked_s
-                return f"no frame came for {seconds(gone_s)}" if gone_s >= READ_LIMIT_MS / 1000 else "the stream ended"
+                return (
+                    f"no frame arrived for {seconds(gone_s)}" if gone_s >= READ_LIMIT_MS / 1000 else "the stream ended"
+                )
             if now_s - asked_s >= AT_ONCE_S:
                 waited_s = now_s
             asked_s = now_s
@@ -247,7 +249,7 @@ class Camera(ReadingsStream):
 
     def connect(self) -> ReadingsFarEnd:
         if self._played:
-            raise DeviceError("the video has been played", remedy="Name a camera or a URL, or a longer video")
+            raise DeviceError("the video has ended", remedy="Name a camera or a URL, or a longer video")
         frames = CameraFrames(self._options, self._clock)
         self._played = bool(self._options.is_file)
         return ReadingsFarEnd(f"camera {self.id}", frames.measure)

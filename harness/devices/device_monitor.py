@@ -146,7 +146,7 @@ class DeviceMonitor:
         if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
             return ""
         if console.lines == 0:
-            problem = "without a line end"
+            problem = "without a line ending"
         elif console.garbage * 2 > console.lines:
             problem = f"and {console.garbage} of {console.lines} lines are not text"
         else:

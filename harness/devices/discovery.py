@@ -71,8 +71,8 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
         asking = zeroconf.Zeroconf(interfaces=interfaces or zeroconf.InterfaceChoice.All)
     except (OSError, RuntimeError) as error:
         raise DeviceError(
-            f"this host cannot ask its network for devices: {error}",
-            remedy="Connect it to the network of the devices, and allow UDP port 5353",
+            f"this host cannot search its network for devices: {error}",
+            remedy="Connect it to the devices' network, and allow UDP port 5353",
         ) from error
     with asking:
         zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])

@@ -78,12 +78,12 @@ class EsphomeOptions:
     """Options of ESPHome devices.
 
     address: host or host:port of the native API (port 6053 by default).
-    key_env: Name of the environment variable with the encryption key (empty: the device does not encrypt).
-    log_level: Level from which on the device sends log lines. Its firmware can contain fewer.
+    key_env: Name of the environment variable that holds the encryption key (empty: the device does not encrypt).
+    log_level: Lowest level of the log lines that the device sends. Its firmware may include fewer levels.
     states: Whether to report the states of entities.
     restart_button: Object ID of the button entity that restarts the device.
     hold_back_ms: How long the device and its Wi-Fi may hold a line back, ms (part of the error of its times).
-    keepalive_s: Interval of pings, s. A device that does not answer for 4.5 intervals counts as lost.
+    keepalive_s: Interval between pings, s. A device that does not answer for 4.5 intervals counts as lost.
     role: observer (Home Assistant stays the voice assistant) or assistant. As the assistant, the harness keeps the
         sound of commands.
     recogniser: As the assistant: entry point of `harness.recognisers` that recognises commands (empty: none).
@@ -113,16 +113,17 @@ class EsphomeOptions:
     def __post_init__(self) -> None:
         _ = self.host_and_port
         if self.role is EsphomeRole.OBSERVER and (self.recogniser or self.media or self.answer):
-            raise InputError(
-                "only an assistant has a `recogniser`, `media` and an `answer`", remedy="Write role: assistant"
-            )
+            raise InputError("only an assistant has `recogniser`, `media` and `answer`", remedy="Write role: assistant")
         if self.answer and not self.media:
             raise InputError("`answer` needs `media`", remedy="Write media: and the URL of a sound with these words")
         if self.media and not self.media.startswith(("http://", "https://")):
             raise InputError(f"media is {self.media!r}", remedy="Write a URL that the device can open, http://…")
         for name, low, high in (("listen_limit_s", 1, 120), ("hold_back_ms", 0, 86_400), ("keepalive_s", 0.1, 600)):
             if not low <= getattr(self, name) <= high:
-                raise InputError(f"{name} is {getattr(self, name)}", remedy=f"Write a number from {low} to {high}")
+                raise InputError(
+                    f"{name} is {getattr(self, name)}, which is out of range",
+                    remedy=f"Write a number from {low} to {high}",
+                )
 
     @property
     def host_and_port(self) -> tuple[str, int]:
@@ -144,8 +145,8 @@ def key(options: EsphomeOptions) -> str | None:
     with contextlib.suppress(binascii.Error, ValueError):
         if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
             return os.environ[name]
-    fault = f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64"
-    raise InputError(fault, remedy="Copy `key` of `encryption` from the YAML of the device")
+    fault = f"the environment variable {name} does not contain a base64 key of {_KEY_BYTES} bytes"
+    raise InputError(fault, remedy="Copy `key` under `encryption` from the device's YAML file")
 
 
 def demand_library() -> None:
@@ -229,7 +230,7 @@ class EsphomeLink:
         if name not in self._settable:
             raise DeviceError(
                 f"{self._options.address} has no setting {name}",
-                remedy=f"Write one of its settings: {', '.join(sorted(self._settable)) or 'it has none'}",
+                remedy=f"Write one of its settings: {', '.join(sorted(self._settable)) or 'none'}",
             )
 
         def holds() -> bool:
@@ -243,8 +244,8 @@ class EsphomeLink:
             if not holds():
                 now = self._values.get(name, "no value")
                 raise DeviceError(
-                    f"{self._options.address} does not report {name}={value} within {exact(limit_s)} s, but {now}",
-                    remedy="Set it by hand, and see whether the device takes the value",
+                    f"{self._options.address} did not report {name}={value} within {exact(limit_s)} s, but {now}",
+                    remedy="Set it manually, and check whether the device accepts the value",
                 )
 
     def _command(self, entity: EntityInfo, value: str) -> None:
@@ -332,7 +333,7 @@ class EsphomeLink:
         if options.restart_button and self._button is None:
             raise DeviceError(
                 f"{options.address} has no button {options.restart_button}",
-                remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}",
+                remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'none'}",
             )
         client.subscribe_logs(
             lambda message: self._on_log(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
@@ -345,7 +346,7 @@ class EsphomeLink:
                     await self._assistant.begin(device)
             except (APIConnectionError, TimeoutError, OSError) as error:
                 raise DeviceError(
-                    f"{options.address} does not take the harness as its assistant: {plain_text(str(error), 300)}",
+                    f"{options.address} does not accept the harness as its assistant: {plain_text(str(error), 300)}",
                     remedy="Restart the device",
                 ) from error
         return device
@@ -362,7 +363,7 @@ class EsphomeLink:
         """An error that nobody else takes: the link ends, instead of staying silent."""
         loop.default_exception_handler(context)
         error = plain_text(str(context.get("exception") or context["message"]), 200)
-        self._end_lines(f"the driver met an error ({error})")
+        self._end_lines(f"the driver failed with an error ({error})")
 
     def _end_lines(self, why: str) -> None:
         """Ends what `read` returns; its reader then closes the link."""
@@ -508,7 +509,7 @@ class EsphomeDevice(AnsweringStream):
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STOP_CHECK_S):
-                fault = f"the connection to {self.id} is lost: {self._why_ended}"
+                fault = f"the connection to {self.id} was lost: {self._why_ended}"
                 raise DeviceError(fault, remedy="Switch it on, then run: harness run resume")
         return cast(EsphomeLink, link)
 

@@ -116,7 +116,9 @@ class EsphomeAssistant:
 
         self._drop()
         if flags & VoiceAssistantCommandFlag.USE_WAKE_WORD:
-            self._end_link("it lets its assistant find the wake phrase. Switch it to wake word detection on the device")
+            self._end_link(
+                "it leaves wake word detection to its assistant. Switch it to wake word detection on the device"
+            )
             return None
         self._report(f"assistant.wake={phrase}" if phrase else "assistant.start=without a wake phrase")
         levels = f"noise suppression {settings.noise_suppression_level}, auto gain {settings.auto_gain}"

@@ -50,7 +50,7 @@ class HomeAssistantOptions:
     """Options of Home Assistant.
 
     url: Address of Home Assistant, such as http://homeassistant.local:8123. https:// checks the certificate.
-    token_env: Name of the environment variable with a long-lived access token of an administrator.
+    token_env: Name of the environment variable that holds an administrator's long-lived access token.
     satellite: Entity of the satellite, such as assist_satellite.kitchen (empty: the only one).
     hold_back_ms: How long a satellite's report may take to reach Home Assistant, ms (part of the error of the times of
         wake events and states).
@@ -72,7 +72,7 @@ class HomeAssistantOptions:
             raise InputError("token_env is empty", remedy="Write the name of the variable, such as HASS_TOKEN")
         if self.satellite and not self.satellite.startswith(SATELLITES):
             raise InputError(
-                f"satellite: {self.satellite!r} is not the entity of a satellite",
+                f"satellite: {self.satellite!r} is not a satellite entity",
                 remedy=f"Write its entity, such as {SATELLITES}kitchen",
             )
         if not 0 <= self.hold_back_ms <= 86_400:
@@ -149,7 +149,7 @@ class AssistLink:
 
     def _guard(self, act: Callable[[], None]) -> None:
         """DeviceError for whatever goes wrong with a far end."""
-        remedy = "Read the log of Home Assistant"
+        remedy = "Read Home Assistant's log"
         try:
             act()
         except (OSError, self._errors.WebSocketException) as error:
@@ -157,7 +157,7 @@ class AssistLink:
             raise DeviceError(f"{self._options.url}: {why}", remedy=remedy) from error
         except _CommandError as error:
             if error.code == "unauthorized":
-                token = f"Set {self._options.token_env} to a token of an administrator"
+                token = f"Set {self._options.token_env} to an administrator's token"
                 raise LoginRefused(
                     f"{self._options.url} shows pipeline runs to administrators only",
                     remedy=f"{token}, then start again",
@@ -168,7 +168,8 @@ class AssistLink:
             ) from error
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise DeviceError(
-                f"{self._options.url} sent a message that is not Home Assistant's", remedy="Correct `url`"
+                f"{self._options.url} sent a message that does not follow Home Assistant's protocol",
+                remedy="Correct `url`",
             ) from error
 
     def _begin(self, token: str) -> None:
@@ -268,7 +269,7 @@ class AssistLink:
                     raise _CommandError(str(message["error"]["code"]))
                 if message["type"] == answer:
                     return message[answer]
-        raise OSError(f"no answer came within {exact(ANSWER_LIMIT_S)} s")
+        raise OSError(f"no answer arrived within {exact(ANSWER_LIMIT_S)} s")
 
     def _ping(self) -> None:
         """Reads Home Assistant's clock, at some time between question and answer."""

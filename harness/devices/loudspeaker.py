@@ -28,8 +28,9 @@ class LoudspeakerOptions:
     sound_device: Name of the device, or a unique part of it (`harness admin sound list`).
     frames_per_buffer: Samples per callback. Use 2400 on a busy computer.
     gain_db: Gain for everything that it plays, at most 0.
-    equaliser: Gains in dB at Hz, such as "125:-3 250:0" (`harness admin calibrate --equalise`). Default: none.
-    output: Output of the device that the loudspeaker is connected to, from 1. 0: every output gets the sound.
+    equaliser: Pairs of frequency (Hz) and gain (dB), such as "125:-3 250:0" (`harness admin calibrate --equalise`).
+        Default: none.
+    output: Output of the device that the loudspeaker is connected to, counted from 1. 0: every output gets the sound.
     outputs: Number of outputs of the device, if `output` is given.
     """
 

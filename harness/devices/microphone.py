@@ -57,7 +57,10 @@ class MicrophoneOptions:
             ("earcon_max_ms", self.earcon_max_ms, 200, 2000),
         ):
             if not low <= value <= high:
-                raise InputError(f"{name} is {exact(value)}", remedy=f"Choose from {exact(low)} to {exact(high)}")
+                raise InputError(
+                    f"{name} is {exact(value)}, which is out of range",
+                    remedy=f"Write a number from {exact(low)} to {exact(high)}",
+                )
 
 
 _Item = Block | Callable[[], None] | None

@@ -73,7 +73,7 @@ class OrderAnswers:
             detail = f"its last line was {self._last!r}" if self._last else "it sent nothing"
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
-                remedy="Check that it is on and can move. Else correct `done` or `within_s` in the bench",
+                remedy="Check that it is on and can move. Otherwise, correct `done` or `within_s` in the bench",
             )
         return min(left_s, LOOK_S)
 
@@ -82,7 +82,9 @@ class OrderAnswers:
         self._last = plain_text(text.strip(), _SHOWN_CHARACTERS)
         try:
             if self._failed is not None and self._failed.search(text, timeout=MATCH_LIMIT_S):
-                raise DeviceError(f"{self._order.words}: it reports {self._last!r}", remedy="Check it and the bench")
+                raise DeviceError(
+                    f"{self._order.words}: it reports {self._last!r}", remedy="Check the equipment and the bench"
+                )
             return self._done.search(text, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
             raise DeviceError(
@@ -175,7 +177,9 @@ class SimulatedOptions:
     def __post_init__(self) -> None:
         for name in ("per_s", "speed"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {exact(getattr(self, name))}", remedy="Write a number above 0")
+                raise InputError(
+                    f"{name} is {exact(getattr(self, name))}, which is out of range", remedy="Write a number above 0"
+                )
 
 
 class Simulated:

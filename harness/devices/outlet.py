@@ -12,7 +12,7 @@ from harness.model.bench import ConsoleSettings
 from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
 from harness.model.time import Stamp
 
-BROKEN = "a thread of the driver ended with an error, see the engine's output"
+BROKEN = "a thread of the driver ended with an error; see the engine's output"
 _LOG_LINES_AT_ONCE = 200.0
 """Burst allowed before the rate limit applies. Chosen: a board's boot messages fit."""
 _COUNT_EVERY_S = 10.0

@@ -49,7 +49,7 @@ class ReadingsOptions:
         for name in ("hold_back_ms", "silence_limit_s"):
             value = getattr(self, name)
             if not (math.isfinite(value) and 0 <= value <= 86_400):
-                raise InputError(f"{name} is {value}", remedy="Write a number from 0 to 86400")
+                raise InputError(f"{name} is {value}, which is out of range", remedy="Write a number from 0 to 86400")
 
 
 class ReadingsFarEnd:

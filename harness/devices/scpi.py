@@ -164,7 +164,7 @@ class Scpi:
         raise AssertionError("left_s is never 0")
 
 
-_REMEDY = "Check that it is on, and that `resource` in the bench is right"
+_REMEDY = "Check that it is on, and that `resource` in the bench is correct"
 
 
 def _visa(options: ScpiOptions) -> Any:

@@ -58,7 +58,7 @@ class TextStreamOptions:
     """Options of programs and TCP ports.
 
     ready: Regular expression. The connection is open when a line matches it.
-    ready_within_s: Time within which that line must come, s.
+    ready_within_s: Time within which that line must arrive, s.
     hold_back_ms: How long the far end may hold a line back, ms (part of the error of its times).
     silence_limit_s: Time without a line after which the link counts as lost, s (0: never).
     restart_line: A line that makes the device restart.
@@ -77,7 +77,9 @@ class TextStreamOptions:
             raise InputError(f"ready is not a regular expression: {error}", remedy="Correct `ready`") from error
         for name in ("ready_within_s", "hold_back_ms", "silence_limit_s"):
             if not 0 <= getattr(self, name) <= 86_400:
-                raise InputError(f"{name} is {getattr(self, name)}", remedy="Write a number from 0 to 86400")
+                raise InputError(
+                    f"{name} is {getattr(self, name)}, which is out of range", remedy="Write a number from 0 to 86400"
+                )
         if "\n" in self.restart_line or "\r" in self.restart_line:
             raise InputError("restart_line has several lines", remedy="Write one line")
 
@@ -223,7 +225,7 @@ class TcpListener:
                 return TcpConnection(connection, f"{address[0]}:{address[1]}")
         raise DeviceError(
             f"no device connected to {self._address} within {exact(limit_s)} s",
-            remedy="Switch the device on, and let it connect to this address",
+            remedy="Switch the device on, and have it connect to this address",
         )
 
     def close(self) -> None:
@@ -289,7 +291,7 @@ class TextStream:
         if not self._was_ready:
             lines = f"; the last lines: {' / '.join(self._last_lines)}" if self._last_lines else ""
             self.close()
-            raise DeviceError(f"{self.id}: {self._why_ended}{lines}", remedy="Run it by hand, and see what it prints")
+            raise DeviceError(f"{self.id}: {self._why_ended}{lines}", remedy="Run it by hand, and check what it prints")
 
     def close(self) -> None:
         self._stop.set()
@@ -305,7 +307,7 @@ class TextStream:
     def restart(self) -> None:
         """Sends `restart_line`; DeviceError when there is none, or nobody takes it."""
         if not self._options.restart_line:
-            raise DeviceError(f"{self.id} cannot be restarted", remedy="Set `restart_line` of its connection")
+            raise DeviceError(f"{self.id} cannot be restarted", remedy="Set `restart_line` in its connection")
         self._command(self._options.restart_line)
 
     def _command(self, line: str) -> None:
@@ -316,7 +318,9 @@ class TextStream:
                 raise OSError("the link is lost")
             far_end.write(line.encode() + b"\n")
         except OSError as error:
-            raise DeviceError(f"{self.id} took no command: {error}", remedy="Wait until its link is back") from error
+            raise DeviceError(
+                f"{self.id} did not accept a command: {error}", remedy="Wait until its link is back"
+            ) from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
         self._why_ended = BROKEN
@@ -399,7 +403,7 @@ class TextStream:
             if awaited is not None and now_s - began_s > options.ready_within_s:
                 return f"no line matched `ready` within {exact(options.ready_within_s)} s"
             if options.silence_limit_s and now_s - received_s > options.silence_limit_s:
-                return f"no line came for {seconds(now_s - received_s)}"
+                return f"no line arrived for {seconds(now_s - received_s)}"
         return ""
 
     def _look_for(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:

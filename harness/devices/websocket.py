@@ -51,18 +51,18 @@ _LINE_ENDS_TO_SPACES = bytes.maketrans(b"\r\n", b"  ")
 _TEXT = "{text}"
 _MOST_ECHOES = 16  # Messages of ours that a bus may still return to us; the device did not report those. Chosen.
 _ECHO_S = 5.0  # For how long it may. Chosen: a bus returns them within milliseconds.
-_EXTRA = ("the library for web sockets", "websocket")
+_EXTRA = ("the library for WebSockets", "websocket")
 
 
 @frozen
 class WebSocketOptions(TextStreamOptions):
-    """url: Address of the web socket, such as ws://ovos.local:8181/core. wss:// encrypts and checks the certificate.
+    """url: Address of the WebSocket, such as ws://ovos.local:8181/core. wss:// encrypts and checks the certificate.
 
     send_on_open: Messages that the harness sends whenever the connection opens, such as subscriptions.
-    token_env: Name of the environment variable with a token, which is sent as `Authorization: Bearer TOKEN`.
+    token_env: Name of the environment variable that holds a token, sent as `Authorization: Bearer TOKEN`.
     text_message: Message that injects an utterance as text, instead of sound. {text} in it stands for the words, with
     the escapes of JSON.
-    ping_s: Interval of pings, s. A far end that does not answer one within the same time is lost (0: no pings).
+    ping_s: Interval between pings, s. A far end that does not answer one within the same time is lost (0: no pings).
     """
 
     url: str = ""
@@ -73,7 +73,7 @@ class WebSocketOptions(TextStreamOptions):
 
     def __post_init__(self) -> None:
         super(WebSocketOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
-        checked_url(self.url, ("ws", "wss"), "address of a web socket", "Write it as ws://host:port/path")
+        checked_url(self.url, ("ws", "wss"), "address of a WebSocket", "Write it as ws://host:port/path")
         if self.text_message and _TEXT not in self.text_message:
             raise InputError(f"text_message does not contain {_TEXT}", remedy=f"Write {_TEXT} where the words belong")
         if not (self.ping_s == 0 or 0.5 <= self.ping_s <= 600):
@@ -99,7 +99,7 @@ def read_token(variable: str) -> str:
     token = os.environ.get(variable, "")
     if not (token.isascii() and token.isprintable() and token.strip()):
         raise InputError(
-            f"the environment variable {variable} with the token is not set, or is not one line of ASCII",
+            f"the environment variable {variable} for the token is not set, or is not one line of ASCII",
             remedy=f"Set it: export {variable}=…",
         )
     return token
@@ -150,7 +150,7 @@ def _parse(message: bytes) -> object:
 
 
 class WebSocketLink:
-    """An open web socket, whose messages arrive as lines at a file descriptor."""
+    """An open WebSocket, whose messages arrive as lines at a file descriptor."""
 
     def __init__(self, options: WebSocketOptions) -> None:
         _, self._errors = demand_library()
@@ -165,7 +165,7 @@ class WebSocketLink:
                 self._send(message)
         except OSError as error:
             self.close()
-            raise DeviceError(f"{options.url} took no message: {error}", remedy="See what its log reports") from error
+            raise DeviceError(f"{options.url} did not accept a message: {error}", remedy="Check its log") from error
 
     def fileno(self) -> int:
         return self._lines_out.fileno()
@@ -225,7 +225,7 @@ class WebSocketLink:
 
 
 class WebSocketLog(TextStream):
-    """The messages of a web socket."""
+    """The messages of a WebSocket."""
 
     Options: ClassVar[type] = WebSocketOptions
 

@@ -75,7 +75,7 @@ class WyomingMode(StrEnum):
 
 _REMEDIES = {
     WyomingMode.EVENTS: "Restart the satellite while the harness waits, or speak its wake word twice",
-    WyomingMode.PROXY: "Let the client connect to this address instead of the server's",
+    WyomingMode.PROXY: "Have the client connect to this address instead of the server's",
 }
 
 
@@ -84,7 +84,7 @@ class WyomingOptions:
     """Options of Wyoming satellites.
 
     address: host:port at which the harness listens. In mode server: host:port of the satellite.
-    mode: events (a satellite reports to the harness), proxy (the harness stands before `server`), or server. As the
+    mode: events (a satellite reports to the harness), proxy (the harness sits in front of `server`), or server. As the
         server, the harness keeps the sound of the satellite.
     server: host:port that the proxy connects to: a satellite, or a service that a satellite uses.
     connect_within_s: Time within which the satellite (proxy: the client) must connect, s.
@@ -122,7 +122,9 @@ class WyomingOptions:
             raise InputError(f"listen_limit_s is {self.listen_limit_s}", remedy="Write a number from 1 to 120")
         for name in ("connect_within_s", "hold_back_ms", "silence_limit_s"):
             if not 0 <= getattr(self, name) <= 86_400:
-                raise InputError(f"{name} is {getattr(self, name)}", remedy="Write a number from 0 to 86400")
+                raise InputError(
+                    f"{name} is {getattr(self, name)}, which is out of range", remedy="Write a number from 0 to 86400"
+                )
 
     # What `TextStream` asks for, in mode server.
     @property
@@ -453,7 +455,7 @@ class Wyoming:
         if limit_s and self._connected.is_set() and self._relay is not None:
             silent_s = at.at_s - self._relay.received_s
             if silent_s > limit_s:
-                self._outlet.lose(_SILENCE, f"nothing came for {seconds(silent_s)}")
+                self._outlet.lose(_SILENCE, f"nothing arrived for {seconds(silent_s)}")
             else:
                 self._outlet.back(_SILENCE)
 
@@ -501,7 +503,7 @@ class Wyoming:
         if options.mode is not WyomingMode.PROXY or sends_detections(info):
             return SetupAdvice(phrases)
         keys: dict[str, str | int] = {"mode": WyomingMode.SERVER.value, "address": satellite, "listen_limit_s": 3}
-        why = "it sends no detections to its server, as version 1.0 of wyoming-satellite"
+        why = "it sends no detections to its server, like version 1.0 of wyoming-satellite"
         return SetupAdvice(phrases, "wyoming_server", keys, "a Wyoming satellite, with the harness as its server", why)
 
     @staticmethod

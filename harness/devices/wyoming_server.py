@@ -69,7 +69,7 @@ class ServerLink:
             self._socket.close()
             raise DeviceError(
                 f"{address} does not accept the harness as its server: {error}",
-                remedy="Disconnect its server, such as Home Assistant: it accepts one",
+                remedy="Disconnect its server, such as Home Assistant: it accepts only one",
             ) from error
         self._lines = deque[tuple[bytes, float]]()
         self.taken: list[tuple[bytes, float]] = []
@@ -175,7 +175,7 @@ class ServerLink:
                 self._event("transcribe")
             case "run-pipeline" if data.get("start_stage") == "wake":
                 raise DeviceError(
-                    f"{self._address} lets its server find the wake phrase",
+                    f"{self._address} leaves wake word detection to its server",
                     remedy="Give it a wake word service (--wake-uri), or write mode: proxy",
                 )
             case "audio-chunk" if self._wanted:
@@ -366,7 +366,9 @@ def _format(data: dict[str, object]) -> tuple[int, int]:
         case {"rate": int(rate), "width": 2, "channels": int(channels)} if 8000 <= rate <= 96_000 and 0 < channels < 9:
             return rate, channels
     given = plain_text(json.dumps(data), 200)
-    raise DeviceError(f"the satellite sends sound as {given}", remedy="Let it send 16 bits per sample at 16000 Hz")
+    raise DeviceError(
+        f"the satellite sends sound as {given}", remedy="Configure it to send 16 bits per sample at 16000 Hz"
+    )
 
 
 def _describe(info: dict[str, object]) -> str:

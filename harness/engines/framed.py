@@ -81,11 +81,11 @@ def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
     folder = Path(model)
     if not model or not folder.is_dir():
         raise InputError(
-            f"{engine} needs the folder of a model" + (f", and {model!r} is not a folder" if model else ""),
+            f"{engine} needs the folder of a model" + (f", but {model!r} is not a folder" if model else ""),
             remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER",
         )
     missing = [pattern for pattern in file_names if not any(folder.glob(pattern))]
     if missing:
-        problem = f"this is not a model of {engine}: it has no {', '.join(missing)}"
+        problem = f"this is not a {engine} model: it has no {', '.join(missing)}"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the folder that holds these files")
     return folder

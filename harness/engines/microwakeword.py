@@ -46,7 +46,7 @@ class MicroWakeWord:
         if key not in known:
             raise PluginError(
                 f"microWakeWord has no model for the phrase {phrase!r}",
-                remedy=f"{did_you_mean(phrase, known)}It has: {', '.join(sorted(known))}",
+                remedy=f"{did_you_mean(phrase, known)}Use one of: {', '.join(sorted(known))}",
             )
         self._phrase = key.replace("_", " ")
         self._refractory_samples = round(refractory_s * RATE_HZ)

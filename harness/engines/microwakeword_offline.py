@@ -82,8 +82,8 @@ def find_model(text: str) -> ModelFile:
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
     if key not in known:
         raise InputError(
-            f"microWakeWord has no model {text!r}" if text else "no model of microWakeWord is given",
-            remedy=f"{did_you_mean(text, known)}It has: {', '.join(known)}, or name a .tflite file",
+            f"microWakeWord has no model {text!r}" if text else "no microWakeWord model is given",
+            remedy=f"{did_you_mean(text, known)}Use one of: {', '.join(known)}, or name a .tflite file",
         )
     return known[key]
 
@@ -215,8 +215,8 @@ PATH = Setting(
     choices=("fast", "streaming"),
 )  # fmt: skip
 SLIDING_WINDOW = Setting(
-    "sliding-window", SettingKind.WHOLE, "", "probabilities that a score averages (default: the manifest's, else 5)",
-    low=1, high=1000, scores=True,
+    "sliding-window", SettingKind.WHOLE, "",
+    "number of probabilities averaged into a score (default: the manifest's, else 5)", low=1, high=1000, scores=True,
 )  # fmt: skip
 CUTOFF = Setting(
     "probability-cutoff", SettingKind.NUMBER, "",

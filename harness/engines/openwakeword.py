@@ -462,8 +462,8 @@ def _model_file(package: Any, name: str) -> tuple[Path, bool]:
     known = sorted(packaged_model.value for packaged_model in package.Model)
     if key not in known:
         raise PluginError(
-            f"openWakeWord has no model {name!r}" if name else "no model of openWakeWord is given",
-            remedy=f"{did_you_mean(key, known)}It has: {', '.join(known)}; "
+            f"openWakeWord has no model {name!r}" if name else "no openWakeWord model is given",
+            remedy=f"{did_you_mean(key, known)}Use one of: {', '.join(known)}; "
             f"or name a file that ends in {' or '.join(ENDINGS)}",
         )
     return _models_folder(package) / f"{key}.tflite", True

@@ -40,7 +40,7 @@ FRAME_SAMPLES = 160
 LICENCE = "BSD-2-Clause, also for the en-us acoustic model and dictionary"
 DICTIONARY = Setting(
     "dictionary", SettingKind.FILE, "",
-    "file of words with their sounds, added to the packaged ones, one per line: `jarvis JH AA R V AH S`", scores=True,
+    "file of words with their phonemes, added to the packaged ones, one per line: `jarvis JH AA R V AH S`", scores=True,
 )  # fmt: skip
 _ENTRY = re.compile(r"(\S+?)(?:\(\d+\))?[ \t]+(\S.*)")
 _WORD = re.compile(r"[^\s/]+")
@@ -114,16 +114,16 @@ def _own_sounds(path: str, phones: set[str]) -> Sounds:
         entry = _ENTRY.match(line)
         if entry is None:
             raise InputError(
-                f"{line.strip()[:60]!r} is not a word with its sounds",
+                f"{line.strip()[:60]!r} is not a word with its phonemes",
                 place=Place(path, row),
-                remedy="Write the word, a space, and its sounds: jarvis JH AA R V AH S",
+                remedy="Write the word, a space, and its phonemes: jarvis JH AA R V AH S",
             )
         unknown = [phone for phone in entry[2].split() if phone not in phones]
         if unknown:
             raise InputError(
-                f"{entry[1]!r} has sounds that are not in the model: {' '.join(unknown)}",
+                f"{entry[1]!r} has phonemes that are not in the model: {' '.join(unknown)}",
                 place=Place(path, row),
-                remedy=f"Use these sounds: {' '.join(sorted(phones))}",
+                remedy=f"Use these phonemes: {' '.join(sorted(phones))}",
             )
         sounds.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
     return sounds
@@ -197,7 +197,7 @@ class PocketSphinxKeyphrase:
     def models(cls) -> tuple[OfflineModel, ...]:
         """One entry that shows how a model is named: the phrase is the model."""
         _package()
-        description = 'one or more English phrases: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
+        description = 'one or more English phrases: "hey jarvis, computer"; words in the packaged dictionary (134,000)'
         return (OfflineModel('"PHRASE"', (), LICENCE, description),)
 
     def listen(self) -> _Search:
@@ -272,10 +272,10 @@ def _searched(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float]
     lines = enumerate(_read_text(path, "list of keyphrases").splitlines() if path else [], start=1)
     row = next((row for row, line in lines if line[:1] != "#" and missing[0] in _words_of(line)), None)
     raise InputError(
-        f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
+        f"pocketsphinx's dictionary does not contain: {', '.join(missing)}",
         place=None if row is None else Place(path, row),
-        remedy=f"Write {'their' if missing[1:] else 'its'} sounds into a file, one word per line. The line of "
-        "another word is `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Name the file with "
+        remedy=f"Write {'their' if missing[1:] else 'its'} phonemes into a file, one word per line. A line "
+        "looks like `jarvis JH AA R V AH S` (ARPAbet, as in cmudict). Name the file with "
         "-f dictionary FILE",
     )
 
@@ -284,7 +284,8 @@ def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
     if KWS_THRESHOLD.name in settings:
         if POINT.name in settings:
             raise InputError(
-                "kws-threshold and operating-point are both set, and each sets the threshold", remedy="Set one of them"
+                "kws-threshold and operating-point are both set, but each sets the threshold",
+                remedy="Set only one of them",
             )
         return _power(settings[KWS_THRESHOLD.name], None), None
     point = round(number(settings, POINT))

@@ -25,7 +25,7 @@ SENSITIVITY = Setting(
     "sensitivity", SettingKind.NUMBER, "0.5", "0 (strictest) to 1 (most lenient), for every phrase", low=0, high=1,
     scores=True,
 )  # fmt: skip
-LICENCE = "Apache-2.0; models by Picovoice's terms"
+LICENCE = "Apache-2.0; models under Picovoice's terms"
 
 
 class Porcupine:

@@ -263,11 +263,11 @@ class FileExchange:
 
 
 MODE = Setting(
-    "mode", SettingKind.CHOICE, "served", "served: one process for all files; once: one process per file, bare sound "
+    "mode", SettingKind.CHOICE, "served", "served: one process for all files; once: one process per file, raw sound "
     "on stdin", choices=("served", "once"),
 )  # fmt: skip
 KIND = Setting(
-    "kind", SettingKind.CHOICE, "wake", "kind of an engine in mode once, which sends no hello",
+    "kind", SettingKind.CHOICE, "wake", "kind of engine in mode once, which sends no hello",
     choices=tuple(kind.value for kind in EngineKind),
 )  # fmt: skip
 RATE = Setting(

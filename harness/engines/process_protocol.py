@@ -134,7 +134,7 @@ def hello_of(text: str) -> EngineHello:
         raise ProtocolFault(f"sent a hello without a valid rate_hz, an integer from {_RATES_HZ[0]} to {_RATES_HZ[1]}")
     phrases = message.get("phrases", [])
     if not isinstance(phrases, list) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
-        raise ProtocolFault("sent a hello whose phrases are not a list of texts")
+        raise ProtocolFault("sent a hello whose phrases are not a list of strings")
     kind = EngineKind(message["kind"])
     carries_state = message.get("carries_state", False)
     if not isinstance(carries_state, bool):
@@ -188,7 +188,7 @@ def is_hello(text: str) -> bool:
 def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> EngineEvent:
     text = message[key]
     if not isinstance(text, str):
-        raise ProtocolFault(f"sent a {key} that is not a text")
+        raise ProtocolFault(f"sent a {key} that is not a string")
     if len(text) > _LONGEST_TEXT:
         raise ProtocolFault(f"sent a {key} of {len(text)} characters; at most {_LONGEST_TEXT} are accepted")
     if key == "phrase" and not text.strip():

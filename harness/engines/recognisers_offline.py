@@ -160,7 +160,7 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
         known = [known_model.name for known_model in engine.models()]
         raise InputError(
             f"{model!r} is neither a model of {name} nor a folder",
-            remedy=f"{did_you_mean(model, known)}It has: {', '.join(known)}; or name the folder of a model",
+            remedy=f"{did_you_mean(model, known)}Use one of: {', '.join(known)}; or name the folder of a model",
         )
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:

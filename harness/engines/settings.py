@@ -20,7 +20,7 @@ OPERATING_POINT = Setting(
     low=1, high=20,
 )  # fmt: skip
 THRESHOLD = Setting(
-    "threshold", SettingKind.NUMBER, "", "a score above it is a detection; instead of operating-point", low=0, high=1
+    "threshold", SettingKind.NUMBER, "", "a score above this is a detection; replaces operating-point", low=0, high=1
 )
 REFRACTORY = Setting(
     "refractory-ms", SettingKind.NUMBER, "1000",
@@ -71,7 +71,7 @@ def check_settings(declared: Sequence[Setting], assignments: Iterable[tuple[str,
     settings = checked_settings(declared, assignments, engine)
     if THRESHOLD.name in settings and OPERATING_POINT.name in settings:
         raise InputError(
-            "threshold and operating-point are both set, and each sets the threshold", remedy="Set one of them"
+            "threshold and operating-point are both set, but each sets the threshold", remedy="Set only one of them"
         )
     return settings
 

@@ -24,7 +24,7 @@ TAIL_SAMPLES = 10560
 KEYWORDS = Setting(
     "keywords", SettingKind.FILE, "", "file of keywords in the model's tokens (default: keywords.txt in the folder)"
 )
-THRESHOLD = Setting("keywords-threshold", SettingKind.NUMBER, "0.25", "probability that a keyword needs", low=0, high=1)
+THRESHOLD = Setting("keywords-threshold", SettingKind.NUMBER, "0.25", "minimum probability of a keyword", low=0, high=1)
 SCORE = Setting("keywords-score", SettingKind.NUMBER, "1", "boost of keywords in the search", low=0, high=100)
 _PARTS = ("encoder", "decoder", "joiner")
 

@@ -30,7 +30,7 @@ class FlatTable:
     def root(cls, content: bytes, identifier: bytes) -> FlatTable:
         """The root table of a file that begins with that identifier."""
         if content[4:8] != identifier:
-            raise InvalidModelFile(f"it does not begin with the mark of a {identifier.decode()} file")
+            raise InvalidModelFile(f"it does not begin with the identifier of a {identifier.decode()} file")
         return cls(content, struct.unpack_from("<I", content)[0])
 
     def number(self, field: int, form: str, default: int) -> int:
@@ -88,11 +88,11 @@ class FlatTable:
 
     def _read(self, form: str, place: int) -> Any:
         if place < 0:  # struct would count from the end
-            raise InvalidModelFile("a table points outside of the file")
+            raise InvalidModelFile("a table points outside the file")
         try:
             return struct.unpack_from(form, self._content, place)[0]
         except struct.error as error:
-            raise InvalidModelFile(f"a table points outside of the file: {error}") from None
+            raise InvalidModelFile(f"a table points outside the file: {error}") from None
 
 
 class Op(IntEnum):

@@ -523,7 +523,7 @@ class Notify:
     def __post_init__(self) -> None:
         if sum(map(bool, (self.command, self.webhook, self.webhook_env, self.mqtt))) != 1:
             raise InputError(
-                "a message needs exactly one way to go",
+                "a message needs exactly one destination",
                 remedy="Write one of `command`, `webhook`, `webhook_env` and `mqtt`",
             )
         if self.webhook and not self.webhook.startswith(("http://", "https://")):

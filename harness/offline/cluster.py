@@ -173,7 +173,7 @@ def demand_shareable(evaluation: Evaluation) -> None:
     if hasattr(engine_class(evaluation.task.engine), "most_jobs"):
         raise InputError(
             f"{evaluation.task.engine} is attached to this machine; workers of a cluster cannot reach it",
-            remedy="Leave --cluster out; use -j for several devices",
+            remedy="Omit --cluster; use -j for several devices",
         )
 
 

@@ -332,7 +332,7 @@ class ClusterWorkers:
                 problems.append(f"{shortened_list(alike)}: {version}")
         if problems:
             raise InputError(
-                "workers of the cluster do not fit this evaluation:\n  " + "\n  ".join(problems),
+                "workers of the cluster do not match this evaluation:\n  " + "\n  ".join(problems),
                 remedy="Install the same harness and engines on all workers, and give them the same folders",
             )
         if not facts:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 RESTART, SILENCE = "restart", "silence"
 SENSITIVITY = Setting(
-    "sensitivity", SettingKind.WHOLE, "", "sensitivity of the wake word, 0 (least) to 100; only with our framing",
-    low=0, high=100, scores=True,
+    "sensitivity", SettingKind.WHOLE, "",
+    "sensitivity of the wake word, 0 (least) to 100; only with the harness's framing", low=0, high=100, scores=True,
 )  # fmt: skip
 BETWEEN = Setting(
     "between", SettingKind.CHOICE, "",
@@ -42,7 +42,7 @@ REFRACTORY = Setting(
     "refractory-ms", SettingKind.NUMBER, "0", "events within this time after another count as the same, ms",
     low=0, high=60_000,
 )  # fmt: skip
-PORT = Setting("port", SettingKind.TEXT, "", "serial port, if the bench gives none or to replace its port")
+PORT = Setting("port", SettingKind.TEXT, "", "serial port, if the bench does not name one or to override it")
 USB = Setting("usb", SettingKind.TEXT, "", "USB serial number of the adapter, or vid:pid, instead of port")
 BAUD = Setting("baud", SettingKind.WHOLE, "", "baud rate", low=1)
 ADDRESS = Setting("address", SettingKind.TEXT, "", "MQTT broker, host:port")
@@ -148,7 +148,7 @@ class DeviceEngine:
         if text and not self._link.abilities.tunes:
             raise InputError(
                 f"{self._link.id} does not accept a sensitivity over its connection",
-                remedy=f"Set it on the device, and leave {SENSITIVITY.name} out",
+                remedy=f"Set it on the device, and omit {SENSITIVITY.name}",
             )
         return int(text) if text else None
 

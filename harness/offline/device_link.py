@@ -61,7 +61,7 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
         names = [name.strip() for name in ids.split(",") if name.strip()]
         if not names or len(set(names)) != len(names):
             raise InputError(
-                f"{model!r} names no device, or one twice",
+                f"{model!r} names no device, or names one twice",
                 remedy=f"Write {file}#ID, with devices of the bench: {_listed(bench)}",
             )
         return tuple(_of_bench(bench, name, given) for name in names)

@@ -110,9 +110,9 @@ class EvaluationFiles:
         if resume:
             if self.log.exists() and not self.journal.exists():
                 raise InputError(
-                    f"--resume needs {self.journal.name}, which is not beside the log",
+                    f"--resume needs {self.journal.name}, which is not next to the log",
                     place=Place(str(self.log)),
-                    remedy="Start again with --force, or choose another -l",
+                    remedy="Start again with --force, or choose another log with -l",
                 )
             return
         if not (self.log.exists() or self.journal.exists()):
@@ -162,7 +162,7 @@ class EvaluationFiles:
         return evaluated, figures
 
     def _remedies(self) -> str:
-        ways = "Replace it with --force, or choose another -l"
+        ways = "Replace it with --force, or choose another log with -l"
         if not self.journal.exists():
             return ways
         try:
@@ -361,7 +361,7 @@ class EvaluationRunner:
             if others.keys() == labels.keys():
                 raise InputError(
                     f"no label matches a phrase of this engine: the labels name {phrases}, the engine detects {heard}",
-                    remedy="Write the engine's phrase in the labels, or leave it out of all of them",
+                    remedy="Write the engine's phrase in the labels, or omit the phrase from all of them",
                 )
             self._screen.warn(f"labels of other phrases do not count: {phrases}; the engine detects {heard}")
         return known
@@ -382,7 +382,7 @@ class EvaluationRunner:
         except HarnessError as another:
             self._screen.warn(f"the partial log could not be written: {another}")
         else:
-            self._screen.warn(f"{self._written.log} holds the files evaluated so far; continue with --resume")
+            self._screen.warn(f"{self._written.log} contains the files evaluated so far; continue with --resume")
 
     def _report_results(self) -> EvaluationStatus:
         from harness.offline.figures.figures import limit_failures
@@ -590,7 +590,7 @@ class MultiEngineRunner:
             return
         for engine in self.engines:
             if engine.no_scores:
-                self._screen.warn(f"{engine.name} counts at the point where it ran: {engine.no_scores}")
+                self._screen.warn(f"{engine.name} is counted only at the point at which it ran: {engine.no_scores}")
         for line in engine_lines(self.table, self._screen.width):
             self._screen.say(line)
         if self._sweep:

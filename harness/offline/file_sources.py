@@ -93,7 +93,7 @@ def _of_names(place: str, names: Sequence[str]) -> CollectedFiles:
     if not names:
         raise InputError("no sound files were found", place=Place(place), remedy=f"Supported: {', '.join(SOUNDS)}")
     if wrong := next((name for name in names if "\n" in name), None):
-        raise InputError(f"the name {wrong!r} has a line end", place=Place(place), remedy="Rename the file")
+        raise InputError(f"the name {wrong!r} contains a line break", place=Place(place), remedy="Rename the file")
     top = place if Path(place).is_dir() else ""
     folders = (os.path.relpath(os.path.dirname(name), top) if top else os.path.dirname(name) for name in names)
     return CollectedFiles(place, tuple(names), {FOLDER: tuple("" if folder == "." else folder for folder in folders)})
@@ -143,7 +143,7 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     table = read_manifest(place, encoding)
     audio, text = column_of(table.header, AUDIO), column_of(table.header, TEXT)
     if audio is None:
-        raise InputError("no column names the sound files", place=Place(place, table.line), remedy=_MANIFEST_REMEDY)
+        raise InputError("no column lists the sound files", place=Place(place, table.line), remedy=_MANIFEST_REMEDY)
     for row in table.rows:
         if not row.cells.get(audio):
             raise InputError(f"the row has no {audio}", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)

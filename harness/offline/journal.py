@@ -364,7 +364,8 @@ def _locked(path: Path, flags: int = 0) -> int:
     except BlockingIOError as error:
         os.close(descriptor)
         raise InputError(
-            f"the journal {path} is being written by another run", remedy="Wait until it ends, or choose another -l"
+            f"the journal {path} is being written by another run",
+            remedy="Wait until it ends, or choose another log with -l",
         ) from error
     except OSError:
         pass  # some file servers have no locks; users must then not start two runs at once

@@ -66,7 +66,7 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
     ending = PurePath(path).suffix.lower()
     if ending not in LABELS:
         remedy = "Write CSV (.csv, .tsv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
-        raise InputError("no kind of label file has this ending", place=Place(path), remedy=remedy)
+        raise InputError("this suffix is not that of a label file", place=Place(path), remedy=remedy)
     encoding = (_grid_encoding(path) if ending == ".textgrid" else None) or encoding
     text = read_text(Path(path), encoding, may_be_empty=True, as_written=ending in _TABLES)
     if not text.strip():  # a recording without phrases
@@ -107,8 +107,8 @@ def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
     if not pairs:
         return
     first, second = sorted(pairs[0], key=lambda label: label[1])
-    problem = f"this label ({_label_text(second[0])}) lies on that of line {first[1]} ({_label_text(first[0])})"
-    problem += f", and {counted(len(pairs) - 1, 'more label')} on others" if len(pairs) > 1 else ""
+    problem = f"this label ({_label_text(second[0])}) overlaps the label in line {first[1]} ({_label_text(first[0])})"
+    problem += f", and {counted(len(pairs) - 1, 'more label')} that overlap" if len(pairs) > 1 else ""
     tier = _tier(first[0])
     remedy = "Remove one of them: a phrase has one label"
     if tier != _tier(second[0]):
@@ -187,12 +187,12 @@ def _csv(text: str, problems: Problems) -> _Read:
             return
     for line, row in rows:
         if len(row) != len(header):
-            problem = f"{counted(len(row), 'field')}, and the header has {len(header)}"
+            problem = f"{counted(len(row), 'field')}, but the header has {len(header)}"
             problems.add(line, 0, problem, "Put a field with a comma in quotes")
             continue
         name = "" if audio is None else row[audio].strip()
         if audio is not None and not name:
-            problems.add(line, 0, "the row names no recording", _CSV_REMEDY)
+            problems.add(line, 0, "the row does not name a recording", _CSV_REMEDY)
         elif audio is not None and not (row[start].strip() or row[end].strip()):
             yield name, None
         else:
@@ -210,7 +210,7 @@ def _rttm(text: str, problems: Problems) -> _Read:
         if not fields or fields[0].startswith(COMMENT) or fields[0].upper() in _RTTM_OTHERS:
             continue
         if fields[0].upper() not in _RTTM_PHRASES or len(fields) < 8:
-            problem = f"{shown(fields[0])} is not a type of RTTM" if len(fields) >= 8 else f"only {len(fields)} fields"
+            problem = f"{shown(fields[0])} is not an RTTM type" if len(fields) >= 8 else f"only {len(fields)} fields"
             problems.add(number, 1, problem, _RTTM_REMEDY)
             continue
         _, recording, _, start, lasts, words, _, talker, *_ = fields
@@ -227,7 +227,7 @@ def _audacity(text: str, problems: Problems) -> _Read:
             continue
         fields = line.split("\t")
         if len(fields) < 2:
-            problems.add(number, 1, f"{shown(line)} is not a label of Audacity", _AUDACITY_REMEDY)
+            problems.add(number, 1, f"{shown(line)} is not an Audacity label", _AUDACITY_REMEDY)
             continue
         times = [field.replace(",", ".") for field in fields[:2]]  # as Audacity writes them in some languages
         yield "", _label(problems, number, times[0], times[1], " ".join(fields[2:]), _AUDACITY_REMEDY)
@@ -324,12 +324,12 @@ class LabelsOfRecordings:
             labelled = (self._files[0], "") if only else self._label_file_of(name)
             if labelled is None:
                 beside = (
-                    "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt beside it"
+                    "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt next to it"
                 )
                 remedy = (
                     "Name its labels with --long-labels. For a recording without phrases, use --out, or an empty file"
                 )
-                raise InputError(f"there are no labels of it{beside}", place=Place(name), remedy=remedy)
+                raise InputError(f"there are no labels for it{beside}", place=Place(name), remedy=remedy)
             file, recording = labelled
             self._used.add((file.path, recording))
             labels.append(file.of[recording])
@@ -348,9 +348,7 @@ class LabelsOfRecordings:
             there = [candidate for candidate in beside if os.path.isfile(candidate)]
             if len(there) > 1:
                 remedy = "Name one with --long-labels"
-                raise InputError(
-                    f"it has several files of labels: {', '.join(there)}", place=Place(name), remedy=remedy
-                )
+                raise InputError(f"it has several label files: {', '.join(there)}", place=Place(name), remedy=remedy)
             if not there:
                 return None
             file = read_labels(there[0], self._encoding, self._tier)

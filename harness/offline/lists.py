@@ -341,11 +341,11 @@ def _referenced_table_or_list(name: str, encoding: str | None) -> str | Collecte
     if not table.texts:
         remedy = f"Write a column called {TEXT[0]} or {', '.join(TEXT[1:])}"
         if name.lower().endswith(FOREIGN_LISTS):
-            remedy += "; for wav.scp, put Kaldi's file `text` beside it"
-        raise InputError("the list has no words of its recordings", place=Place(name), remedy=remedy)
+            remedy += "; for wav.scp, put Kaldi's file `text` next to it"
+        raise InputError("the list has no words for its recordings", place=Place(name), remedy=remedy)
     for recording, text in zip(table.names, table.texts, strict=True):
         if not text.strip():
-            raise InputError(f"the list has no words of {recording}", place=Place(name), remedy="Add them")
+            raise InputError(f"the list has no words for {recording}", place=Place(name), remedy="Add them")
     return table
 
 
@@ -380,7 +380,7 @@ class _ListReader:
             raise InputProblems(self._problems) if len(self._problems) > 1 else self._problems[0]
         files = len(self._columns) - before
         if not files:
-            raise InputError("this list names no files", place=Place(self._name), remedy="Write one path per line")
+            raise InputError("this list contains no files", place=Place(self._name), remedy="Write one path per line")
         sha256 = None if self._gathered is None else self._gathered.sha256()
         return ListFacts(self._name, sha256 or self._digest.hexdigest(), self._columns.kind, files)
 
@@ -423,12 +423,12 @@ class _ListReader:
                 texts = is_text_column(fields[1])
                 continue
             if len(fields) != 2:
-                problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}, not the two of audio,reference"
+                problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'} instead of the two audio,reference"
                 self._refuse(number, problem, 'Put a name with a comma in quotes: "a,b.wav",a.txt')
             elif not fields[0].strip() or not fields[1].strip():
                 self._refuse(number, "a field is empty", "Write the audio file and its reference: audio.wav,audio.txt")
             elif any("\n" in field.rstrip("\n") for field in fields):
-                self._refuse(number, "a field has a line end", "Close its quote in the same line")
+                self._refuse(number, "a field contains a line break", "Close its quote on the same line")
             else:
                 audio, reference = (field.encode("utf-8", "surrogateescape") for field in fields)
                 self._take(number, audio)

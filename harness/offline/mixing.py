@@ -52,7 +52,10 @@ class MixRequest:
     def __post_init__(self) -> None:
         for name, (least, most) in (("gap", self.gap_s), ("snr", self.snr_db)):
             if least > most:
-                raise InputError(f"--{name} {exact(least)} {exact(most)}: the first is the larger", remedy="Swap them")
+                raise InputError(
+                    f"--{name} {exact(least)} {exact(most)}: the first value is larger than the second",
+                    remedy="Swap them",
+                )
 
 
 PlantedPhrase = tuple[int, int, int, float]

@@ -180,8 +180,7 @@ def checked(detection: _Found) -> _Found:
         raise EngineError(problem, remedy=_REMEDY)
     if isinstance(detection, Said) and not _is_frame(detection):
         raise EngineError(
-            "the engine reported a frame that is not slots, and intents that are sorted, without # and each once",
-            remedy=_REMEDY,
+            "the engine reported an invalid frame: it needs slots, and sorted, unique intents without #", remedy=_REMEDY
         )
     return replace(detection, start=start, end=end, score=score)
 
@@ -288,11 +287,11 @@ class FilePlayer:
                 return file.outcome_rejected(RejectReason.EMPTY)
             if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
                 length = fixed(sound.samples / sound.rate_hz * 1000, 0, "ms")
-                short = f"{length}, and the lead-in is {exact(self._lead_in_ms)} ms"
+                short = f"{length}, but the lead-in is {exact(self._lead_in_ms)} ms"
                 return file.outcome_rejected(RejectReason.SHORT, short)
             length_s = sound.samples / sound.rate_hz
             if file.labels and (last_s := max(label.end_s for label in file.labels)) > length_s + _LABEL_BEYOND_S:
-                beyond = f"a label ends at {exact(last_s)} s, and the recording at {exact(length_s)} s"
+                beyond = f"a label ends at {exact(last_s)} s, but the recording at {exact(length_s)} s"
                 return file.outcome_rejected(RejectReason.REFERENCE, beyond)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()

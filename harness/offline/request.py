@@ -100,27 +100,27 @@ class EvaluationRequest:
         if self.words and not self.referenced:
             raise InputError("-w needs -c", remedy="Give a list of audio and reference files: -c list.csv")
         if self.count_in_vocabulary and self.words:
-            raise InputError("-u cannot be used with -w", remedy="Leave -u out; word errors have no false accepts")
+            raise InputError("-u cannot be used with -w", remedy="Omit -u; word errors have no false accepts")
         if self.tail_s and not (self.inv or self.inside or self.referenced):
             raise InputError("--tail pads recordings with the phrase", remedy="Give some with --in, -i or -c")
         if self.tail_s and self.vad:
-            raise InputError("--tail cannot be used with -a, which removes silence", remedy="Leave one of them out")
+            raise InputError("--tail cannot be used with -a, which removes silence", remedy="Omit one of them")
         if self.resume and self.force:
-            raise InputError("--resume and --force cannot be used together", remedy="Give one of them")
+            raise InputError("--resume and --force cannot be used together", remedy="Give only one of them")
         if self.continuous and not (self.oov or self.outside):
             raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
         if self.continuous and self.conditions:
             problem = "--continuous cannot be used with --conditions: its state would carry over between conditions"
-            raise InputError(problem, remedy="Leave one of them out")
+            raise InputError(problem, remedy="Omit one of them")
         if self.continuous and self.shard is not None:
             raise InputError(
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
-                remedy="Leave one of them out",
+                remedy="Omit one of them",
             )
         if self.cluster and self.jobs > 1:
             raise InputError(
                 "-j cannot be used with --cluster: -j sets the processes on this machine",
-                remedy="Leave -j out; start one worker per processor",
+                remedy="Omit -j; start one worker per processor",
             )
 
     @property
@@ -162,7 +162,7 @@ class EvaluationRequest:
             )
         wake = facts.kind is EngineKind.WAKE
         if wake and self.words:
-            raise InputError(f"{name}, and -w needs transcripts", remedy="Leave -w out, or use a recogniser")
+            raise InputError(f"{name}, and -w needs transcripts", remedy="Omit -w, or use a recogniser")
         if wake and self.vad:
             raise InputError(f"{name}, and -a is for recognisers only", remedy="Leave -a out")
         if not wake and self.with_phrase:
@@ -173,10 +173,10 @@ class EvaluationRequest:
         if not wake and self.without_phrase:
             raise InputError(
                 f"{name}, and --oov and --out are for wake engines only: a recogniser does not listen continuously",
-                remedy="Leave it out",
+                remedy="Omit it",
             )
         if facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary:
-            raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Leave -u out")
+            raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Omit -u")
 
 
 @frozen
@@ -242,7 +242,7 @@ class DeclaredLimits:
 class SweepCriterion(StrEnum):
     """The criterion by which a point is chosen."""
 
-    FALSE_ACCEPTS = "false accepts an hour"
+    FALSE_ACCEPTS = "false accepts per hour"
     FALSE_REJECTS = "false rejects"
     COST = "cost"
 

@@ -103,7 +103,7 @@ def read_stimuli(folder: Path) -> SessionStimuli:
     if stimuli is None or not stimuli.devices:
         raise InputError(
             "the session has no wake, command or ambient trials",
-            remedy="There is nothing to compare; look at it with harness report show",
+            remedy="There is nothing to compare. To see the session: harness report show",
         )
     return stimuli
 
@@ -219,7 +219,7 @@ def _notes(record: object) -> Iterator[tuple[str, str]]:
         case AttemptFinished(outcome=Outcome.INTERRUPTED) as row:
             yield row.trial_id, f"a previous attempt was interrupted ({row.cause or 'no cause reported'})"
         case Observed(observation=StimulusHeard(correlation=correlation), trial_id=str(trial_id)) if correlation < WEAK:
-            yield trial_id, f"the microphone hardly recorded it (correlation {fixed(correlation, 2)})"
+            yield trial_id, f"the microphone barely recorded it (correlation {fixed(correlation, 2)})"
         case Observed(observation=LogLine(source=source, text=text), trial_id=str(trial_id)) if "missing" in text:
             yield trial_id, f"{source}: {text}"
         case _:

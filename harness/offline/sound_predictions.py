@@ -50,7 +50,7 @@ def read_sound_list(path: Path) -> dict[str, Path]:
         # Unlike that of Path, this isfile answers no for a name that is too long.
         file = next((place for place in (Path(name), path.parent / name) if name and os.path.isfile(place)), None)
         if file is None:
-            problem = f"there is no file {plain_text(name, 200)!r}" if name else "the row names no audio file"
+            problem = f"there is no file {plain_text(name, 200)!r}" if name else "the row does not name an audio file"
             missing.append(
                 InputError(problem, place=Place(str(path), line), remedy="Correct its name, or remove the row")
             )

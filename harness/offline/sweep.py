@@ -79,7 +79,7 @@ def sweep_of(
     if gone:
         named = ", ".join(repr(name) for name in missing)
         raise InputError(
-            f"{cache.folder} has no scores of {gone:,} files, such as {named}",
+            f"{cache.folder} has no scores for {gone:,} files, such as {named}",
             remedy="Run the evaluation again with the same --cache folder: only missing scores are computed",
         )
     return sweep
@@ -133,7 +133,7 @@ class SweepRun:
             if not usable:
                 raise InputError(
                     f"no file of {option} could be used, so no point can be chosen", place=Place(str(path)),
-                    remedy="Give recordings that can be read; the file above says why each was rejected",
+                    remedy="Give readable recordings; the log gives the reason for each rejection",
                 )  # fmt: skip
         if both := len(self._reported & on_dev):
             same = counted(both, "development file")

@@ -151,7 +151,9 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
             )
             axes = {axis: _labels(axis, base, other) for axis in sorted(varying)}
             for axis in [axis for axis, labels in axes.items() if len(labels) > MOST_LABELS]:
-                warnings.append(f"the {len(axes.pop(axis))} labels of {plain_text(axis, 40)} are not compared singly")
+                warnings.append(
+                    f"the {len(axes.pop(axis))} labels of {plain_text(axis, 40)} are not compared individually"
+                )
             rows += _rows(at, " → ".join(dict.fromkeys(devices)), base, other, axes)
         if len(rows) == before:
             problem = f"A and {letter(at)} have no device with results in common"
@@ -200,9 +202,9 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
         if session.started.scenario_sha256 != first.started.scenario_sha256:
             yield f"the scenario of {name} differs from that of A: differences may come from its trials"
         if session.wake.settings != first.wake.settings:
-            yield f"{name} counts wake events by other settings than A"
+            yield f"{name} counts wake events with different settings than A"
         if normalisation_of(progress) != normalisation_of(first.progress):
-            yield f"{name} compares words by another normalisation than A"
+            yield f"{name} compares words with a different normalisation than A"
         if _is_reviewed(session) != _is_reviewed(first):
             yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
     if not any(board.firmware for session in sessions for board in session.progress.boards):

@@ -187,7 +187,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
                      numbers.probability(row.p_holm).replace("<", "\\<"), row.how])  # fmt: skip
         room -= len(line) + 1
         if room < 0:
-            end.insert(0, f"\n{len(shown_rows) - at} more rows have no room here.")
+            end.insert(0, f"\n{len(shown_rows) - at} more rows do not fit here.")
             break
         written.append(line)
     if left := len(comparison.rows) - len(shown_rows):
@@ -263,8 +263,8 @@ def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple
 
 def _charts(comparison: SessionComparison) -> Iterator[Chart]:
     for id_, title, of in (
-        ("latency", "Latency of the response, % of the trials up to", latencies_of),
-        ("delay", "Wake delay, % of the hits up to", lambda session: delays_of(session.wake)),
+        ("latency", "Response latency: % of the trials up to", latencies_of),
+        ("delay", "Wake delay: % of the hits up to", lambda session: delays_of(session.wake)),
     ):
         curves: dict[str, list[MeasuredDuration]] = {
             f"{letter(at)} {device}": times

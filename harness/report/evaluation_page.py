@@ -79,7 +79,7 @@ def _det(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | Non
     ]
     words = f"A dot: as it ran{'; a ring: the chosen point' if any(chosen) else ''}. Both axes are stretched towards "
     words += "zero; the band is the 95 % interval of false rejects."
-    title = "False rejects, %, at each number of false accepts per hour"
+    title = "False rejects (%) against false accepts per hour"
     return det_chart("det", title, words, curves)
 
 
@@ -94,7 +94,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     elif engine.counted.counts.has_faults:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
         usable = engine.counted.counts.inv_files or engine.counted.counts.oov_files
-        why += ", and files are left out that need a repair" if usable else ", and no file was usable"
+        why += ", and files that need repair are left out" if usable else ", and no file was usable"
     return {
         "engine": engine,
         "number": number,

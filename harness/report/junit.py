@@ -307,7 +307,7 @@ def _sequential(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Ca
         verdict = CaseVerdict.FAILURE if limit.fails_run else CaseVerdict.SKIPPED
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
     elif limit.fails_run:
-        reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
+        reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: closer to bad than to good", declared)
     return Case(limit.name, class_name, 0.0, reason, (limit.sentence, *([declared] if declared else [])))
 
 
@@ -399,7 +399,7 @@ def _of_frame(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
     word = "slots_differ" if frame.intents else "intents_differ"
     expected = written(wanted.intents, wanted.slots)
     if understanding is None or understanding.intents is None:
-        message = f"expected {expected}; the operator says that it was not understood"
+        message = f"expected {expected}; the operator reports that it was not understood"
     else:
         message = f"expected {expected}; understood {written(understanding.intents, understanding.slots)}"
     return Reason(CaseVerdict.FAILURE, word, message, "\n".join(lines))

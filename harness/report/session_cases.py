@@ -140,7 +140,7 @@ class PageSounds:
         """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
         source = ""
         if self.where is SoundStorage.BESIDE:
-            with disk_errors(f"{self.beside} cannot be made"):
+            with disk_errors(f"{self.beside} cannot be created"):
                 self.beside.mkdir(exist_ok=True)
             write_atomically(self.beside / name, flac)
             source = f"{self.beside.name}/{name}"
@@ -205,7 +205,7 @@ def cases_of(
         responses = {response.trial.trial.id: response for response in rated.session.responses}
         yield cases(
             "differing",
-            "Responses on which raters differ",
+            "Responses on which raters disagree",
             items,
             lambda agreed_item: _differing(agreed_item, figures, responses[agreed_item.trial_id], folder, sounds),
         )

@@ -368,19 +368,19 @@ def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None
         most = 4 * max((y for _, y, _ in hourly), default=0.0) or 10.0
         band = [(x, ends[0], min(ends[1], most)) for x, _, ends in hourly if ends]
         accepts.append((device.device, [(x, y) for x, y, _ in hourly], band))
-    words = "The values at the end stand in the table of devices."
+    words = "The final values are in the table of devices."
     since = f"{unit} since the start"
-    title = "False rejects so far, % of the wake trials, with 95 % interval"
+    title = "False rejects so far (% of the wake trials), with 95 % interval"
     return [
         chart(f"rejects-{id}", title, since, words, rejects),
         chart(f"accepts-{id}", "False accepts per hour so far, with 95 % interval", since, words, accepts),
-        distribution(f"delay-{id}", "Wake delay, % of the hits up to", delays_of(wake)),
+        distribution(f"delay-{id}", "Wake delay: % of the hits up to", delays_of(wake)),
     ]
 
 
 def _charts(session: WholeSession, number: int) -> Iterator[Chart]:
     rejects, accepts, delay = wake_charts(str(number), session.wake, session.first_s)
-    latency = distribution(f"latency-{number}", "Latency of the response, % of the trials up to", latencies_of(session))
+    latency = distribution(f"latency-{number}", "Response latency: % of the trials up to", latencies_of(session))
     charts = [rejects, accepts, _trade_off(f"trade-off-{number}", session), latency, delay]
     yield from (drawn for drawn in charts if drawn is not None)
 
@@ -397,8 +397,10 @@ def _trade_off(id: str, session: WholeSession) -> Chart | None:
             curves.append(
                 (f"{device.device}, {numbers.counted(tried, 'trial')}, {numbers.hours(device.exposure_s, 1)}", line, [])
             )
-    words = "The right end is the result of this session. Events that would only have come later are not in it."
-    return chart(id, "False rejects, %, if the threshold were raised", "false accepts per hour", words, curves)
+    words = (
+        "The right end is the result of this session. It does not include events that would only have occurred later."
+    )
+    return chart(id, "False rejects (%) if the threshold were raised", "false accepts per hour", words, curves)
 
 
 def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, int]]:

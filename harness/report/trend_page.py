@@ -27,7 +27,7 @@ from harness.statistics.intervals import values_needed
 METHOD = (
     "In brackets: trials, words, hours of sound, or durations. Intervals are 95 % each.",
     f"A change needs {LEAST_SIDE} sessions on both sides, and {LEAST_SERIES} in all.",
-    "p is of permuted whole sessions, corrected for all measures (Holm).",
+    "p comes from permuting whole sessions, corrected for all measures (Holm).",
 )
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_FACTS = 8
@@ -127,9 +127,9 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
             of = trend.sessions[change.at]
             head = f"{trend.followed.name}, {plain_text(trend.device, 80)}, from {of.folder} ({moment(of.started_s)}):"
             yield from note(change.change.value, f"{head} {change_text(trend, change)}", width, 8)
-            yield from note("", f"differs from the session before: {facts_text(change)}", width, 8)
+            yield from note("", f"differs from the previous session: {facts_text(change)}", width, 8)
     if len({session.scenario for session in report.sessions}) > 1:
-        yield "note: sessions of different scenarios are kept apart"
+        yield "note: sessions of different scenarios are analysed separately"
     yield from (f"left out: {folder}: {why}" for folder, why in report.left_out)
     yield from METHOD
 

@@ -53,7 +53,7 @@ def read_list(path: Path) -> tuple[Listed, ...]:
     place = Place(name, table.line)
     if header.count(PATH) != 1:
         columns = ", ".join(header) or "nothing"
-        remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any further columns"
+        remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any other columns"
         raise InputError(f"the header has no column {PATH!r}; found {columns}", place=place, remedy=remedy)
     demand_columns(header, place)
     if len(table.rows) > MOST_ROWS:

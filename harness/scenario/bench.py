@@ -126,12 +126,12 @@ class EquipmentKeys(Keys):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str | None = optional("Name of a driver.")
-    same_as: str | None = optional("Name of a loudspeaker entry, instead of driver: the same driver is used.")
+    same_as: str | None = optional("Name of a loudspeaker entry whose driver is used, instead of `driver`.")
     position: Id | None = optional(
-        "Where it stands; the matrix selects loudspeakers by position. A loudspeaker's default is its name."
+        "Where it stands; the matrix selects loudspeakers by position. Default for a loudspeaker: its name."
     )
     calibration: Text | None = optional(
-        "File of the calibration of a loudspeaker or the microphone, relative to the bench; `harness admin calibrate` "
+        "Calibration file of a loudspeaker or the microphone, relative to the bench; `harness admin calibrate` "
         "writes it."
     )
 
@@ -154,13 +154,13 @@ class StandKeys(Keys):
     moves: Text = Field(description="What it sets: an axis of the matrix, or a name for `device_settings`.")
     move: Text = preset("{value}", "Order to move. {value} is the number; {value:.1f} has one decimal.")
     done: Text = preset(
-        "", "Expression that finds what it reports when it has arrived; {value} is the number. Default: anything."
+        "", "Expression that matches what it reports when it has arrived; {value} is the number. Default: anything."
     )
-    failed: Text = preset("", "Expression that finds what it reports when it cannot move.")
+    failed: Text = preset("", "Expression that matches what it reports when it cannot move.")
     low: float | None = optional("Lower end.")
     high: float | None = optional("Upper end.")
-    home: float | None = optional("Where it goes when a trial asks for nothing, and at the end. Default: it stays.")
-    settle_s: float = preset(0.5, "Rest after a movement, s.", ge=0, le=600)
+    home: float | None = optional("Where it goes when a trial sets nothing, and at the end. Default: it stays put.")
+    settle_s: float = preset(0.5, "Settling time after a movement, s.", ge=0, le=600)
     within_s: float = preset(60.0, "Longest movement, s.", gt=0, le=3600)
 
 
@@ -170,20 +170,20 @@ class PowerSwitchKeys(Keys):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str = Field(description="Name of a driver.")
-    on: Text = preset("ON", "Text that is sent to switch it on.")
-    off: Text = preset("OFF", "Text that is sent to switch it off.")
-    on_done: Text = preset("", "Expression that finds what it reports when it is on. Default: anything.")
-    off_done: Text = preset("", "Expression that finds what it reports when it is off. Default: anything.")
-    failed: Text = preset("", "Expression that finds what it reports when it cannot switch.")
+    on: Text = preset("ON", "Text sent to switch it on.")
+    off: Text = preset("OFF", "Text sent to switch it off.")
+    on_done: Text = preset("", "Expression that matches what it reports when it is on. Default: anything.")
+    off_done: Text = preset("", "Expression that matches what it reports when it is off. Default: anything.")
+    failed: Text = preset("", "Expression that matches what it reports when it cannot switch.")
     off_s: float = preset(2.0, "How long the power stays off, s.", ge=0, le=3600)
     boot_s: float = preset(
         60.0,
-        "Longest time from power on until the device answers, s. A device that does not show that is given all of it.",
+        "Longest time from power on until the device answers, s. A device that does not show it gets all of this time.",
         ge=0,
         le=3600,
     )
-    ready_s: float = preset(0.0, "Rest after the device has answered, s.", ge=0, le=3600)
-    within_s: float = preset(10.0, "Longest time of one order, s.", gt=0, le=600)
+    ready_s: float = preset(0.0, "Settling time after the device has answered, s.", ge=0, le=3600)
+    within_s: float = preset(10.0, "Time limit for one order, s.", gt=0, le=600)
 
 
 class DeviceKeys(Keys):
@@ -195,8 +195,8 @@ class DeviceKeys(Keys):
         "Wake phrases of this device; the harness says the first. Default: the profile's.", min_length=1
     )
     connection: EquipmentKeys | None = optional("Connection over which it reports; a black box has none.")
-    also: dict[Id, FurtherSourceKeys] = preset({}, "Further sources of its reports by name, such as a light or a log.")
-    earcons: Text | None = optional("File of its learned chimes, relative to the bench; the microphone finds them.")
+    also: dict[Id, FurtherSourceKeys] = preset({}, "Other sources of its reports, by name, such as a light or a log.")
+    earcons: Text | None = optional("File of its learned chimes, relative to the bench; the microphone detects them.")
     merge_within_ms: float = preset(
         MERGE_WITHIN_MS, "Wake events of different sources within this time are one event, ms.", ge=0, le=30000
     )
@@ -209,18 +209,18 @@ class NotifyKeys(Keys):
         list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
     )
     command: list[Text] = preset(
-        [], "Program and arguments, without a shell; {subject} is the subject. A path is from the bench's folder."
+        [], "Program and arguments, without a shell; {subject} is the subject. Paths start at the bench's folder."
     )
     input: Annotated[NotifyInput, enum_validator(NotifyInput)] = preset(
         NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
     )
     webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
-    webhook_env: Text = preset("", "Environment variable with that address, if the address is secret.")
-    token_env: Text = preset("", "Environment variable with a token for the webhook (Authorization: Bearer).")
+    webhook_env: Text = preset("", "Environment variable that holds this address, if it is secret.")
+    token_env: Text = preset("", "Environment variable that holds a token for the webhook (Authorization: Bearer).")
     mqtt: Text = preset("", "Broker to which the message is published as one JSON object: host, host:port or lab.")
-    topic: Text = preset("", "Topic of the message at the broker.")
-    username: Text = preset("", "User at the broker.")
-    password_env: Text = preset("", "Environment variable with the password at the broker.")
+    topic: Text = preset("", "MQTT topic of the message.")
+    username: Text = preset("", "User name for the broker.")
+    password_env: Text = preset("", "Environment variable that holds the password for the broker.")
     tls: bool = preset(False, "Encrypt the connection to the broker, and check its certificate.")
     ca_file: Text = preset("", "PEM file of the authority that signed the broker's certificate. It implies TLS.")
 
@@ -229,7 +229,7 @@ class BenchKeys(Keys):
     """A bench: the devices under test, how they are reached, and how the room is set up."""
 
     bench: Id = Field(description="Name of the bench.")
-    title: Text = preset("", "Title for people. Default: the name.")
+    title: Text = preset("", "Title. Default: the name.")
     sound_server: Literal["system", "virtual_lab"] = preset(
         "system", "Sound devices to use: those of the system, or of the virtual_lab."
     )
@@ -243,11 +243,11 @@ class BenchKeys(Keys):
         "What a run does when a fault ends a trial. Default: the trial stays interrupted, and the run continues."
     )
     min_free_gb: float = preset(
-        0.0, "The run pauses before a trial while the sessions' disk has less room, GB.", ge=0, le=100_000
+        0.0, "The run pauses before a trial while the sessions' disk has less free space, GB.", ge=0, le=100_000
     )
     level_tolerance_db: float | None = optional(
-        "An attempt whose sound has another level at the microphone, by more than this, does not count and is "
-        "repeated, dB. The loudspeakers and the microphone must be calibrated at one place. Default: no check.",
+        "An attempt whose level at the microphone is off by more than this does not count and is repeated, dB. The "
+        "loudspeakers and the microphone must be calibrated at the same place. Default: no check.",
         gt=0,
         le=20,
     )
@@ -394,7 +394,7 @@ class _BenchReader:
             message = f"{keys.moves} is an axis that nothing on a bench can move"
             self._found.add((*at, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
         if name in self._read_mapping("devices") or name in self._names:
-            self._found.add(at, f"{name!r} names a stand, and another part of the bench", "Rename the stand", key=True)
+            self._found.add(at, f"{name!r} names a stand and another part of the bench", "Rename the stand", key=True)
         own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
             return Positioner(name, connection, **own)
@@ -460,12 +460,12 @@ class _BenchReader:
             able = abilities(connection.driver, connection.options, profile)
             connection = replace(connection, injects=able.injects, sets=able.sets)
         if connection is not None and connection.driver in also:
-            problem = f"{connection.driver!r} names two sources of {name!r}: the connection is named by its driver"
+            problem = f"two sources of {name!r} are called {connection.driver!r}, the name of its connection's driver"
             self._found.add((*at, "also", connection.driver), problem, "Choose another name", key=True)
         further = (self._further(name, source, entry, profile) for source, entry in also.items())
         sources = tuple(equipment for equipment in further if equipment)
         if EARCON in also:
-            problem = f"a source cannot be called {EARCON!r}: that is the device's chime"
+            problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
             self._found.add((*at, "also", EARCON), problem, "Choose another name", key=True)
         earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
         return Device(
@@ -485,7 +485,7 @@ class _BenchReader:
         known = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
         kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if known else None
         if not hasattr(kind, "expect_earcons"):
-            message = "chimes are found by a microphone, and the bench has none that does"
+            message = "chimes are detected with a microphone, but the bench has none that can do this"
             self._found.add(at, message, "Add `microphone: {driver: microphone, …}`")
             return None
         try:

@@ -269,7 +269,7 @@ def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             for number, value in enumerate(axis.values):
                 _check_place(bench, stands[axis.name], f"{value}", ("matrix", "axes", axis.name, number), findings)
         elif axis.name in PLACING and any(axis.name in cell for cell in played_cells(scenario)):
-            problem = f"the matrix varies {axis.name}, but the scenario has no room, and the bench no stand for it"
+            problem = f"the matrix varies {axis.name}, but the scenario has no room, and the bench has no stand for it"
             remedy = (
                 f"Add `rooms:` and `defaults: {{room: …}}`, or `stands: {{…: {{moves: {axis.name}, …}}}}` to the bench"
             )
@@ -332,7 +332,7 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
                 voices.append(probe.voice or defaults.voice)
             if any(voice.is_person for voice in voices):
                 problem = f"a talker cannot speak in the ambient trial {trial.id!r}"
-                findings.add(at, problem, "Write `voices: […]` or `voice: …` with a voice of a computer")
+                findings.add(at, problem, "Write `voices: […]` or `voice: …` with a synthetic voice")
             continue
         cells_by_talker = group_by(
             (name, axis) for axis in cells_of(scenario, trial) if (name := talker(scenario, trial, axis))
@@ -360,9 +360,9 @@ def _not_for_talkers(
     if bench.microphone is None:
         return "the bench has no microphone", ADD[Need.MICROPHONE]
     if trial.kind is TrialKind.MEMORY:
-        return "the waits of a memory probe are too exact for a person", "Use a voice of a computer"
+        return "the waits of a memory probe are too precise for a person", "Use a synthetic voice"
     if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
-        return "it has a recording", "Write `text: …`, or use a voice of a computer"
+        return "it has a recording", "Write `text: …`, or use a synthetic voice"
     if any(is_injected(device, trial) for device in addressed_devices(trial, bench)):
         return "it goes to the device over its connection", "Write `route: loudspeaker`"
     if axis.get("noise", scenario.defaults.noise) is not None:
@@ -383,7 +383,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
         return
     varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
     if not varied:
-        problem = "the matrix varies settings of devices, but no trial takes them: ambient trials do not"
+        problem = "the matrix varies settings of devices, but no trial uses them: ambient trials cannot"
         findings.add(
             ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
         )

@@ -22,21 +22,21 @@ from harness.sound.recordings import content_sha256
 class ConditionAxesKeys(ChannelAxesKeys):
     """The dimensions of the conditions."""
 
-    noise: list[NoiseKeys | None] | None = optional("Noises; null is none.", min_length=1)
-    room: list[Id | None] | None = optional("Simulated rooms, from `rooms`; null is none.", min_length=1)
+    noise: list[NoiseKeys | None] | None = optional("Noises; null means none.", min_length=1)
+    room: list[Id | None] | None = optional("Simulated rooms, from `rooms`; null means none.", min_length=1)
     distance_m: list[DistanceM] | None = optional(
         "Distances of the talker from the device in the rooms, m.", min_length=1
     )
     angle_deg: list[AngleDeg] | None = optional(
-        "Angles of the talker from where the device faces, degrees.", min_length=1
+        "Angles of the talker relative to the device's front, degrees.", min_length=1
     )
 
 
 class ConditionExcludeKeys(ChannelExcludeKeys):
     """Combinations to leave out: all that match every key given here."""
 
-    noise: NoiseKeys | None = optional("One of the axis's noises; null is none.")
-    room: Id | None = optional("One of the axis's rooms; null is none.")
+    noise: NoiseKeys | None = optional("One of the axis's noises; null means none.")
+    room: Id | None = optional("One of the axis's rooms; null means none.")
     distance_m: DistanceM | None = optional("One of the axis's distances.")
     angle_deg: AngleDeg | None = optional("One of the axis's angles.")
 
@@ -52,7 +52,7 @@ class ConditionsKeys(Keys):
     """Conditions in which recordings are evaluated: noise, rooms, codecs."""
 
     conditions: Id = Field(description="Name of the conditions.")
-    seed: Seed = preset(0, "Seed of the noise; a different seed gives different noise.")
+    seed: Seed = preset(0, "Seed for the noise; a different seed gives different noise.")
     assets: dict[Id, Text] = Field(default_factory=dict, description="Asset roots, name: folder, relative to the file.")
     rooms: dict[Id, RoomKeys] = Field(default_factory=dict, description="Simulated rooms by name.")
     matrix: ConditionMatrixKeys = Field(description="The conditions, as axes whose values are combined.")

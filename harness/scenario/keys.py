@@ -66,13 +66,13 @@ class NoiseKeys(Keys):
     )
     recording: PathText | None = optional("Sound file of the noise, with kind recording only.")
     weighting: Literal["A", "Z"] = preset(
-        "Z", "Weighting of snr_db (both levels) or level_dbfs: A (IEC 61672), or Z for none. A leaves out bass."
+        "Z", "Weighting of snr_db (both levels) or level_dbfs: A (IEC 61672), or Z for none. A attenuates bass."
     )
     positions: list[Id] = preset(
         [], "Positions of the loudspeakers that play it, in wake trials and commands. Default: with the speech."
     )
     ramp_s: float = preset(
-        0.0, "Time in which it rises before the first word, and falls after the last, s.", ge=0, le=60
+        0.0, "Time over which it rises before the first word, and falls after the last, s.", ge=0, le=60
     )
 
 
@@ -102,7 +102,7 @@ class RepromptKeys(Keys):
     )
     response_max_s: float | None = optional("Time after which a response is cut off, s. Default 30.", gt=0, le=600)
     end_silence_ms: int | None = optional(
-        "Silence after which a response has ended, ms. Default 800.", ge=50, le=30_000
+        "Silence after which a response counts as ended, ms. Default 800.", ge=50, le=30_000
     )
     evidence_wait_s: float | None = optional(
         "Time to wait for the device's own report of what it heard, s. Default 2.", ge=0, le=600
@@ -112,7 +112,7 @@ class RepromptKeys(Keys):
         "Interruptions after which the harness gives up a trial. Default 5.", ge=0, le=1000
     )
     speak_within_s: float | None = optional(
-        "Time in which a talker begins to speak, before the prompt is shown again, s. Default 20.", ge=1, le=600
+        "Time within which a talker must begin to speak before the prompt is shown again, s. Default 20.", ge=1, le=600
     )
     max_prompts: int | None = optional("Maximum number of times a talker is prompted. Default 3.", ge=1, le=100)
     until: Annotated[RepeatUntil, enum_validator(RepeatUntil)] | None = optional(
@@ -204,7 +204,7 @@ class EffectKeys(Keys):
     )
     question: Text | None = optional("Question for the operator. Default: the harness asks no one.")
     after_s: float | None = optional(
-        "Time after the response at which a person can check the effect, s. Default: at once.", gt=0, le=604_800
+        "Time after the response at which a person can check the effect, s. Default: immediately.", gt=0, le=604_800
     )
     at: TimeOfDay | None = optional(
         "Local time of day, the next one after the response, at which a person can check the effect: 01:00."
@@ -271,8 +271,8 @@ class ProbeKeys(Keys):
     every_s: float = Field(
         ge=1, le=86_400, description="Longest stretch of ambient sound between two probes, s; at least segment_s."
     )
-    phrase: Spoken | None = optional("Wake phrase. Default: the first one of the devices, which must agree on it.")
-    voice: Voice | None = optional("Voice that says it; take one that wakes the devices every time.")
+    phrase: Spoken | None = optional("Wake phrase. Default: the first phrase of the devices, which must agree on it.")
+    voice: Voice | None = optional("Voice that says it; choose one that wakes the devices every time.")
     recording: PathText | None = optional("Recording of the phrase, instead of a voice.")
     level_dbfs: LevelDbfs | None = optional("Level of the phrase, dBFS. Default: as in defaults.")
     tail_s: float = preset(1.5, "Sound after the phrase, until the device is idle again, s.", ge=0, le=600)
@@ -296,8 +296,8 @@ class TrialKeys(Keys):
     reprompt: RepromptKeys | None = optional("As in defaults, which also supply the keys that are missing here.")
     close_dialogue: CloseDialogueKeys | None = optional("As in defaults.")
     query_class: Text = preset("", "Group of queries for tables, such as clock.")
-    core_capability: bool = preset(False, "Every device must be able to answer it.")
-    note: Text = preset("", "Note for people, kept in the log.")
+    core_capability: bool = preset(False, "Whether every device must be able to answer it.")
+    note: Text = preset("", "Note that is kept in the log.")
     effect: EffectKeys | None = optional("Effect that the query should have, and how it is checked.")
     expects: ExpectsKeys | None = optional("What the device should understand: intents, and slots if they are given.")
     devices: list[Id] | None = optional(
@@ -308,7 +308,7 @@ class TrialKeys(Keys):
         "How sound reaches devices in wake, command, ambient and understand trials: auto (injection if "
         "the connection can, else loudspeaker), loudspeaker, injection.",
     )
-    phrase: Spoken | None = optional("Wake phrase. Default: the first one of the devices, which must agree on it.")
+    phrase: Spoken | None = optional("Wake phrase. Default: the first phrase of the devices, which must agree on it.")
     recordings: PathText | list[PathText] | None = optional(
         "Recordings of the wake phrase, instead of a voice: files, folders, patterns, or a list (.csv, .tsv, wav.scp). "
         "Its columns are recording, phrase_end_ms and any others."
@@ -335,7 +335,7 @@ class TrialKeys(Keys):
         "Silence from the end of the answer to the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
     )
     shows: list[Spoken] | None = optional(
-        "Words or phrases; an answer with one of them shows that it remembers.", min_length=1
+        "Words or phrases; an answer with one of them shows that the device remembers.", min_length=1
     )
     forgets: list[Spoken] | None = optional(
         "Words or phrases; an answer with one of them shows that the context is lost. Default: any other answer.",
@@ -349,14 +349,14 @@ class DefaultsKeys(Keys):
     voice: Voice | None = optional("A named voice, or a voice. Default: espeak, en-us.")
     level_dbfs: LevelDbfs = preset(-26.0, "Active speech level of what is played, dBFS.")
     level_spl: LevelSpl | None = optional(
-        "The same in dB SPL, instead of level_dbfs, at the place at which the loudspeaker is calibrated."
+        "The same in dB SPL, instead of level_dbfs, at the place where the loudspeaker is calibrated."
     )
     gap_ms: GapMs = preset(250, "Silence between wake phrase and query, ms.")
     noise: NoiseKeys | None = optional("Noise under every stimulus. Default: null, no noise.")
-    room: Id | None = optional("Simulated room in which everything is said, one of `rooms`. Default: none.")
+    room: Id | None = optional("Simulated room in which everything is spoken, one of `rooms`. Default: none.")
     distance_m: DistanceM = preset(1.0, "Distance of the talker from the device in a simulated room, m.")
     angle_deg: AngleDeg = preset(
-        0.0, "Angle of the talker from where the device faces in a simulated room, degrees; left is positive."
+        0.0, "Angle of the talker relative to the device's front in a simulated room, degrees; left is positive."
     )
     evidence: Annotated[Evidence, enum_validator(Evidence)] = preset(
         Evidence.AUTO, "What decides whether a query was recognised: auto, device, operator or none."
@@ -373,7 +373,7 @@ class DefaultsKeys(Keys):
     )
     life_check_after: int = preset(
         3,
-        "Successive trials without a sign of life after which the harness makes a life check; 0: never.",
+        "Number of successive trials without a sign of life after which the harness makes a life check; 0: never.",
         ge=0,
         le=1000,
     )
@@ -415,9 +415,9 @@ class StimulusKeys(Keys):
     id: Id = Field(description="Name of the query.")
     text: Spoken | None = optional("Text that the voice says.")
     recording: PathText | None = optional("Sound file: a path in this file's folder, or root:path.")
-    transcript: Spoken | None = optional("Words that are said in the recording.")
+    transcript: Spoken | None = optional("Words spoken in the recording.")
     sro: Spoken | None = optional(
-        "Words that are said, in .sro conventions: instead of a transcript, or together with a text."
+        "Words spoken, in .sro conventions: instead of a transcript, or together with a text."
     )
     alternatives: list[Spoken] = Field(default_factory=list, description="Other wordings that count as recognised.")
     voice: Voice | None = optional("Voice for this query only.")
@@ -446,16 +446,16 @@ class AxesKeys(ChannelAxesKeys):
     voice: list[Voice] | None = optional("Named voices, or voices.", min_length=1)
     level_dbfs: list[LevelDbfs] | None = optional("Levels, dBFS.", min_length=1)
     level_spl: list[LevelSpl] | None = optional(
-        "Levels, dB SPL, at the place at which the loudspeaker is calibrated; not with level_dbfs.", min_length=1
+        "Levels, dB SPL, at the place where the loudspeaker is calibrated; not with level_dbfs.", min_length=1
     )
     gap_ms: list[GapMs] | None = optional("Gaps, ms.", min_length=1)
     position: list[Id] | None = optional("Positions of the bench's loudspeakers.", min_length=1)
-    noise: list[NoiseKeys | None] | None = optional("Noises; null is quiet.", min_length=1)
-    opening: list[OpeningKeys | None] | None = optional("What is said first; null is nothing.", min_length=1)
-    room: list[Id | None] | None = optional("Simulated rooms, from `rooms`; null is none.", min_length=1)
+    noise: list[NoiseKeys | None] | None = optional("Noises; null means quiet.", min_length=1)
+    opening: list[OpeningKeys | None] | None = optional("What is said first; null means nothing.", min_length=1)
+    room: list[Id | None] | None = optional("Simulated rooms, from `rooms`; null means none.", min_length=1)
     distance_m: list[DistanceM] | None = optional("Distances of the talker from the device, m.", min_length=1)
     angle_deg: list[AngleDeg] | None = optional(
-        "Angles of the talker from where the device faces, degrees; left is positive.", min_length=1
+        "Angles of the talker relative to the device's front, degrees; left is positive.", min_length=1
     )
     device_settings: list[dict[Text, SettingText]] | None = optional(
         "Settings of the devices, {name: value}, such as {number.gain: 20}. They apply to the trials of the cell, and "
@@ -472,8 +472,8 @@ class ExcludeKeys(ChannelExcludeKeys):
     level_spl: LevelSpl | None = optional("One of the axis's levels.")
     gap_ms: GapMs | None = optional("One of the axis's gaps.")
     position: Id | None = optional("One of the axis's positions.")
-    noise: NoiseKeys | None = optional("One of the axis's noises; null is quiet.")
-    opening: OpeningKeys | None = optional("One of the axis's openings; null is nothing.")
+    noise: NoiseKeys | None = optional("One of the axis's noises; null means quiet.")
+    opening: OpeningKeys | None = optional("One of the axis's openings; null means nothing.")
     room: Id | None = optional("One of the axis's rooms.")
     distance_m: DistanceM | None = optional("One of the axis's distances.")
     angle_deg: AngleDeg | None = optional("One of the axis's angles.")
@@ -486,7 +486,7 @@ class MatrixKeys(Keys):
     axes: AxesKeys = Field(description="Values of each axis.")
     exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations to leave out.")
     order: Annotated[Order, enum_validator(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
-    seed: Seed | None = optional("Seed of the shuffle. Default: the scenario's seed.")
+    seed: Seed | None = optional("Seed for the shuffle. Default: the scenario's seed.")
     group_by: list[Text] = Field(
         default_factory=list,
         description="Axes whose changes take time, the slowest first, such as [position]. Trials with the same values "
@@ -513,27 +513,29 @@ class WakeKeys(Keys):
 class LimitsKeys(Keys):
     """Bounds on results; exit status 0 requires all of them to hold."""
 
-    min_recognised_share: Share | None = optional("Recognised queries, share of the decided ones, 0-1.")
+    min_recognised_share: Share | None = optional("Recognised queries, as a share of the decided ones, 0-1.")
     min_first_attempt_share: Share | None = optional(
-        "Queries recognised at the first attempt, share of the decided ones, 0-1."
+        "Queries recognised at the first attempt, as a share of the decided ones, 0-1."
     )
     min_answered_share: Share | None = optional(
         "Queries with a response to what was understood, or not assessed; share of the decided ones, 0-1."
     )
-    min_effect_share: Share | None = optional("Correct effects, share of those known when the run ends, 0-1.")
+    min_effect_share: Share | None = optional("Correct effects, as a share of those known when the run ends, 0-1.")
     min_understood_share: Share | None = optional(
-        "Understand trials with all intents and slots right, share of the decided ones, 0-1."
+        "Understand trials with all intents and slots right, as a share of the decided ones, 0-1."
     )
     min_intent_share: Share | None = optional(
-        "Understand trials with all intents right, share of the decided ones, 0-1."
+        "Understand trials with all intents right, as a share of the decided ones, 0-1."
     )
     max_latency_p95_ms: float | None = optional("95th percentile of the time from end of speech to response, ms.", gt=0)
     max_inconclusive: Count | None = optional("Number of inconclusive trials, for which there was no evidence.")
     max_interrupted: Count | None = optional("Number of interrupted trials.")
     max_disturbed_share: Share | None = optional(
-        "Attempts that the host disturbed, share of all, 0-1. With more, the session is undecided. Default 0.1."
+        "Attempts that the host disturbed, as a share of all, 0-1. Above this, the session is undecided. Default 0.1."
     )
-    max_false_reject_share: Share | None = optional("False rejects of each device, share of the wake phrases, 0-1.")
+    max_false_reject_share: Share | None = optional(
+        "False rejects of each device, as a share of the wake phrases, 0-1."
+    )
     max_false_reject_upper: Share | None = optional(
         "Upper end of the 95 % interval of that share (over voices, if several speak)."
     )
@@ -542,7 +544,7 @@ class LimitsKeys(Keys):
         "Upper end of the 95 % interval of that rate (Garwood)."
     )
     min_exposure_hours: PerHour | None = optional("Ambient sound that each device demonstrably heard, h.")
-    min_command_share: Share | None = optional("Commands that each device understood, share of those played, 0-1.")
+    min_command_share: Share | None = optional("Commands that each device understood, as a share of those played, 0-1.")
     max_wake_delay_p95_ms: float | None = optional(
         "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
     )
@@ -550,8 +552,7 @@ class LimitsKeys(Keys):
         "95th percentile of the time from end of speech to the device's first sound, a chime included, ms.", gt=0
     )
     max_request_gap_ms: float | None = optional(
-        "Each device's shortest pause between wake phrase and request from which 90 % of requests arrive whole, ms.",
-        gt=0,
+        "Each device's shortest pause between wake phrase and request at which 90 % of requests arrive whole, ms.", gt=0
     )
     max_first_attempt_wer: Wer | None = optional("Word errors per reference word at first attempts, 0 or more.")
     max_final_wer: Wer | None = optional("Word errors per reference word at the attempts that decided, 0 or more.")
@@ -561,9 +562,9 @@ class ScenarioKeys(Keys):
     """A scenario: which queries are played, how often, by which voices, and which limits must hold."""
 
     scenario: Id = Field(description="Name of the scenario.")
-    title: Text = preset("", "Title for people. Default: the name.")
+    title: Text = preset("", "Title. Default: the name.")
     tags: list[Id] = Field(default_factory=list, description="Words by which scenarios are selected.")
-    seed: Seed = preset(0, "Seed of everything random.")
+    seed: Seed = preset(0, "Seed for everything random.")
     needs: list[Annotated[Need, enum_validator(Need)]] = Field(
         default_factory=list, description="What the bench must offer. If it does not, the scenario is skipped."
     )

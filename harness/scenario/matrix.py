@@ -74,7 +74,7 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, find
     group_by = _read_grouping(keys.group_by, axes, findings)
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed, group_by)
     if len(findings.problems) == before and not cells(matrix):
-        findings.add(("matrix", "exclude"), "the exclusions leave no combination", "Remove some", key=True)
+        findings.add(("matrix", "exclude"), "the exclusions leave no combinations", "Remove some", key=True)
     return matrix
 
 
@@ -105,7 +105,7 @@ def _axis(name: AxisName, written: list[object], resolve: Resolve, findings: Fin
         value, text = resolved
         if text in values:
             remedy = "Remove one" if values[text] == value else "Give the voices names under `voices:`"
-            findings.add(at, f"the axis {name} has {text!r} twice", remedy)
+            findings.add(at, f"the axis {name} lists {text!r} twice", remedy)
         values[text] = value
     return Axis(name, tuple(values.values()), tuple(values))
 

@@ -19,12 +19,12 @@ class OnFaultKeys(Keys):
     retry_after_s: float = preset(
         60.0, "Time after which a lost device pauses the run, and between two retries, s.", ge=1, le=86_400
     )
-    retries: int = preset(10, "Retries without a trial that succeeds.", ge=0, le=10_000)
+    retries: int = preset(10, "Maximum number of retries without a successful trial.", ge=0, le=10_000)
     then: Annotated[AfterRetries, enum_validator(AfterRetries)] = preset(
         AfterRetries.END, "After the last retry: end (exit status 3, can be resumed), or skip the trial and continue."
     )
     power_cycles: int = preset(
-        0, "Power cycles of a device that fails, or is silent, without a trial that succeeds.", ge=0, le=1000
+        0, "Maximum number of power cycles of a failing or silent device without a successful trial.", ge=0, le=1000
     )
 
 
@@ -41,15 +41,15 @@ class ChecksKeys(Keys):
         le=10_080,
     )
     above_noise_db_min: float = preset(
-        10.0, "Least level of a test sound above the noise floor at the microphone, dB.", ge=0, le=120
+        10.0, "Minimum level of a test sound above the noise floor at the microphone, dB.", ge=0, le=120
     )
     loop_delay_spread_ms_max: float = preset(
-        20.0, "Largest difference between the delays from a loudspeaker to the microphone, ms.", gt=0, le=10_000
+        20.0, "Maximum difference between the delays from a loudspeaker to the microphone, ms.", gt=0, le=10_000
     )
     clock_jump_ms_max: float = preset(
-        1000.0, "Largest jump of the wall clock since the previous check, ms.", gt=0, le=86_400_000
+        1000.0, "Maximum jump of the wall clock since the previous check, ms.", gt=0, le=86_400_000
     )
-    calibration_days_min: int = preset(1, "Least number of days until a calibration expires.", ge=0, le=3650)
+    calibration_days_min: int = preset(1, "Minimum number of days until a calibration expires.", ge=0, le=3650)
     devices: Policy = preset(CheckPolicy.REFUSE, f"All devices are connected and show their heartbeat: {_WORDS}")
     noise_floor: Policy = preset(CheckPolicy.REFUSE, f"The noise floor, against `max_noise_floor_dbfs`: {_WORDS}")
     loudspeakers: Policy = preset(CheckPolicy.REFUSE, f"The microphone hears each loudspeaker: {_WORDS}")

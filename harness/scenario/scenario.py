@@ -512,7 +512,7 @@ class ScenarioReader:
     def _opening_voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
         voice = self._voice(written, at)
         if voice is not None and voice.is_person:
-            self._found.add(at, "a talker cannot say an opening, which is played", "Use a voice of a computer")
+            self._found.add(at, "a talker cannot say an opening, which is played", "Use a synthetic voice")
         return voice
 
     def _is_room(self, name: str, at: KeyPath) -> bool:
@@ -543,7 +543,7 @@ class ScenarioReader:
                     (response.distance_m, response.angle_deg) == (it.distance_m, it.angle_deg)
                     for it in recorded[:number]
                 ):
-                    problem = "there is a second impulse response from this place"
+                    problem = "there is a second impulse response for this place"
                     self._found.add((*at, "impulse_responses", number), problem, "Correct distance_m or angle_deg")
             return RoomSpec(name, None, recorded, keys.level_at or LevelAt.DEVICE)
         if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:

@@ -48,14 +48,14 @@ class ChannelAxesKeys(Keys):
         "Speeds of the talker, relative to the original; pitch changes too.", min_length=1
     )
     gain_db: list[GainDb] | None = optional(
-        "Gains after room and noise, dB. Samples beyond full scale are cut off.", min_length=1
+        "Gains after room and noise, dB. Samples beyond full scale are clipped.", min_length=1
     )
-    band_hz: list[BandHz | None] | None = optional("Bands, [low, high] in Hz; null: without limits.", min_length=1)
+    band_hz: list[BandHz | None] | None = optional("Bands, [low, high] in Hz; null: no limits.", min_length=1)
     clipping_db: list[ClippingDb | None] | None = optional(
-        "How far below the largest peak all peaks are cut off, dB; null: without clipping.", min_length=1
+        "How far below the largest peak all peaks are cut off, dB; null: no clipping.", min_length=1
     )
     codec: list[Codec | None] | None = optional(
-        "Codecs: opus with its kbit/s, such as opus 16, or at 8 kHz mulaw, alaw, gsm or adpcm; null is none.",
+        "Codecs: opus with its kbit/s, such as opus 16, or at 8 kHz mulaw, alaw, gsm or adpcm; null means none.",
         min_length=1,
     )
 
@@ -65,9 +65,9 @@ class ChannelExcludeKeys(Keys):
 
     speed: Speed | None = optional("One of the axis's speeds.")
     gain_db: GainDb | None = optional("One of the axis's gains.")
-    band_hz: BandHz | None = optional("One of the axis's bands; null: without limits.")
-    clipping_db: ClippingDb | None = optional("One of the axis's values; null: without clipping.")
-    codec: Codec | None = optional("One of the axis's codecs; null is none.")
+    band_hz: BandHz | None = optional("One of the axis's bands; null: no limits.")
+    clipping_db: ClippingDb | None = optional("One of the axis's values; null: no clipping.")
+    codec: Codec | None = optional("One of the axis's codecs; null means none.")
 
 
 PathText = Annotated[Text, Field(description="A path in this file's folder, or root:path in a named asset root.")]
@@ -81,7 +81,7 @@ class ImpulseResponseKeys(Keys):
 
     recording: PathText = Field(description="Sound file of the response, mono.")
     distance_m: DistanceM = preset(1.0, "Distance of the talker from the device, m.")
-    angle_deg: AngleDeg = preset(0.0, "Angle of the talker from where the device faces, degrees; left is positive.")
+    angle_deg: AngleDeg = preset(0.0, "Angle of the talker relative to the device's front, degrees; left is positive.")
 
 
 class RoomKeys(Keys):
@@ -89,17 +89,17 @@ class RoomKeys(Keys):
 
     size_m: Metres3 | None = optional("Length (x), width (y) and height (z), m.")
     rt60_s: float | None = optional("Reverberation time, s. 0: no reflections.", ge=0, le=5)
-    device_m: Metres3 | None = optional("Place of the device in the box: x, y, z, m.")
+    device_m: Metres3 | None = optional("Position of the device in the box: x, y, z, m.")
     device_faces_deg: float = preset(0.0, "Where the device faces: 0 along x, 90 along y, degrees.", ge=-360, le=360)
     device_pattern: Annotated[Pattern, enum_validator(Pattern)] = preset(
         Pattern.OMNI, "Directivity of its microphone: omni, subcardioid, cardioid, hypercardioid or figure_eight."
     )
     talker_height_m: float = preset(1.5, "Height of the talker's mouth, m.", gt=0, le=100)
     talker_pattern: Annotated[Pattern, enum_validator(Pattern)] = preset(
-        Pattern.OMNI, "Directivity of the talker, who is turned to the device."
+        Pattern.OMNI, "Directivity of the talker, who faces the device."
     )
     impulse_responses: list[ImpulseResponseKeys] | None = optional(
-        "Recorded responses, instead of a box: one for each place of the talker.", min_length=1
+        "Recorded impulse responses, instead of a box: one for each position of the talker.", min_length=1
     )
     level_at: Annotated[LevelAt, enum_validator(LevelAt)] | None = optional(
         "Where a stimulus has its level: talker (1 m in front of the talker, without the room) or device. "

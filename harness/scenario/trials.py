@@ -442,8 +442,8 @@ def noise_notes(scenario: Scenario) -> Iterator[str]:
     noises = axes.get("noise", (scenario.defaults.noise,))
     if levels and len(noises) == 1 and isinstance(noise := noises[0], NoiseSpec) and noise.snr_db is not None:
         yield (
-            f"the axis {levels} changes little: the noise follows the speech at {exact(noise.snr_db)} dB SNR. For a"
-            " noise of constant level, write level_dbfs or level_spl instead of snr_db"
+            f"varying the axis {levels} changes little: the noise follows the speech at {exact(noise.snr_db)} dB SNR. "
+            "For noise at a constant level, write level_dbfs or level_spl instead of snr_db"
         )
 
 

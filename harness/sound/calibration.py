@@ -49,8 +49,8 @@ class CalibrationKeys(Keys):
     weighting: Literal["A", "C", "Z"] = Field(description="Weighting of the meter.")
     at: Text = Field(description="Place of the meter, such as 1 m.")
     measured_on: Text = Field(description="Date of the measurement.")
-    expires_on: Text = Field(description="Last day on which it counts.")
-    settings: str | None = optional("Settings in the bench with which it was measured: gain, output, equaliser.")
+    expires_on: Text = Field(description="Last day on which it is valid.")
+    settings: str | None = optional("Bench settings with which it was measured: gain, output, equaliser.")
     max_spl: float = preset(95.0, "Highest level allowed, dB SPL.", ge=QUIETEST_SPL, le=LOUDEST_SPL)
 
 
@@ -161,7 +161,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:
         listed = ", ".join(f"{name} at {place!r}" for place, name in places.items())
-        remedy = "Calibrate them at one place, where the microphone stands"
+        remedy = "Calibrate them at the same place, where the microphone stands"
         findings.add(at, f"levels at different places cannot be compared ({listed})", remedy, key=True)
 
 

@@ -28,17 +28,17 @@ _BRIDGE_FRAMES = 15
 """Frames of 10 ms: silence within a chime."""
 _DECAY_DB = 25.0
 REMEDY = "Record it again in a quieter room"
-SPAN = "Name the span of the chime: --from FILE --start S --end S"
+SPAN = "Give the span of the chime: --from FILE --start S --end S"
 
 
 class EarconKeys(Keys):
     """The learned chimes of one device."""
 
     earcons: Text = Field(description="Name of the device.")
-    threshold: float = preset(EARCON_THRESHOLD, "Least score of a find.", ge=0.3, le=0.99)
-    wake: Text | None = optional("WAV file of the chime that says that it woke.")
-    done: Text | None = optional("WAV file of the chime that says that it has stopped listening.")
-    error: Text | None = optional("WAV file of the chime that says that it did not understand.")
+    threshold: float = preset(EARCON_THRESHOLD, "Minimum score of a detection.", ge=0.3, le=0.99)
+    wake: Text | None = optional("WAV file of the chime that means that it woke.")
+    done: Text | None = optional("WAV file of the chime that means that it has stopped listening.")
+    error: Text | None = optional("WAV file of the chime that means that it did not understand.")
 
 
 def read_earcons(path: Path) -> Earcons:
@@ -82,8 +82,8 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
                 f"{sound.path} was changed since the session began", remedy="Restore it, or start a new session"
             )
         if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
-            allowed = f"{exact(SHORTEST_S)} to {exact(LONGEST_S)} s can"
-            problem = f"a chime of {seconds(waveform.duration_s)} cannot be found: {allowed}"
+            allowed = f"it must last {exact(SHORTEST_S)} to {exact(LONGEST_S)} s"
+            problem = f"a chime of {seconds(waveform.duration_s)} cannot be detected: {allowed}"
             raise InputError(problem, place=Place(sound.path), remedy=REMEDY)
         samples = recordings.at_rate(waveform, ANALYSIS_HZ).samples
         yield LearnedEarcon(source, sound.meaning, samples, earcons.threshold)
@@ -98,9 +98,9 @@ def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
         if score >= min(earcon.threshold, other.threshold):
             problem = (
                 f"the chimes {earcon.source} {earcon.meaning} and {other.source} {other.meaning} sound alike "
-                f"({fixed(score, 2)} of 1), so a find could be either"
+                f"({fixed(score, 2)} of 1), so a detection could be either"
             )
-            raise InputError(problem, remedy="Remove one of them, or use one such device for each microphone")
+            raise InputError(problem, remedy="Remove one of them, or use one such device per microphone")
 
 
 def cut_chime(recording: Waveform) -> Waveform:
@@ -135,7 +135,7 @@ def cut_chime(recording: Waveform) -> Waveform:
     )
     if len(chimes) != 1:
         which = "several of them are tones" if chimes else "none of them is a tone"
-        raise InputError(f"the recording has sounds at {listed or 'no place'}, and {which}", remedy=SPAN)
+        raise InputError(f"the recording has sounds at {listed or 'no point'}, and {which}", remedy=SPAN)
     (first, last), rate_hz = chimes[0], recording.rate_hz
     if not SHORTEST_S <= (last - first) / rate_hz <= LONGEST_S:
         problem = f"the sound at {listed} lasts {seconds((last - first) / rate_hz)}"

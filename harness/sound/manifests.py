@@ -86,8 +86,8 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     manifest_rows: list[ManifestRow] = []
     for line, cells in rows:
         if len(cells) > len(header) or (len(cells) < len(header) and not padded):
-            problem = f"the row has {counted(len(cells), 'cell')}, the header {len(header)}"
-            problems.add(line, 0, problem, "Write one for each column, empty for none; quote fields with commas")
+            problem = f"the row has {counted(len(cells), 'cell')}, but the header has {len(header)}"
+            problems.add(line, 0, problem, "Write a cell for each column, even if it is empty; quote cells with commas")
         else:
             cells += [""] * (len(header) - len(cells))
             known = {
@@ -173,10 +173,10 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
     for line, id_, name in _pairs(path, encoding):
         if name.endswith("|"):
             problem = f"the sound of {shown(id_)} comes from a command, which the harness does not run"
-            problems.add(line, 0, problem, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
+            problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
         elif _IN_ARCHIVE.search(name):
-            problem = f"the sound of {shown(id_)} is in an archive of Kaldi"
-            problems.add(line, 0, problem, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
+            problem = f"the sound of {shown(id_)} is in a Kaldi archive"
+            problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
         elif not name:
             problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file in each line: utt1 a.wav")
         elif (known := sound_by_id.setdefault(id_, (line, name))) != (line, name):
@@ -185,7 +185,7 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
     folder = os.path.dirname(path)
     if os.path.isfile(segments := os.path.join(folder, _SEGMENTS)):
         raise InputError(
-            "utterances are parts of the recordings of wav.scp",
+            "utterances are parts of the recordings in wav.scp",
             place=Place(segments),
             remedy="Cut the recordings into utterances first: extract-segments scp:wav.scp segments …",
         )

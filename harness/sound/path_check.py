@@ -183,9 +183,9 @@ def _verdict(check: PathCheck) -> str:
         return f"UNRELIABLE: {check.played - len(check.heard)} of {check.played} chirps were not heard."
     if check.spread_ms is not None and not check.steady:
         return (
-            f"UNSTEADY: the path varies by {fixed(check.spread_ms, 1)} ms (at most {exact(SPREAD_LIMIT_MS)} wanted), "
-            f"and so would latencies. {SPREAD_REMEDY}: --frames-per-buffer 2400, and frames_per_buffer: 2400 in the "
-            "bench."
+            f"UNSTEADY: the path varies by {fixed(check.spread_ms, 1)} ms (the limit is {exact(SPREAD_LIMIT_MS)} ms), "
+            f"so latencies would vary too. {SPREAD_REMEDY}: --frames-per-buffer 2400, and frames_per_buffer: 2400 in "
+            "the bench."
         )
     if check.xruns:
         return "OK, but sound was late. Try --frames-per-buffer 2400, and frames_per_buffer: 2400 in the bench."

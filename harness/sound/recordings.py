@@ -44,7 +44,7 @@ def read(path: str) -> Waveform:
     with opened(path, ForwardFile) as file:
         if file.frames < NO_TOTAL and file.frames > LONGEST_S * file.samplerate:
             raise InputError(
-                "the recording is longer than an hour", place=Place(path), remedy="Cut it to the utterance"
+                "the recording is longer than an hour", place=Place(path), remedy="Trim it to the utterance"
             )
         return Waveform(np.concatenate(list(_blocks(file, path))), int(file.samplerate))
 
@@ -147,7 +147,7 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         count += len(block)
         yield block
     if file.frames < NO_TOTAL and count != file.frames:
-        raise _refusal(path, f"truncated: the header declares {file.frames} samples, the file has {count}")
+        raise _refusal(path, f"truncated: the header declares {file.frames} samples, but the file has {count}")
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK

@@ -240,7 +240,7 @@ def state_of(file: BinaryIO) -> tuple[int, int] | None:
 
 def changed() -> UnusableSound:
     """The rejection of a file that changes while it is read."""
-    return UnusableSound(RejectReason.UNREADABLE, "it changed while the harness read it")
+    return UnusableSound(RejectReason.UNREADABLE, "it changed while the harness was reading it")
 
 
 def read_error(error: OSError) -> UnusableSound:

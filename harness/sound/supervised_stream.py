@@ -31,7 +31,7 @@ FIRST_OPEN_LIMIT_S = 8.0
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)
 CLOSE_LIMIT_S = 1.5
 SETTLE_LIMIT_S = 3.0
-BROKEN = "the thread that watches its sound ended with an error, see the engine's output"
+BROKEN = "the thread that watches its sound ended with an error; see the engine's output"
 
 OnFault = Callable[[Stamp, str], None]
 OnBack = Callable[[Stamp], None]
@@ -127,7 +127,7 @@ class SupervisedStream:
             self.close()
             raise SoundError(
                 f"the device {self._device!r} was opened, but {silent} within {exact(SETTLE_LIMIT_S)} s",
-                remedy="If this host is busy, try again. List the devices, to use another one: "
+                remedy="If this host is busy, try again. To use another device, list them: "
                 + list_command(self._sound_server),
             )
 

@@ -207,7 +207,7 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
     if size == rest:
         return size, "; ".join(notes)
     if sizes.is_unknown:
-        return rest, "; ".join([*notes, "the header names no length, so all that follows is read as sound"])
+        return rest, "; ".join([*notes, "the header declares no length, so all that follows is read as sound"])
     if size > rest:
         if not sizes.is_too_big:
             raise cut_off(size, rest)
@@ -223,7 +223,7 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
         return size, "; ".join(notes)
     if _is_zero(file, sizes.at + size):
         return size, "; ".join(notes)
-    note = f"the header declares {size} of {rest} bytes of sound; the rest is read, too"
+    note = f"the header declares {size} of {rest} bytes of sound; the rest is read as well"
     return rest, "; ".join([*notes, note])
 
 
@@ -279,7 +279,7 @@ def _format(content: bytes) -> tuple[int, int]:
 
 def cut_off(declared: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
     """The rejection of a file with less sound than its header declares."""
-    return _unreadable(f"truncated: the header declares {declared} {unit}, the file has {there}")
+    return _unreadable(f"truncated: the header declares {declared} {unit}, but the file has {there}")
 
 
 def _unreadable(detail: str) -> UnusableSound:
@@ -404,7 +404,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     is_short = 0 < declared < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
     if is_short and not _is_known_rest(file, declared):
         raise _unreadable(
-            f"the header declares {declared} bytes, the file has {length}: sound after the declared end would be lost"
+            f"the header declares {declared} of {length} bytes: sound after the declared end would be lost"
         )
     return None
 

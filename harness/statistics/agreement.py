@@ -142,9 +142,9 @@ RESAMPLES = 2000
 SEED = 20200920
 
 NOTHING_JUDGED = "nothing was judged"
-ONE_RATER = "one rater alone has nobody to agree with"
+ONE_RATER = "there is only one rater"
 NO_OVERLAP = "no item was judged by two raters"
-ALL_EQUAL = "every label is the same, so agreement by chance is 100 %"
+ALL_EQUAL = "every label is the same, so chance agreement is 100 %"
 TOO_ALIKE = "too few labels differ for an interval"
 TOO_FEW_ITEMS = f"an interval needs {FEWEST_RESAMPLED} items or more"
 ROUGH = f"Intervals are rough below {ROUGH_BELOW} items: up to 1 in 5 is wrong instead of 1 in 20."

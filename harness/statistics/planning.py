@@ -21,7 +21,7 @@ MOST_UTTERANCES = 1_000_000
 def hours_for_claim(below_per_hour: float, events: int = 0, confidence: float = CONFIDENCE) -> float:
     """Hours after which `events` false accepts still show a rate below `below_per_hour` (one-sided, exact)."""
     if below_per_hour <= 0 or events < 0:
-        raise ValueError(f"no hours show a rate below {below_per_hour} with {events} events")
+        raise ValueError(f"no number of hours shows a rate below {below_per_hour} with {events} events")
     return float(special.gammaincinv(events + 1, confidence)) / below_per_hour
 
 
@@ -194,7 +194,7 @@ def design_effect(per_talker: float, correlation: float) -> float:
     """
     if per_talker < 1 or not 0 <= correlation <= 1:
         raise ValueError(
-            f"no design has {exact(per_talker)} utterances a talker with a correlation of {exact(correlation)}"
+            f"no design has {exact(per_talker)} utterances per talker with a correlation of {exact(correlation)}"
         )
     return 1 + (per_talker - 1) * correlation
 

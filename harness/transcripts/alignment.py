@@ -104,7 +104,7 @@ def align_by_time(
     """
     if len(reference) * len(hypothesis) > MOST_CELLS:
         problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
-        raise InputError(problem, place=place, remedy="Drop --by-time, or cut the recording into shorter ones")
+        raise InputError(problem, place=place, remedy="Remove --by-time, or cut the recording into shorter ones")
     of, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))
     inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
     words = np.array(hypothesis, dtype=object)

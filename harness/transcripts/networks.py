@@ -152,9 +152,9 @@ class _NetworkBuilder:
         self._end_run()
         before = self._text[start - 1 : start]
         if before and not before.isspace() and before not in ("{}/" if self._open else "}"):
-            raise self._error("a `{` is glued to the word before it", start, "Put a space before the `{`")
+            raise self._error("a `{` is attached to the word before it", start, "Put a space before the `{`")
         if self.depth == MAX_DEPTH:
-            problem = f"alternations lie more than {MAX_DEPTH} deep in each other"
+            problem = f"alternations are nested more than {MAX_DEPTH} deep"
             raise self._error(problem, start, "List the alternatives side by side: { a / b / c }")
         if self._open:
             self._open[-1].empty = False

@@ -400,7 +400,7 @@ class _TextSide:
         try:
             return parse(text, lambda words: self.wording.split(self.wording.readings(words)), place)
         except InputError as error:
-            remedy = f"{error.remedy}; or read no marks here: --marks {self.unread.value}"
+            remedy = f"{error.remedy}; or do not read marks here: --marks {self.unread.value}"
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 

@@ -100,7 +100,7 @@ def refuse_nul(line: str, place: Place) -> None:
     """InputError at a NUL character: the file is not text."""
     at = line.find("\0")
     if at >= 0:
-        raise _error("a NUL character stands here", "Take it out, or see whether this is a text file at all", place, at)
+        raise _error("there is a NUL character here", "Remove it, or check whether this is a text file", place, at)
 
 
 def _error(problem: str, remedy: str, place: Place, position: int) -> InputError:
@@ -183,8 +183,8 @@ class _Reading:
         opener = _OPENER[sign]
         if not self._open or self._open[-1][0] != opener:
             if any(opener == known for known, _ in self._open):
-                raise self._not_closed(f"before the {sign!r} of what it stands in")
-            remedy = f"Put a {opener!r} before it, or take it out"
+                raise self._not_closed(f"before the {sign!r} that encloses it")
+            remedy = f"Put a {opener!r} before it, or remove it"
             raise _error(f"there is a {sign!r} without its {opener!r}", remedy, self._place, position)
         self._open.pop()
         if sign == ">":
@@ -211,14 +211,14 @@ class _Reading:
     def _not_closed(self, where: str) -> InputError:
         sign, at = self._open[-1]
         problem = f"the {sign!r} is not closed {where}"
-        return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or take it out", self._place, at)
+        return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or remove it", self._place, at)
 
     def _no_cue(self, position: int) -> InputError:
         end = self._text.find(")", position)
         if end < 0:
             self._open.append(("(", position))
             return self._not_closed("at the end of the line")
-        remedy = "A cue is (n) or (n words), n from 1 to 9; an id of two or more characters stands last on its line"
+        remedy = "A cue is (n) or (n words), n from 1 to 9; an id of two or more characters comes last on its line"
         return _error("this bracket is neither an edit cue nor the utterance id", remedy, self._place, position)
 
 

@@ -93,7 +93,7 @@ def pair_talkers(
     heard = _recordings(hypothesis, wording)
     if strangers := [name for name in heard if name not in known]:
         first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
-        problem = f"the reference has nothing of recording {first.file!r}"
+        problem = f"the reference contains nothing for recording {first.file!r}"
         raise InputError(problem, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
     of: list[tuple[str, str, list[str], int]] = []
     hypotheses: list[list[str] | None] = []

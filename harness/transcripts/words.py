@@ -203,7 +203,9 @@ class WordRules:
             try:
                 texts.append(" ".join(self._words(text, Place(transcripts.file, line))))
             except InputError as error:
-                remedy = f"{error.remedy}; or read no .sro here: another --normalise than {self.normalisation.value}"
+                remedy = (
+                    f"{error.remedy}; or do not read .sro here: use a --normalise other than {self.normalisation.value}"
+                )
                 problems.take(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
         return _fold(texts) if self.fold_case else texts

@@ -89,7 +89,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not self.separator:
-            raise ValueError("the separator of specifiers is empty")
+            raise ValueError("the specifier separator is empty")
 
     def concept(self, name: str) -> str:
         """A concept as it is compared."""

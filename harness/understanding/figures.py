@@ -53,7 +53,7 @@ class Averages:
 class IntentFigures:
     """accuracy: Godbole & Sarawagi's. exact: EMR. samples, macro, micro: averaged over utterances, labels, pooled.
 
-    weighted: over labels, each as heavy as it is frequent in gold.
+    weighted: over labels, each weighted by its frequency in gold.
 
     labels: of the macro averages, declared ones first. `declared`: whether labels were declared.
     `never_predicted`: labels without a prediction. `empty`: utterances without a predicted intent.
@@ -77,7 +77,7 @@ class IntentFigures:
 
 @frozen
 class SlotFigures:
-    """micro: slot F1 over chunks in their places. weighted: over concepts, each as heavy as it is frequent in gold.
+    """micro: slot F1 over chunks in their places. weighted: over concepts, each weighted by its frequency in gold.
 
     concept_sets: F1mh. cer: concept errors per gold concept.
 
@@ -195,7 +195,7 @@ def _averaged(counts: Mapping[MatchCounts, int] | Iterable[MatchCounts], zero: Z
 
 
 def _weighted(counts: Iterable[MatchCounts], zero: ZeroDivision) -> Averages:
-    """Averages over labels, each as heavy as it is frequent in gold."""
+    """Averages over labels, each weighted by its frequency in gold."""
     by_gold: Counter[MatchCounts] = Counter()
     for matched in counts:
         by_gold[matched] += matched.gold

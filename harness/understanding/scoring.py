@@ -273,7 +273,7 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
             ("slots", first.slots_given, part.slots_given),
         ):
             if in_first != other:  # they would count in one part only, but everywhere in the whole
-                raise ValueError(f"{kind} are predicted in {'it' if other else 'the first'} and not in the other")
+                raise ValueError(f"{kind} are predicted in {'it' if other else 'the first'} but not in the other")
     return replace(
         first,
         details=tuple(_added([part.details[at] for part in parts]) for at in range(len(first.details))),

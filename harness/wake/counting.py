@@ -64,7 +64,7 @@ def match_events(
     """
     starts = [window.start_s for window in windows]
     if starts != sorted(starts) or list(events_s) != sorted(events_s):
-        raise ValueError("windows and events must be in order of time")
+        raise ValueError("windows and events must be in chronological order")
     times_s = [refractory_s] * len(events_s) if isinstance(refractory_s, int | float) else refractory_s
     every = sorted((*windows, *others), key=lambda window: window.start_s) if others else windows
     separate, same = _merge(every, events_s, times_s, before_s)

@@ -209,7 +209,7 @@ def test_counts_survive_a_killed_frozen_and_repeating_broker(there: Bench) -> No
         session.back("radio", mended_s)
         session.goes_on(mended_s)
         assert session.finish(90) == 0
-    gone = r"the connection to the broker is gone: 127\.0\.0\.1:\d+"
+    gone = r"the connection to the broker was lost: 127\.0\.0\.1:\d+"
     still = r"the broker (does not answer|has not answered)"
     assert_causes(session, f"link_lost: radio: {gone}", f"link_lost: radio: {still}")
     assert_said(

@@ -96,7 +96,7 @@ def test_a_refusing_or_missing_broker_is_reported(short: Path) -> None:
         r"bench\.yaml:6:5: wired: the MQTT broker at \S+ cannot be used: it refuses: Not authorized", output
     )
     status, output = refused(short, connection, "vh_board_mqtt")
-    assert (status, "Connection refused. Check that the broker runs" in output) == (3, True), output
+    assert (status, "Connection refused. Check that the broker is running" in output) == (3, True), output
 
 
 def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_frozen_stream_is_lost_and_comes_back(tmp_path: Path, profile: DeviceP
             seen.wait(lambda: seen.of(Status), 30, "the first state")
             server.frozen = True
             seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert "came for" in seen.of(LinkLost)[0].what
+            assert "arrived for" in seen.of(LinkLost)[0].what
             server.frozen = False
             seen.wait(lambda: seen.of(LinkBack), 30, "the return")
             began_s = time.monotonic()
@@ -145,10 +145,10 @@ def test_a_truncated_video_ends_where_it_is_cut(tmp_path: Path, profile: DeviceP
 @pytest.mark.parametrize(
     ("source", "rectangle", "what"),
     [
-        ("noise.avi", (), "gives no picture"),
+        ("noise.avi", (), "delivers no picture"),
         ("missing.avi", (), "does not exist"),
-        ("63", (), "the camera 63 gives no picture"),
-        ("ring.avi", (150, 100, 20, 20), "the rectangle 20×20 at 150, 100 lies outside of the picture of 160×120"),
+        ("63", (), "the camera 63 delivers no picture"),
+        ("ring.avi", (150, 100, 20, 20), "the rectangle 20×20 at 150, 100 is outside the picture (160×120)"),
     ],
 )
 def test_video_without_a_usable_light_is_refused(
@@ -169,11 +169,11 @@ def test_video_without_a_usable_light_is_refused(
         ({}, "needs `source`"),
         ({"source": -1}, "needs `source`"),
         ({"source": "http://user:secret@camera/"}, "contains a user or a password"),
-        ({"source": 0, "username": "lab"}, "only a URL has a user"),
+        ({"source": 0, "username": "lab"}, "only a URL can have a user"),
         ({"source": 0, "rectangle": (1, 2, 3)}, "is not four whole numbers"),
         ({"source": 0, "rectangle": "1,2,3,x"}, "is not four whole numbers"),
-        ({"source": 0, "rectangle": (1, 2, 0, 5)}, "has no area"),
-        ({"source": 0, "rectangle": (-1, 2, 5, 5)}, "has no area"),
+        ({"source": 0, "rectangle": (1, 2, 0, 5)}, "covers no area"),
+        ({"source": 0, "rectangle": (-1, 2, 5, 5)}, "covers no area"),
         ({"source": 0, "hold_back_ms": float("nan")}, "hold_back_ms is nan"),
         ({"source": 0, "silence_limit_s": -1}, "silence_limit_s is -1"),
     ],
@@ -185,7 +185,7 @@ def test_wrong_options_are_refused(given: dict[str, object], what: str) -> None:
 
 def test_the_password_comes_from_the_environment_only(monkeypatch: pytest.MonkeyPatch) -> None:
     options = CameraOptions(source="rtsp://camera/1", username="lab", password_env="VH_CAMERA_WORD")
-    with pytest.raises(InputError, match="VH_CAMERA_WORD with the password is not set"):
+    with pytest.raises(InputError, match="VH_CAMERA_WORD for the password is not set"):
         Camera.demand_host(options)
     monkeypatch.setenv("VH_CAMERA_WORD", "p@ss/word")
     Camera.demand_host(options)

@@ -81,7 +81,7 @@ def exported_with_each_result(folder: Path) -> None:
 def test_settings_that_no_trial_takes_are_refused(runs: Runs) -> None:
     ambient = "{id: soak, kind: ambient, hours: 0.003, segment_s: 10.8, sources: [{noise: pink}]}"
     scenario = SCENARIO.replace("{id: call, kind: wake, lead_in_s: 0.1, tail_s: 0.1}", ambient)
-    with pytest.raises(InputProblems, match="no trial takes them"):
+    with pytest.raises(InputProblems, match="no trial uses them"):
         session(runs, "127.0.0.1:1", "{number.gain: 3}", scenario=scenario)
 
 
@@ -125,7 +125,7 @@ def test_a_device_that_keeps_its_value_is_reported() -> None:
         device.stubborn = True
         link = EsphomeLink(EsphomeOptions(address=device.address)).open(threading.Event())
         link.settings()
-        with pytest.raises(DeviceError, match=r"does not report switch.mute=on within 0.3 s, but off"):
+        with pytest.raises(DeviceError, match=r"did not report switch.mute=on within 0.3 s, but off"):
             link.set_setting("switch.mute", "on", 0.3)
         link.close()
 

@@ -238,7 +238,10 @@ def test_the_monitor_shows_its_lines(profile: DeviceProfile) -> None:
         (lambda: EsphomeOptions(address="kitchen", hold_back_ms=-1), "hold_back_ms is -1"),
         (lambda: EsphomeOptions(address="kitchen", keepalive_s=0), "keepalive_s is 0"),
         (lambda: EsphomeDevice.demand_host(EsphomeOptions("kitchen", key_env="NOT_SET_ANYWHERE")), "is not set"),
-        (lambda: EsphomeDevice.demand_host(EsphomeOptions("kitchen", key_env="NO_KEY")), "does not hold a key"),
+        (
+            lambda: EsphomeDevice.demand_host(EsphomeOptions("kitchen", key_env="NO_KEY")),
+            "does not contain a base64 key",
+        ),
     ],
 )
 def test_wrong_options_are_refused(make: Callable[[], object], what: str) -> None:

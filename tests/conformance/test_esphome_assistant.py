@@ -327,7 +327,7 @@ def test_times_hold_against_the_clock_of_the_sender(assist: Assist, device: Esph
 def test_device_using_its_assistants_wake_word_loses_its_link(assist: Assist, device: EsphomeFarEnd) -> None:
     assistant = assist()
     device.wake(flags=USE_WAKE_WORD)
-    assert "lets its assistant find the wake phrase" in assistant.seen.first(LinkLost).what
+    assert "leaves wake word detection to its assistant" in assistant.seen.first(LinkLost).what
     assert device.responses[0].error
 
 

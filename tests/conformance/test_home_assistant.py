@@ -133,7 +133,7 @@ def test_a_refused_token_is_an_error_at_once(tmp_path: Path, monkeypatch: pytest
         (check,) = HomeAssistant.host_checks([("it", HomeAssistantOptions(far_end.url))])
         assert f"Home Assistant 2025.9.4, {KITCHEN}" in check.says
         monkeypatch.delenv("HASS_TOKEN")
-        with pytest.raises(InputError, match="HASS_TOKEN with the token is not set"):
+        with pytest.raises(InputError, match="HASS_TOKEN for the token is not set"):
             HomeAssistant.demand_host(HomeAssistantOptions(far_end.url))
 
 
@@ -162,7 +162,7 @@ def test_a_frozen_far_end_is_lost_and_returns(tmp_path: Path) -> None:
         far_end.frozen = True
         with impatient():
             seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-        assert "no answer came" in seen.of(LinkLost)[0].what
+        assert "no answer arrived" in seen.of(LinkLost)[0].what
         far_end.frozen = False
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
         far_end.query("1", "turn on the light", "done")
@@ -216,7 +216,7 @@ def test_a_monitor_reads_the_reports(tmp_path: Path) -> None:
         ("url", "", "not the address of Home Assistant"),
         ("url", "ws://hass:8123", "not the address of Home Assistant"),
         ("url", "http://me:secret@hass", "contains a user or a password"),
-        ("satellite", "light.kitchen", "not the entity of a satellite"),
+        ("satellite", "light.kitchen", "not a satellite entity"),
         ("token_env", "", "token_env is empty"),
         ("hold_back_ms", float("nan"), "hold_back_ms is nan"),
     ],

@@ -89,7 +89,7 @@ def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
     coloured = "125:-12 500:0 2000:0 6300:-9"
     bench.write_text(BENCH.replace("harness_speaker}", f'harness_speaker, equaliser: "{coloured}"}}'))
     result = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
-    assert "The equaliser of the bench is part of this response" in result.output
+    assert "This response includes the bench's equaliser" in result.output
     levels = responses(result.output)
     expected = np.interp(np.log(CENTRES_HZ), *np.array([(np.log(hz), gain) for hz, gain in parse(coloured)]).T)
     assert levels == pytest.approx(list(expected - expected.mean()), abs=0.5)

@@ -134,7 +134,7 @@ def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
         seen = opened(driver := TcpLog("it", options, Around(tmp_path)))
         try:
             seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert "no line came for" in seen.of(LinkLost)[0].what
+            assert "no line arrived for" in seen.of(LinkLost)[0].what
         finally:
             driver.close()
 

@@ -141,7 +141,7 @@ def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
         seen = opened(driver := WebSocketLog("it", options, Around(tmp_path)))
         try:
             seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert "no line came for" in seen.of(LinkLost)[0].what
+            assert "no line arrived for" in seen.of(LinkLost)[0].what
         finally:
             driver.close()
 
@@ -155,7 +155,7 @@ def test_send_on_open_is_repeated_after_each_reconnect(tmp_path: Path) -> None:
             seen.wait(lambda: server.heard == [*subscriptions], 30, "the subscriptions")
             server.lose()
             seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            with pytest.raises(DeviceError, match="took no command"):
+            with pytest.raises(DeviceError, match="did not accept a command"):
                 driver.restart()
             server.mend()
             seen.wait(lambda: server.heard == [*subscriptions, *subscriptions], 30, "the subscriptions again")
@@ -178,7 +178,7 @@ def test_a_token_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("BUS_TOKEN", raising=False)
     with WebServer(token="s3cret") as server:
         options = WebSocketOptions(url=server.url, token_env="BUS_TOKEN")
-        with pytest.raises(InputError, match="BUS_TOKEN with the token is not set"):
+        with pytest.raises(InputError, match="BUS_TOKEN for the token is not set"):
             WebSocketLog.demand_host(options)
         for wrong in ("two\r\nHost: lines", "other"):
             monkeypatch.setenv("BUS_TOKEN", wrong)
@@ -255,11 +255,11 @@ def test_a_monitor_reads_the_messages(profile: DeviceProfile, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("url", "", "not the address of a web socket"),
-        ("url", "http://bus:8181/core", "not the address of a web socket"),
-        ("url", "ws://", "not the address of a web socket"),
-        ("url", "ws://bus:70000/core", "not the address of a web socket"),
-        ("url", "ws://bus/a b", "not the address of a web socket"),
+        ("url", "", "not the address of a WebSocket"),
+        ("url", "http://bus:8181/core", "not the address of a WebSocket"),
+        ("url", "ws://", "not the address of a WebSocket"),
+        ("url", "ws://bus:70000/core", "not the address of a WebSocket"),
+        ("url", "ws://bus/a b", "not the address of a WebSocket"),
         ("url", "ws://me:secret@bus/core", "contains a user or a password"),
         ("text_message", '{"text": "what"}', "text_message does not contain {text}"),
         ("ping_s", 0.1, "ping_s is 0.1"),

@@ -100,7 +100,7 @@ def test_a_frozen_satellite_is_a_lost_link_where_a_limit_says_so(proxied: Proxie
         seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
     finally:
         proxied.satellite.thaw()
-    assert "nothing came for" in seen.of(LinkLost)[0].what
+    assert "nothing arrived for" in seen.of(LinkLost)[0].what
     proxied.satellite.say("detection", {"name": "ok_nabu"})
     seen.wait(lambda: seen.of(LinkBack), 30, "the return")
 

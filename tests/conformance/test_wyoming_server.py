@@ -201,7 +201,7 @@ def test_an_error_in_the_driver_thread_is_a_lost_link(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "what"),
     [
-        ("run-pipeline", {**RUN, "start_stage": "wake"}, "lets its server find the wake phrase"),
+        ("run-pipeline", {**RUN, "start_stage": "wake"}, "leaves wake word detection to its server"),
         ("audio-chunk", {"rate": 16000, "width": 4, "channels": 1}, "sends sound as"),
         ("audio-chunk", {"rate": "fast"}, "sends sound as"),
         ("audio-chunk", {"rate": 8000, "width": 2, "channels": 1}, "changed its sound format"),
@@ -232,7 +232,7 @@ def test_a_frozen_satellite_is_a_lost_link(serve: Serve) -> None:
     server = serve(silence_limit_s=1)
     server.satellite.freeze()
     try:
-        assert "no line came for" in server.seen.first(LinkLost).what
+        assert "no line arrived for" in server.seen.first(LinkLost).what
     finally:
         server.satellite.thaw()
 
@@ -246,7 +246,7 @@ def test_a_satellite_is_identified_and_a_silent_one_refused(tmp_path: Path) -> N
     with socket.create_server(("127.0.0.1", server.satellite.port)):  # as a satellite with another server: silent
         with pytest.raises(DeviceError, match="does not accept the harness as its server: no answer") as refused:
             server.driver.open(server.seen)
-        assert "it accepts one" in refused.value.remedy
+        assert "it accepts only one" in refused.value.remedy
 
 
 def test_a_monitor_shows_what_the_satellite_sends(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def status(
 def report(
     *,
     project: Path = project_argument,
-    printed: OutputFormat = printed_options("Print one JSON object.", "Print rows of section, split, what, count."),
+    printed: OutputFormat = printed_options("Print one JSON object.", "Print CSV rows `section,split,what,count`."),
 ) -> None:
     """Show how utterances were labelled, the final labels by split, and the time it took.
 
@@ -119,7 +119,9 @@ def agreement(
         unknown = next((name for name in only if name not in ledger.annotators), None)
         if unknown is not None:
             known = ", ".join(plain_text(annotator, 64) for annotator in ledger.annotators)
-            raise InputError(f"{unknown!r} has labelled nothing here", remedy=f"Annotators: {known or 'none'}")
+            raise InputError(
+                f"{unknown!r} has not labelled anything in this project", remedy=f"Annotators: {known or 'none'}"
+            )
         pairs = of_annotators.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         together = None if differing else of_annotators.all_annotators(room.utterances, ledger, only)
         if spans:

@@ -40,7 +40,10 @@ LISTED = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
-    "Rename labels of the file: CSV `from,to`.", "--rename-labels", former=("--map",), metavar="FILE|media"
+    "Rename the labels of the file, as listed in a CSV file `from,to`.",
+    "--rename-labels",
+    former=("--map",),
+    metavar="FILE|media",
 )
 
 
@@ -73,7 +76,7 @@ def new(
         mapping=map_option,
         annotators=repeatable("Annotator; repeatable.", "--annotator", show_default="anyone"),
         double_share=option(
-            "Share of the utterances that two annotators label; 1 is all.",
+            "Share of the utterances that two annotators label; 1 means all.",
             "--double", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
         ),
         second=option(
@@ -81,20 +84,20 @@ def new(
             type=EnumChoice(SecondAnnotatorMode), default=SecondAnnotatorMode.HAND,
         ),
         proposal=option(
-            "In work by hand, show the proposal after the choice is saved, or before.",
+            "When labelling by hand, show the proposal after the choice is saved, or before.",
             type=EnumChoice(LabelProposalShown), default=LabelProposalShown.AFTER,
         ),
         page_size=option(
             "Utterances per page of a group.",
             type=click.IntRange(1, MOST_ON_A_PAGE), default=10,
         ),
-        seed=option("Seed of orders and shares.", type=click.IntRange(0, 2**31), default=0),
+        seed=option("Seed for orders and shares.", type=click.IntRange(0, 2**31), default=0),
         order=option(
-            "Order of work by hand: what a classifier doubts most first, or random.",
+            "Order of labelling by hand: what a classifier is least sure of first, or random.",
             type=EnumChoice(LabellingOrder), show_default="doubt, if scikit-learn is installed",
         ),
         batch=option(
-            "Labels after which the classifier learns again.",
+            "Number of new labels after which the classifier is retrained.",
             type=click.IntRange(1, 10_000), default=50,
         ),
         target_error=option(
@@ -119,7 +122,9 @@ def new(
     if len(set(names)) < len(names):
         raise InputError("an annotator is named twice", remedy="Name each once")
     if wanted["double_share"] and len(names) == 1:
-        raise InputError("--double needs two annotators", remedy="Name another one with --annotator, or name none")
+        raise InputError(
+            "--double needs two annotators", remedy="Name another annotator with --annotator, or name none"
+        )
     if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     names_here = None if mapping is None else load_label_map(mapping)
@@ -196,7 +201,7 @@ def export(
     splits: tuple[str, ...] = repeatable("Only this split of the data; repeatable.", "--split"),
     final_only: bool = flag("Leave out utterances without final labels, and report their number."),
     proposed: bool = flag("Export unreviewed proposals as labels."),
-    mark: bool = flag("Write all utterances, with a group `state` each (jsonl only)."),
+    mark: bool = flag("Write all utterances, each with a group `state` (jsonl only)."),
 ) -> None:
     """Write the utterances with their final labels and slots, and with the groups of the data.
 
@@ -215,9 +220,9 @@ def export(
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(
-                "this file lies in the project's folder",
+                "this file is inside the project's folder",
                 place=Place(str(out)),
-                remedy="Name a file outside of the project",
+                remedy="Name a file outside the project",
             )
         progress = outcome(room.utterances, room.shares, room.ledger)
         by_machine = frozenset[str]()

@@ -31,10 +31,10 @@ def command(
     *,
     project: Path = project_argument,
     classifier: str = option("Plug-in: tfidf, transformer, …", default=DEFAULT),
-    given: tuple[str, ...] = setting_option("Setting of the classifier; repeatable."),
-    seed: int = seed_option("Seed of all random draws.", 0, most=2**31),
+    given: tuple[str, ...] = setting_option("Classifier setting; repeatable."),
+    seed: int = seed_option("Seed for all random draws.", 0, most=2**31),
     method: ProposalMethod = option(
-        "tri-training, or classifier: one learns from all labels and proposes for all others.",
+        "tri-training, or classifier: a single one learns from all labels and proposes the rest.",
         default=ProposalMethod.TRI_TRAINING,
     ),
     triads: int = option("Triads to train; the best on the held-out utterances is kept.", within=(1, 20), default=1),
@@ -115,7 +115,7 @@ def _by_one(project: Path, seed: int) -> None:
     for name in _OF_TRI_TRAINING:
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             flag = f"--{name.replace('_', '-')}" if name != "given" else "-s"
-            raise InputError(f"{flag} applies to tri-training only", remedy="Leave it out")
+            raise InputError(f"{flag} applies to tri-training only", remedy="Omit it")
     with closing(open_project(project)) as room:
         project_guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
         if not project_guesses.guesses:
@@ -126,7 +126,7 @@ def _by_one(project: Path, seed: int) -> None:
     click.echo(
         f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
     )
-    click.echo(f"estimated error of these: {percent(project_guesses.error, 2)} (target {percent(target, 2)})")
+    click.echo(f"estimated error of the proposals: {percent(project_guesses.error, 2)} (target {percent(target, 2)})")
     shown = plain_text(str(project), 300)
     click.echo(
         f"next: harness understand annotate review {shown}, "
@@ -148,5 +148,5 @@ def _keep(room: AnnotationRoom, row: Proposed) -> None:
 def _setting(written: str) -> tuple[str, str]:
     name, equals, value = written.partition("=")
     if not equals or not name.strip():
-        raise InputError(f"-s {written}: there is no value", remedy="Write -s name=value")
+        raise InputError(f"-s {written}: the value is missing", remedy="Write -s name=value")
     return name.strip(), value.strip()

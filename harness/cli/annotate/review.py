@@ -28,7 +28,7 @@ def command(
     plain: bool = flag("Removed.", hidden=True),
     site: Site = site_options(""),
 ) -> None:
-    """Serve a site where annotators accept or strike proposals, a page of a group at a time, and label the rest by
+    """Serve a site where annotators accept or reject proposals, a page of a group at a time, and label the rest by
     hand. If the label set has concepts, they mark slots too. The site works by keyboard and with screen readers.
 
     Each page and each utterance is saved before the next one is shown. Annotators do not see each other's labels.

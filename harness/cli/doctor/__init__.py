@@ -37,15 +37,15 @@ def command(
     ),
     send_test: bool = flag("Also send a test message to each `notify` of the bench."),
     device: str | None = option(
-        "Find a voice that wakes this device of the bench; nothing else is checked.", "--find-voice", metavar="DEVICE"
+        "Find a voice that wakes this device on the bench; check nothing else.", "--find-voice", metavar="DEVICE"
     ),
-    voices: int = option("With --find-voice: how many at most.", within=(1, 500), default=24),
+    voices: int = option("With --find-voice: number of voices to try at most.", within=(1, 500), default=24),
     minutes: float = option(
         "With --find-voice: stop after this time.", type=click.FloatRange(0, 1440, min_open=True), default=15.0
     ),
-    as_json: bool = json_option("One JSON object instead of text."),
+    as_json: bool = json_option("Print one JSON object instead of text."),
 ) -> None:
-    """Check ports, rights, sound, broker, disk and clock of this host; it plays nothing and opens no port.
+    """Check the ports, rights, sound, broker, disk and clock of this host; plays nothing and opens no port.
 
     If the bench has `checks`, it also connects to every device, plays test sounds through each loudspeaker, and listens
     to the room. With a SCENARIO it compares the disk with what its trials need.
@@ -53,7 +53,7 @@ def command(
     With --find-voice it plays: each installed voice says the wake phrase three times, until one has woken the device
     every time. The last line is the `probe:` to paste into an ambient trial.
 
-    Exit status: 0 all is well · 1 something may disturb a measurement · 3 something does not work. With
+    Exit status: 0 no problems · 1 something may disturb a measurement · 3 something does not work. With
     --find-voice: 0 a voice was found · 1 none was · 3 the device or its connection failed.
     """
     if device is not None:
@@ -67,11 +67,13 @@ def command(
     bench = load_bench(bench_file) if bench_file is not None else None
     if scenario_file is not None and (bench is None or bench.checks is None):
         raise InputError(
-            "a scenario is checked with a bench that has `checks`",
-            remedy="Add --bench BENCH" if bench is None else "Add `checks: {}` to it",
+            "a scenario can only be checked with a bench that has `checks`",
+            remedy="Add --bench BENCH" if bench is None else "Add `checks: {}` to the bench",
         )
     if send_test and (bench is None or not bench.notify):
-        raise InputError("--send-test needs a bench with `notify`", remedy="Add --bench BENCH, and `notify` to it")
+        raise InputError(
+            "--send-test needs a bench with `notify`", remedy="Add --bench BENCH, with `notify` in the bench"
+        )
     checks: list[Check] = []
     for check in _checks(bench, scenario_file, folder, send_test):
         checks.append(check)

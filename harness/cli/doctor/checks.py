@@ -126,7 +126,7 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
         "Free disk space, or choose another folder",
     )
     if (kind := _file_system(folder)).startswith(_REMOTE):
-        remedy = "Keep sessions on a disk of this host: a lost network stops a run"
+        remedy = "Keep sessions on a local disk: a network failure stops a run"
         yield Check("file system", Level.WARN, f"{folder.absolute()} is remote ({kind})", remedy)
     try:
         times = _sync_times(folder)
@@ -135,8 +135,8 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
         return
     median_s, worst_s = median_low(times), max(times)
     level = _level(fails=median_s > SYNC_FAIL_S, warns=median_s > SYNC_WARN_S)
-    says = f"a row is safe after {seconds(median_s)} (median of {SYNCS}; longest {seconds(worst_s)})"
-    yield Check("disk sync", level, says, "Every event waits so long; use a faster disk")
+    says = f"a row is on disk after {seconds(median_s)} (median of {SYNCS}; longest {seconds(worst_s)})"
+    yield Check("disk sync", level, says, "Every event waits this long; use a faster disk")
 
 
 def _level(*, fails: bool, warns: bool) -> Level:
@@ -181,10 +181,14 @@ def clock() -> Iterator[Check]:
     p99_s = late[len(late) * 99 // 100]
     moved_s = abs(time.time() - time.monotonic() - difference_s)
     level = Level.OK if step_s <= 1e-6 else Level.WARN
-    yield Check("clock", level, f"monotonic, resolution {fixed(step_s * 1e9, 0)} ns", "Times are no better than that")
+    yield Check(
+        "clock", level, f"monotonic, resolution {fixed(step_s * 1e9, 0)} ns", "Timestamps are no more precise than that"
+    )
     level = Level.OK if p99_s <= LATE_WARN_S else Level.WARN
-    says = f"a sleep of 1 ms is late by {seconds(p99_s)} at p99 (longest {seconds(late[-1])})"
-    yield Check("wake-ups", level, says, "The host is busy or a guest: end other programs, or pin fewer processors")
+    says = f"a 1 ms sleep ends {seconds(p99_s)} late at p99 (longest {seconds(late[-1])})"
+    yield Check(
+        "wake-ups", level, says, "The host is busy or a virtual machine: close other programs, or pin fewer processors"
+    )
     if moved_s > 0.001:
         says = f"the wall clock jumped by {seconds(moved_s)} during the check"
         yield Check(
@@ -192,9 +196,11 @@ def clock() -> Iterator[Check]:
         )
     synchronised, error_s = kernel_clock()
     if synchronised is None:
-        yield Check("time service", Level.WARN, "not known whether the clock is synchronised", "Check it by hand")
+        yield Check(
+            "time service", Level.WARN, "cannot determine whether the clock is synchronised", "Check it manually"
+        )
     elif synchronised:
-        yield Check("time service", Level.OK, f"the clock is synchronised, to {seconds(error_s)} at worst")
+        yield Check("time service", Level.OK, f"the clock is synchronised to within {seconds(error_s)}")
     else:
         remedy = "Start chrony or systemd-timesyncd, or the dates of logs from several hosts cannot be compared"
         yield Check("time service", Level.WARN, "the clock is not synchronised", remedy)
@@ -213,11 +219,11 @@ def processor() -> Iterator[Check]:
     load = os.getloadavg()[0] / count
     level = Level.OK if load <= LOAD_WARN else Level.WARN
     yield Check(
-        "processor", level, f"{percent(load, 0)} loaded ({count} processors)", "End other programs: sound may come late"
+        "processor", level, f"{percent(load, 0)} loaded ({count} processors)", "Close other programs: sound may be late"
     )
     allowed = max(resource.getrlimit(resource.RLIMIT_RTPRIO))
     may = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
-    says = "allowed" if may else "not allowed; needed only when sound comes late (group audio, limits.conf: rtprio)"
+    says = "allowed" if may else "not allowed; needed only when sound is late (group audio, limits.conf: rtprio)"
     yield Check("real time", Level.OK, says)
 
 
@@ -232,7 +238,7 @@ def notify(bench: Bench | None, *, send: bool) -> Iterator[Check]:
             remedy = error.remedy or "Try it by hand, or correct `notify` in the bench"
             yield Check("notify", Level.FAIL, f"{name_of(way)}: {error.what}", remedy)
         else:
-            yield Check("notify", Level.OK, f"{name_of(way)} {'took a message' if send else 'is set up'}")
+            yield Check("notify", Level.OK, f"{name_of(way)} {'accepted a message' if send else 'is set up'}")
 
 
 EXTRAS: dict[str, tuple[str, ...]] = {

@@ -93,12 +93,16 @@ class CascadeSources:
             remedy = "Give --model FOLDER, or --pred-reference and --pred-heard"
             raise InputError("there is neither a model nor predictions", remedy=remedy)
         if self.model is not None and (self.pred_reference or self.pred_heard):
-            raise InputError("--model excludes --pred-reference and --pred-heard", remedy="Give a model or predictions")
+            raise InputError(
+                "--model cannot be combined with --pred-reference and --pred-heard",
+                remedy="Give a model or predictions",
+            )
 
     def _demand_comparison(self) -> None:
         if self.sessions or self.pred_reference or self.pred_heard:
             raise InputError(
-                "--pred-sound, --live and several --heard exclude SESSION, --pred-reference and --pred-heard",
+                "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
+                "--pred-heard",
                 remedy="Name the session with --live, and give --model for transcripts",
             )
         if not self.gold and not self.live:
@@ -107,7 +111,7 @@ class CascadeSources:
             raise InputError("transcripts need a model", remedy="Give --model FOLDER, or omit --heard")
         if self.model is None and len(self.pred_sound) + len(self.live) < 2:
             raise InputError(
-                "there is one system, and nothing to compare it with",
+                "there is only one system, so there is nothing to compare",
                 remedy="Give --model FOLDER, or another --pred-sound; `harness understand score` scores one system",
             )
 
@@ -145,7 +149,7 @@ def command(
         "Exit with status 1 when SFA falls by more than X (0.05 or 5%).", callback=share, metavar="X"
     ),
 ) -> None:
-    """Measure how much recognition errors lower understanding, and compare systems from sound.
+    """Measure how much recognition errors reduce understanding, and compare systems that start from sound.
 
     One model predicts intents and slots from the reference text and from the transcript. Both predictions are scored
     against gold. Only utterances with a transcript count; the others are listed. The words of both differ, so slots
@@ -156,7 +160,7 @@ def command(
 
     How-to: docs/how-to/score-understanding.md
 
-    Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
+    Exit status: 0 scored · 1 --max-sfa-loss failed · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.transcripts.words import WordRules
     from harness.understanding.cascade import cascade
@@ -278,7 +282,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         gold = _normalise(gold, live.rules)
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        remedy = "Name them: --heard one=FILE --heard other=FILE"
+        remedy = "Give them different names: --heard a=FILE --heard b=FILE"
         raise InputError(f"two systems are called {plain_text(twice, 60)!r}", remedy=remedy)
     return gold, systems, notes
 

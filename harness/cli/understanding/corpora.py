@@ -167,7 +167,7 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
 def generate(
     *,
     grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True),
-    seed: int = seed_option("Seed; the same seed gives the same files.", 1, most=2**63 - 1),
+    seed: int = seed_option("Random seed; the same seed gives the same files.", 1, most=2**63 - 1),
     train: int = option("Number of utterances for training.", within=(0, MOST_UTTERANCES), default=4000),
     dev: int = option("Number of held-out utterances.", within=(0, MOST_UTTERANCES), default=500),
     test: int = option("Number of utterances for scoring.", within=(0, MOST_UTTERANCES), default=1000),
@@ -226,7 +226,7 @@ def split_corpus(
 ) -> None:
     """Split an annotated corpus into parts for training, development and test.
 
-    Every part gets its share of each intent and concept, as well as that can be. Utterances of the same words go to
+    Every part gets its share of each intent and concept, as far as possible. Utterances with the same words go to
     the same part, so that no model is tested on what it has learnt.
 
     Exit status: 0 split · 2 wrong usage or input · 3 the folder cannot be written.
@@ -265,7 +265,7 @@ def _files(named: tuple[Path, ...]) -> list[Path]:
 
 def _demand_new(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or an empty folder")
+        raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or empty folder")
     demand_folder(folder)
 
 
@@ -274,10 +274,8 @@ def speak(
     *,
     corpus: str = argument("FILE|FOLDER"),
     voices: str = option("Voices, each as ENGINE:NAME.", required=True, metavar="VOICE,…"),
-    test_voices: str | None = option(
-        "Voices of the split test, which the others do not have.", metavar="VOICE,…", show_default="the same"
-    ),
-    seed: int = seed_option("Seed; the same seed gives each utterance the same voice.", 1, most=2**63 - 1),
+    test_voices: str | None = option("Voices for the test split only.", metavar="VOICE,…", show_default="the same"),
+    seed: int = seed_option("Random seed; the same seed gives each utterance the same voice.", 1, most=2**63 - 1),
     out: Path = output_option("New folder for sounds and lists.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
@@ -299,7 +297,7 @@ def speak(
         named["test"] = voices_of(test_voices)
         if both := set(named[""]) & set(named["test"]):
             problem = f"the voice {min(voice.name for voice in both)!r} is in --voices and in --test-voices"
-            raise InputError(problem, remedy="Remove it from one of them, since test voices are to be unheard")
+            raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
     _demand_new(out)
     with readable(corpus) as file:
         splits = read_splits(file.path, form, name=file.name)

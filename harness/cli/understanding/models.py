@@ -64,8 +64,8 @@ def train(
     audio: tuple[Path, ...] = repeatable(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
     ),
-    settings: tuple[str, ...] = setting_option("Setting of the understander; repeatable."),
-    seed: int = seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED),
+    settings: tuple[str, ...] = setting_option("Understander setting; repeatable."),
+    seed: int = seed_option("Random seed; the same seed gives the same model.", 1, most=MOST_SEED),
     form: str | None = option(
         "Format of the data.",
         "--format",
@@ -76,7 +76,7 @@ def train(
 ) -> None:
     """Train an understander on the split train of a folder.
 
-    If there is a split dev, the model is scored on it, and crf and transformer end their training by it. The model's
+    If there is a split dev, the model is scored on it, and crf and transformer use it to end training. The model's
     folder is written completely or not at all.
     How-to: docs/how-to/train-understanders.md
 
@@ -109,8 +109,8 @@ def train(
         for listed in audio:
             read = read_sound_list(listed)
             if both := sounds.keys() & read.keys():
-                problem = f"the sound of {min(both)!r} is in another list, too"
-                raise InputError(problem, place=Place(str(listed)), remedy="Name it in one of them")
+                problem = f"the sound of {min(both)!r} is also in another list"
+                raise InputError(problem, place=Place(str(listed)), remedy="Name it in only one list")
             sounds |= read
         demand_place(out, force=force)
         system, facts = train_from_sound(name, given, seed, (splits.train, splits.held_out), sounds, _tell)
@@ -144,12 +144,12 @@ def predict(
     scores: bool = flag("Add the probability of every intent; JSONL only."),
     audio: Path | None = option("Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"),
     task: str | None = option(
-        "System of intents and slots, or recogniser, for --audio.", "-t", "--task", metavar="TASK"
+        "System for intents and slots, or recogniser, for --audio.", "-t", "--task", metavar="TASK"
     ),
-    settings: tuple[str, ...] = setting_option("A setting of the system; the last wins."),
+    settings: tuple[str, ...] = setting_option("System setting; the last one wins."),
     resample: bool = flag("Resample files with another sample rate.", show_default="reject them"),
 ) -> None:
-    """Predict intents and slots of texts with a trained model, or of sounds with a system.
+    """Predict the intents and slots of texts with a trained model, or of sounds with a system.
 
     Texts come one per line (txt), or as JSONL, a BIO folder, trn or CSV; their annotations are ignored. From standard
     input to standard output, each line is answered before the next is read.
@@ -164,7 +164,9 @@ def predict(
 
     if audio is not None:
         if model is not None or file != STDIN or scores or split or form or written == BIO:
-            problem = "--audio excludes --model, FILE, --format, --split, --scores and --output-format bio"
+            problem = (
+                "--audio cannot be combined with --model, FILE, --format, --split, --scores or --output-format bio"
+            )
             raise InputError(problem, remedy="Give --audio LIST and -t TASK")
         _predict_sounds(audio, task, settings, out, resample=resample)
         return
@@ -244,7 +246,7 @@ def bench(
         "Plug-ins.", metavar="NAME,…", show_default=f"{BENCHED}, those that are installed"
     ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
-    seed: int = seed_option("Seed of the training.", 1, most=MOST_SEED),
+    seed: int = seed_option("Seed for training.", 1, most=MOST_SEED),
     yardstick: str | None = option(
         "Add published results on this corpus.",
         "--published",
@@ -253,7 +255,7 @@ def bench(
         type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
     ),
     folds: int | None = option(
-        "Cross-validate instead: deal all splits into K parts, and score each by a model of the others.",
+        "Cross-validate instead: divide all splits into K parts, and score each with a model trained on the others.",
         within=(2, 100),
         metavar="K",
     ),
@@ -339,7 +341,7 @@ def _settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
     for text in written:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise InputError(f"-s {text}: there is no value", remedy="Write -s name=value")
+            raise InputError(f"-s {text}: the value is missing", remedy="Write -s name=value")
         settings.append((name.strip(), value.strip()))
     return settings
 

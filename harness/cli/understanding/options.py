@@ -31,7 +31,7 @@ _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 
 def chunking_option() -> Any:
     """`--chunking`."""
-    help = "Reading of BIO tags: with conlleval an I- may begin a slot, with iob2 it may not."
+    help = "How to read BIO tags: in conlleval an I- may begin a slot, in iob2 it may not."
     return option(help, default=Chunking.CONLLEVAL)
 
 
@@ -90,7 +90,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
     of_slots = {
         "spoken": flag("Take the words of a tagged slot as its value."),
         "without_places": flag(
-            "Compare slots without their word positions, as for transcripts with other words.",
+            "Compare slots without their word positions, for transcripts whose words differ.",
             "--ignore-spans",
             former=("--without-places",),
         ),

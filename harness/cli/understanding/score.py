@@ -81,7 +81,7 @@ def score(
     options: FrameOptions = frames_options(ValueRule.VERBATIM, of_files=True),
     confusions: int = option("Confusions to list; 0 for all.", within=(0, None), default=20),
     outside: str | None = option(
-        "Report how well the system recognises utterances out of scope. LABEL: their intent, or none for no intent.",
+        "Report how well the system recognises out-of-scope utterances. LABEL: their intent, or none for no intent.",
         "--out-of-scope",
         metavar="LABEL",
     ),
@@ -93,7 +93,7 @@ def score(
     Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as an empty one. A prediction
     without gold is not counted. Both are reported. How-to: docs/how-to/score-understanding.md
 
-    Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
+    Exit status: 0 scored · 1 a limit failed · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.understanding.reports.score_text import SystemReport
     from harness.understanding.scoring import counted, intent_confidences
@@ -136,7 +136,7 @@ def merge(
     Results and intervals equal those of scoring all utterances at once. All shards must have been scored with the
     same rule, labels and value of 0/0, and with the same systems in the same order.
 
-    Exit status: 0 added · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
+    Exit status: 0 added · 1 a limit failed · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.understanding.reports.score_json import read_score_json
     from harness.understanding.reports.score_text import SystemReport
@@ -251,7 +251,7 @@ def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> 
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
     if not any(map(is_annotated, gold.utterances)):
-        raise InputError("nothing in this is annotated", place=Place(file.name), remedy="Name annotated utterances")
+        raise InputError("nothing here is annotated", place=Place(file.name), remedy="Name annotated utterances")
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
 

@@ -353,7 +353,7 @@ class BoardSession:
             self._switch_boot(hello.boot, at, restarted=result is HelloResult.RESTARTED)
         if hello.protocol != messages.PROTOCOL and (self.hello is None or self.hello.protocol != hello.protocol):
             self._outlet.remark(
-                f"the board speaks version {hello.protocol} of the framing, the harness version {messages.PROTOCOL}"
+                f"the board speaks framing version {hello.protocol}, the harness version {messages.PROTOCOL}"
             )
         if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
             self._described = hello.firmware, hello.serial

@@ -127,7 +127,7 @@ class InProcessOptions:
     memory_s: Median of a log-normal distribution of the time for which it remembers (0: answers ignore memory).
     memory_spread: Standard deviation of the logarithm of that time.
     misunderstand_share: Share of the correctly heard queries that it understands wrongly.
-    injection: The connection sends sound to its device directly, past the air.
+    injection: The connection sends sound to its device directly, bypassing the air.
     injection_speed: Speed of the injection, as a multiple of the session's clock.
     """
 

@@ -131,7 +131,7 @@ class Air:
         wait_s = self._clock.real_s(end_s - self._clock.now_s())
         if wait_s > 1.0 or start_s < self._clock.now_s() - KEPT_S or not start_s < end_s:
             raise DeviceError(
-                f"the sound of {fixed(start_s, 2)} … {fixed(end_s, 2)} s is not available",
+                f"the sound from {fixed(start_s, 2)} to {fixed(end_s, 2)} s is not available",
                 remedy="Use a span from the last few minutes",
             )
         if wait_s > 0:

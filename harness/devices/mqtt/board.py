@@ -47,7 +47,7 @@ def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[
             return "in/text", json.dumps({"number": number, "by": owner, "text": text}).encode(), 1
         case messages.Set(key, value):
             return "in/set", json.dumps({"number": number, "by": owner, "key": int(key), "value": value}).encode(), 1
-    raise ValueError(f"{message} does not go to a board over MQTT")
+    raise ValueError(f"{message} is not sent to a board over MQTT")
 
 
 def read(topic: str, payload: bytes) -> ReceivedMessage:
@@ -126,7 +126,7 @@ class _Fields:
     def texts(self, name: str) -> tuple[str, ...]:
         texts = self._document.get(name, [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise MappingError(f"`{name}` is not a list of texts")
+            raise MappingError(f"`{name}` is not a list of strings")
         return tuple(text for text in texts if isinstance(text, str))
 
     def flag(self, name: str, *, default: bool | None = None) -> bool:
@@ -156,10 +156,10 @@ class _Fields:
             case list():
                 items = [(slot.get("name"), slot.get("value")) for slot in content if isinstance(slot, dict)]
             case _:
-                raise MappingError(f"`{name}` must be names with values")
+                raise MappingError(f"`{name}` must map names to values")
         pairs = tuple((key, value) for key, value in items if isinstance(key, str) and isinstance(value, str))
         if len(pairs) != len(items) or (isinstance(content, list) and len(content) != len(items)):
-            raise MappingError(f"`{name}` must be names with values")
+            raise MappingError(f"`{name}` must map names to values")
         return pairs
 
     def state(self) -> DeviceState:

@@ -28,8 +28,8 @@ class MqttCommandOptions:
     address: Broker: lab, host or host:port.
     topic: Topic of the orders. It may contain {value}.
     done_topic: Topic on which the far end reports. Empty: it does not report.
-    username: User at the broker.
-    password_env: Name of the environment variable with the password.
+    username: User name for the broker.
+    password_env: Name of the environment variable that holds the password.
     tls: Encrypt, and check the certificate. Any of the three files implies TLS.
     ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
     cert_file: PEM file with a client certificate, if the broker requires one.
@@ -50,10 +50,12 @@ class MqttCommandOptions:
         if self.address == EMBEDDED:
             raise InputError(
                 "a stand or switch cannot find the embedded broker, whose port changes",
-                remedy="Write `host:port` of a broker that stays",
+                remedy="Write the `host:port` of a permanent broker",
             )
         if not self.topic or set(self.topic) & set("+#"):
-            raise InputError(f"the topic {self.topic!r} is not one topic", remedy="Write, for example, cmnd/plug/POWER")
+            raise InputError(
+                f"the topic {self.topic!r} is not a single topic", remedy="Write, for example, cmnd/plug/POWER"
+            )
         _ = self.broker
 
     @property
@@ -117,7 +119,7 @@ class MqttCommands:
             try:
                 self._link.deliver(topic, order.text.encode(), min(order.within_s, _TAKEN_S))
             except DeviceError as error:
-                raise DeviceError(f"{order.words}: {error.what}", remedy="Check that the broker runs") from error
+                raise DeviceError(f"{order.words}: {error.what}", remedy="Check that the broker is running") from error
             if self._options.done_topic:
                 answers.wait(self._said)
 

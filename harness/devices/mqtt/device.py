@@ -223,7 +223,7 @@ class MqttDevice:
         try:
             watch.open()
         except DeviceError as error:
-            self._outlet.remark(f"messages of other programs to the board are not seen: {error.what}")
+            self._outlet.remark(f"messages from other programs to the board go unseen: {error.what}")
             return None
         return watch
 
@@ -232,7 +232,7 @@ class MqttDevice:
             self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
         where = "{}:{}".format(*link.address)
         if self._options.address == EMBEDDED:
-            self._outlet.remark(f"the embedded broker listens at {where}; set this address in the device")
+            self._outlet.remark(f"the embedded broker listens at {where}; set this address on the device")
         if self._lease is not None and not self._lease.wait():
             self._outlet.remark(f"the broker does not deliver {self._lease_topic}, so the board cannot be reserved")
         board = self._board
@@ -281,7 +281,9 @@ class MqttDevice:
                 remedy="Use a loudspeaker, or set `audio` in its profile or `injection` in its connection",
             )
         if player is None or not self._outlet.link_is_up:
-            raise DeviceError(f"{self.id} is not open or has lost its link", remedy="Open it, or wait for its link")
+            raise DeviceError(
+                f"{self.id} is not open or has lost its link", remedy="Open it, or wait until its link is back"
+            )
         player.play(play_id, waveform)
 
     def stop(self) -> None:
@@ -344,7 +346,7 @@ class MqttDevice:
             silent_s = self._surroundings.clock.now_s() - self._beat_s if self._beat_s is not None else 0.0
             if silent_s > heartbeat.within_s:
                 self._throttle.link_lost()
-                self._outlet.lose(_HEARTBEAT, f"the device gave no sign of life for {seconds(silent_s)}")
+                self._outlet.lose(_HEARTBEAT, f"the device showed no sign of life for {seconds(silent_s)}")
 
     def _up(self) -> None:
         self._outlet.back("broker")
@@ -421,7 +423,7 @@ class MqttDevice:
         if judged.rebooted and not states & {DeviceState.STARTED, DeviceState.GONE}:
             remarks.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
         if judged.rival:
-            text = f"two devices use one name: an earlier boot continues beside boot {judged.rival}. Rename one of them"
+            text = f"two devices share one name: an earlier boot runs alongside boot {judged.rival}. Rename one of them"
             remarks.append(LogLine(self.id, at, text))
         if judged.missing:
             remarks.append(LogLine(self.id, at, f"messages missing before this one: {judged.missing}"))

@@ -251,8 +251,8 @@ class BrokerLink:
         if not self._options.client_id or len(recent) < 2:
             return ""
         return (
-            "the broker ends the connection again and again, as it does when another client uses the same id. "
-            f"Write another client_id than {self._client_id!r}"
+            "the broker keeps closing the connection, as it does when another client uses the same id. "
+            f"Write a client_id other than {self._client_id!r}"
         )
 
     @property
@@ -386,7 +386,7 @@ class BrokerLink:
             client.loop_forever()
 
     def _unreachable(self, host: str, port: int, why: str, error: Exception | None = None) -> DeviceError:
-        remedy = "Check that the broker runs, and that the connection has the right `address`, user and password"
+        remedy = "Check that the broker is running, and that the connection has the right `address`, user and password"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"its certificate is not valid: {error.verify_message}"
             remedy = "Set ca_file to the authority that signed it, and write the broker's name as in its certificate"
@@ -476,7 +476,7 @@ class BrokerLink:
         if self.up:
             self._ends_s.append(self._clock.now_s())
         self._report_loss(
-            self.client_id_conflict or f"the connection to the broker is gone: {client.host}:{client.port}{why}"
+            self.client_id_conflict or f"the connection to the broker was lost: {client.host}:{client.port}{why}"
         )
         self._find_broker_again(client)
 

@@ -21,7 +21,7 @@ DEFAULT_PORT = 1883
 DEFAULT_TLS_PORT = 8883
 LAB = "lab"
 EMBEDDED = "embedded"
-_LOGIN = "Write `username` and `password_env`, and set the same in the board"
+_LOGIN = "Write `username` and `password_env`, and set the same on the board"
 
 
 class MessageFraming(StrEnum):
@@ -54,9 +54,9 @@ class MqttOptions:
 
     address: "lab" (the virtual lab's broker), "embedded" (a broker that runs during the session), "host" or
     "host:port".
-    username: User at the broker. Also required by the embedded broker if it is set.
-    password_env: Name of the environment variable with the password.
-    client_id: Client id at the broker. Default: a generated one.
+    username: User name for the broker. Also required by the embedded broker if it is set.
+    password_env: Name of the environment variable that holds the password.
+    client_id: Client id for the broker. Default: a generated one.
     keepalive_s: Time without an answer after which the broker counts as lost, s.
     topic_device: Value of {device} in topics (Hermes: the site). Default: the connection's id.
     tls: Encrypt, and check the certificate. Any of the three files implies TLS.
@@ -64,7 +64,7 @@ class MqttOptions:
     cert_file: PEM file with a client certificate, if the broker requires one.
     key_file: PEM file with the key of `cert_file`.
     tls_insecure: Encrypt without checking the certificate.
-    listen: Address (host:port) of the embedded broker. Port 0 is a free port. Beyond the loopback interface, it
+    listen: Address (host:port) of the embedded broker. Port 0 selects a free port. Beyond the loopback interface, it
     requires `username` and `password_env`.
     framing: `vh` (the harness's framing), `none`, or `auto` (the profile's).
     injection: How the device accepts sound: `vh`, `hermes` (as its microphone), `hermes_play_bytes` (through its
@@ -103,7 +103,10 @@ class MqttOptions:
             ("answer_wait_s", self.answer_wait_s, 1.0, 120.0),
         ):
             if not low <= value <= high:
-                raise InputError(f"{name} is {exact(value)}", remedy=f"Choose from {exact(low)} to {exact(high)}")
+                raise InputError(
+                    f"{name} is {exact(value)}, which is out of range",
+                    remedy=f"Write a number from {exact(low)} to {exact(high)}",
+                )
         if self.injection is MqttInjection.VH and self.framing is MessageFraming.NONE:
             raise InputError(
                 "`injection: vh` needs `framing: vh`", remedy="Remove `framing: none`, or write `framing: vh`"
@@ -170,7 +173,7 @@ class MqttOptions:
 def broker_of(notify: Notify) -> MqttOptions:
     """How to reach the broker that gets a run's messages; InputError for an address that is none."""
     if notify.mqtt == EMBEDDED:
-        raise InputError("the embedded broker ends with the run", remedy="Write `host:port` of a broker that stays")
+        raise InputError("the embedded broker ends with the run", remedy="Write the `host:port` of a permanent broker")
     return MqttOptions(notify.mqtt, notify.username, notify.password_env, tls=notify.tls, ca_file=notify.ca_file)
 
 

@@ -73,7 +73,7 @@ ClockWord = Annotated[ClockKind, enum_validator(ClockKind)]
 Scale = Annotated[
     float, Field(gt=0, description="The device's full score, such as 255 or 100; scores are divided by it. Default 1.")
 ]
-_VALUES = "Translates the device's words (a state, a phrase, the name of an intent or of a piece of state)."
+_VALUES = "Translates the device's own words (a state, a phrase, or the name of an intent or state)."
 Expression = Annotated[str, AfterValidator(_expression)]
 SampleLine = Annotated[str, AfterValidator(_line)]
 Bytes = Annotated[str, AfterValidator(_bytes), Field(json_schema_extra={"pattern": "^([0-9A-Fa-f]{2} ?)+$"})]
@@ -97,12 +97,12 @@ class LineKeys(Keys):
     score_scale: Scale = 1.0
     clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
     more: list[Expression] = preset(
-        [], "Expressions for further lines of the same observation, in any order.", max_length=12
+        [], "Expressions for the other lines of the same observation, in any order.", max_length=12
     )
     until: Expression | None = optional(
         "Expression for the line that completes it. Default: complete when each of `more` has matched."
     )
-    within_lines: int = preset(8, "Most lines to wait for. Default 8.", ge=1, le=200)
+    within_lines: int = preset(8, "Maximum number of lines to wait for. Default 8.", ge=1, le=200)
     within_s: float = preset(1.0, "Longest wait, s. Default 1.", gt=0, le=30)
     block: BlockKeys | None = optional("The lines of `more` give one score per word; the best one counts.")
 
@@ -115,14 +115,14 @@ class RangeKeys(Keys):
     """The values of a number in a state, both ends included."""
 
     from_: float | None = optional("Lowest value. Default: any.", alias="from")
-    to: float | None = optional("Highest value; below `from`, the range of a hue goes past 360.")
+    to: float | None = optional("Highest value; below `from`, the range of a hue wraps past 360.")
 
 
 class StateKeys(Keys):
     """A state that numbers show."""
 
     when: dict[Number, RangeKeys] = preset(
-        {}, "Number: its range; all must hold. Default: the state applies when no other does."
+        {}, "Ranges of numbers, by name; all must hold. Default: the state applies when no other does."
     )
     min_ms: float | None = optional(
         "The state counts once it has lasted this long, ms. Default: below.", ge=0, le=60_000
@@ -138,7 +138,7 @@ class ThresholdKeys(Keys):
         "Expression with a group for each number. Default: numbers written as name=12.3."
     )
     hysteresis: dict[Number, Annotated[float, Field(ge=0)]] = preset(
-        {}, "Number: how far outside its range it may lie without ending the state. Default 0."
+        {}, "How far a number may be outside its range without ending the state, by name. Default 0."
     )
     min_ms: float = preset(0.0, "The `min_ms` of states without one. Default 0.", ge=0, le=60_000)
 
@@ -152,7 +152,7 @@ def _topic(text: str) -> str:
         len(level) > 1 and ("#" in level or "+" in level) for level in levels
     ):
         raise validation_error(
-            f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all further levels"
+            f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all remaining levels"
         )
     for name in _PLACEHOLDER.findall(text):
         if name != "device":
@@ -175,7 +175,9 @@ class ConsoleKeys(Keys):
     topic: Annotated[Text, AfterValidator(_topic)] | None = optional(
         "MQTT topic whose messages are console lines, with {device}. Default: none."
     )
-    log_lines_per_s: float = preset(50.0, "Most unmapped lines kept in the log, per second. Default 50.", gt=0, le=1000)
+    log_lines_per_s: float = preset(
+        50.0, "Maximum number of unmapped lines kept in the log per second. Default 50.", gt=0, le=1000
+    )
 
 
 class FramesKeys(Keys):
@@ -184,7 +186,9 @@ class FramesKeys(Keys):
     head: Bytes = Field(description="First bytes of a frame.")
     length_at: int = Field(ge=1, le=64, description="Offset of the length field from the first byte of the head.")
     length_size: int = preset(1, "Bytes of the length field, low byte first. Default 1.", ge=1, le=2)
-    length_plus: int = preset(0, "Added to the length field, gives the bytes of the whole frame.", ge=0, le=255)
+    length_plus: int = preset(
+        0, "Added to the length field, this gives the number of bytes in the whole frame.", ge=0, le=255
+    )
     body_from: int = Field(ge=1, le=64, description="Offset of the first byte of the body.")
     tail: Bytes | None = optional("Last bytes of a frame. Default: none.")
     checksum: Annotated[Checksum, enum_validator(Checksum)] = preset(
@@ -242,7 +246,7 @@ class SampleKeys(Keys):
     every_ms: float = preset(10.0, "Time between the lines, ms. Default 10.", gt=0, le=60_000)
     topic: Text | None = optional("MQTT topic; {device} is the profile's `device`.")
     payload: dict[str, Any] | list[Any] | str | int | float | bool = preset(
-        "", "MQTT payload: a mapping is sent as JSON, a text unchanged."
+        "", "MQTT payload: a mapping is sent as JSON, text unchanged."
     )
     gives: list[GivesKeys] = Field(description="The observations in order; [] for none.")
 
@@ -306,7 +310,7 @@ class MappingKeys(Keys):
     )
     values: dict[str, Text] = preset({}, _VALUES)
     when: dict[Pointer, str | int | float | bool] = preset(
-        {}, "JSON pointer: value that must be there ('*' is any); other messages are left alone."
+        {}, "JSON pointer: value that must be there ('*' is any); other messages are ignored."
     )
     score_scale: Scale = 1.0
 
@@ -332,10 +336,10 @@ class ProfileKeys(Keys):
     transport: Annotated[str, BeforeValidator(_transport)] | None = optional(
         "A driver (serial, mqtt), log (lines of a file or another program) or none. Default: by its rules."
     )
-    mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for lines of JSON.")
+    mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for JSON lines.")
     lines: list[LineKeys] = preset([], "Rules for console lines, in order.")
     lines_of: list[Id] = preset(
-        [], "Profiles whose `lines` and `mappings` with a type follow these, so that all know what one program writes."
+        [], "Profiles whose `lines` and typed `mappings` are tried after these, to share the rules of one program."
     )
     thresholds: list[ThresholdKeys] = preset(
         [], "Rules that turn numbers in lines (light, current, traffic) into states.", max_length=8

@@ -137,7 +137,7 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
     slots = tuple(name for name in rule.fields if rule.kind is ObservationKind.INTENT and name.startswith(SLOT))
     _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), key_path, findings)
     if (rule.topic is None) == (rule.type is None):
-        remedy = "Write `topic` for MQTT, or `type` for lines of JSON"
+        remedy = "Write `topic` for MQTT, or `type` for JSON lines"
         findings.add(key_path, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
     _check_fields(rule.kind, tuple(captured), key_path, findings, under="type")
@@ -200,7 +200,7 @@ def _check_threshold(rule: ThresholdKeys, key_path: At, findings: Findings) -> N
                 findings.add(where, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
             elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
                 problem = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
-                findings.add(where, problem, "Swap them; only the range of a hue may go past 360")
+                findings.add(where, problem, "Swap them; only the range of a hue may wrap past 360")
     if not used:
         findings.add(
             (*key_path, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
@@ -319,7 +319,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     findings.refuse()
     keys = ProfileKeys.model_validate(written)
     if keys.lines_of and named_by:
-        problem = f"{named_by!r} takes lines of this profile, which takes lines of others itself"
+        problem = f"{named_by!r} takes lines from this profile, which itself takes lines from others"
         findings.add(("lines_of",), problem, f"Name all of them in {named_by!r}", key=True)
         findings.refuse()
     lines_of = tuple(_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))

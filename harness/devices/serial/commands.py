@@ -185,6 +185,6 @@ def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: f
         detail = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
         raise DeviceError(
             f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {detail}",
-            remedy="Check the meter, its baud rate, and what asks it for a reading",
+            remedy="Check the meter, its baud rate, and the command that requests a reading",
         )
     return numbers

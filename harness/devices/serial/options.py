@@ -81,7 +81,7 @@ class SerialOptions:
             raise InputError(f"hold_back_ms is {exact(self.hold_back_ms)}", remedy="Choose from 0 to 1000")
         for name in ("ping_period_s", "answer_limit_s", "write_limit_s"):
             if not 0.1 <= (value := getattr(self, name)) <= 600.0:
-                raise InputError(f"{name} is {exact(value)}", remedy="Choose from 0.1 to 600")
+                raise InputError(f"{name} is {exact(value)}, which is out of range", remedy="Choose from 0.1 to 600")
         if self.answer_limit_s < 2 * self.ping_period_s:
             raise InputError(
                 f"answer_limit_s is {exact(self.answer_limit_s)}, but ping_period_s is {exact(self.ping_period_s)}",

@@ -187,7 +187,7 @@ def _connect_bridge(url: str) -> socket.socket:
     except OSError as error:
         raise DeviceError(
             f"{url} cannot be reached: {error}",
-            remedy="Check that the bridge runs and serves the port raw, not by RFC 2217",
+            remedy="Check that the bridge runs and serves the port raw, not over RFC 2217",
         ) from error
     connection.setblocking(False)
     return connection
@@ -237,16 +237,16 @@ def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:
     """What was received of a board that does not answer, and the remedy. first: at most FIRST_BYTES of all."""
     if not received_bytes:
         remedy = (
-            "Check its power, that TX and RX are not swapped, and that its firmware speaks docs/reference/framing.md"
+            "Check its power, that TX and RX are not swapped, and that its firmware follows docs/reference/framing.md"
         )
         return "no bytes received", remedy
     if text_share(first) >= READABLE:
         lines = [line.strip() for line in first.decode("ascii", "replace").splitlines() if line.strip()]
         shown = plain_text(max(lines, key=len, default=""), 80)
-        remedy = "It prints log lines. Use a profile for them, or flash firmware that speaks docs/reference/framing.md"
+        remedy = "It prints log lines. Use a profile for them, or flash firmware that follows docs/reference/framing.md"
         return f'{received_bytes} bytes of text received, such as "{shown}"', remedy
     remedy = (
-        "Check `baud`, then that its firmware speaks docs/reference/framing.md. "
+        "Check `baud`, then whether its firmware follows docs/reference/framing.md. "
         f"`harness admin devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
     )
     return f"{received_bytes} bytes received that are neither text nor frames", remedy
@@ -287,13 +287,13 @@ def _check_port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
     if not os.access(path, os.R_OK | os.W_OK):
         group = _group_name(file_status.st_gid)
         remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"
-        return Check("port", Level.FAIL, f"{path}: this user may not read and write it (group {group})", remedy)
+        return Check("port", Level.FAIL, f"{path}: this user cannot read and write it (group {group})", remedy)
     if programs := ", ".join(f"{name} ({pid})" for pid, name in _holders(path)):
         remedy = "Stop it: two readers of one port take each other's bytes"
         return Check("port", Level.FAIL if needed else Level.WARN, f"{path} is open in {programs}", remedy)
     by_id = lasting.get(os.path.realpath(path), "")
     if needed and by_id and not path.startswith("/dev/serial/"):
-        return Check("port", Level.WARN, f"{path} may name another board after a restart", f"Write port: {by_id}")
+        return Check("port", Level.WARN, f"{path} may be a different board after a restart", f"Write port: {by_id}")
     return Check("port", Level.OK, f"{path}: free, readable and writable" + (f" ({by_id})" if by_id else ""))
 
 

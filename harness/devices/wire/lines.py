@@ -142,7 +142,7 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             return Unread(source, at, LOST, lines_lost(fields.text(mapping, "count")))
 
 
-LOST = "the device says that lines were lost"
+LOST = "the device reports that lines were lost"
 
 
 def lines_lost(count: str) -> int:

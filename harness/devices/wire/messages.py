@@ -287,7 +287,7 @@ def decode(frame: WireFrame) -> Message:
     except (struct.error, ValueError, IndexError) as error:
         raise PayloadError(f"a frame {frame.kind.name} of {len(frame.payload)} bytes is not valid: {error}") from error
     if reader.left:
-        raise PayloadError(f"a frame {frame.kind.name} has {reader.left} bytes too many")
+        raise PayloadError(f"a frame {frame.kind.name} has {reader.left} extra bytes")
     return message
 
 

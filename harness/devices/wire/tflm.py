@@ -81,7 +81,7 @@ class TflmDialogue:
         self._waiting_since_s = now_s
         answer, size, acknowledged = match.group(1), match.group(2), match.group(3)
         if answer.startswith("FAIL"):
-            self._fail(f"the device refuses: {line}")
+            self._fail(f"the device refused a command: {line}")
         elif size is not None and self._step is TflmStep.TEST:
             self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
             self._unsent.append(f"!{self._command}")

@@ -290,7 +290,7 @@ class _GraphReader:
         if weights.shape != (1, flow.frames * flow.width) or flow.first or not self._whole_width(flow):
             raise UnsupportedModel(f"a dense layer of {weights.shape} over {flow.frames} frames")
         if len(scales) != 1 or self._graph.tensors[op.inputs[1]].zero:
-            raise UnsupportedModel("a dense layer with a scale a channel")
+            raise UnsupportedModel("a dense layer with a scale per channel")
         # The library multiplies these two scales as float32 before it continues in float64.
         multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
         self._add(
@@ -329,7 +329,7 @@ class _GraphReader:
         entry, weights, end = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
         outputs = end.shape[3]
         if weights.type != _INT8 or len(weights.scales) != outputs or end.type != _INT8 or end.shape[1:3] != (1, 1):
-            raise UnsupportedModel("a convolution that is not int8 with a scale a channel and one frame a step")
+            raise UnsupportedModel("a convolution that is not int8 with a scale per channel and one frame per step")
         multiplier = entry.scales.astype(np.float64) * weights.scales.astype(np.float64) / end.scales.astype(np.float64)
         return flow, self._constant(op.inputs[1]), self._bias(op, outputs), multiplier
 
@@ -347,7 +347,7 @@ class _GraphReader:
         end = self._graph.tensors[output]
         low = max(-128, end.zero) if activation == _RELU else -128
         if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
-            raise UnsupportedModel("a bias or a scale that is not one a channel")
+            raise UnsupportedModel("a bias or a scale that is not one per channel")
         sums = np.abs(weights).sum(axis=(0, 1) if kind is LayerKind.DENSE else 0).max() * 255 + np.abs(bias).max()
         if sums >= _EXACT or (multiplier >= 1).any() or (multiplier <= 0).any():
             raise UnsupportedModel("sums or scales that are too large")

@@ -110,7 +110,7 @@ class SpokenFiles(_NamedFiles):
         name, file = self._lookup(self._places[row])
         if _digest(name) != self._names[2 * row : 2 * row + 2].tobytes():
             raise InputError(
-                f"the evaluation has changed while it was compared: {name} is in the place of another file",
+                f"the evaluation changed while it was being compared: {name} has replaced another file",
                 remedy="Compare again when the evaluation has ended",
             )
         return name, file
@@ -381,7 +381,7 @@ def _named_twice(
         again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
         if again:
             files = "1 file has" if again == 1 else f"{again:,} files have"
-            yield f"{evaluated.name}: {files} the name of another one; such files are paired in list order"
+            yield f"{evaluated.name}: {files} the same name as another one; such files are paired in list order"
 
 
 def _warnings(

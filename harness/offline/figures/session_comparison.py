@@ -131,7 +131,7 @@ def compare_device(
     for play in plays:
         hearing = heard.get(play.row.play_id)
         if hearing is None:
-            left_out.append((play.trial.id, why_not.get(play.row.play_id, "it was not put through the engine")))
+            left_out.append((play.trial.id, why_not.get(play.row.play_id, "the engine did not process it")))
             continue
         offline = read_offline(play, hearing)
         if play.kind is TrialKind.AMBIENT:
@@ -223,7 +223,7 @@ def _outside(side: str, play: Play, reading: PlayReading, *, of_line: bool = Tru
         for place in places
     ]
     if reading.suppressed:
-        notes.append(f"{side} {reading.suppressed} events were within the refractory time of another one")
+        notes.append(f"{side} {reading.suppressed} events were within the refractory time of another event")
     return notes
 
 

@@ -236,7 +236,9 @@ class Sweep:
         if self._phrase is not None:
             tracks = [track for track in tracks if compared(track.phrase) == self._phrase]
         if outcome.kind is ListKind.REFERENCED:
-            raise InputError("a sweep is over wake phrases, not over commands or texts", remedy="Give the list by -i")
+            raise InputError(
+                "a sweep applies to wake phrases, not to commands or texts", remedy="Give the list with -i"
+            )
         if not self.wants(outcome):
             self.rejected_files += 1
             return

@@ -179,7 +179,7 @@ def _of_log_again(path: Path, escaped: bool, begins: int) -> tuple[str, SpokenFi
 
 
 def _changed(path: Path) -> InputError:
-    return InputError(f"{path} has changed while it was compared", remedy="Compare when its evaluation has ended")
+    return InputError(f"{path} changed while it was being compared", remedy="Compare when its evaluation has ended")
 
 
 def _spoken_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
@@ -255,7 +255,7 @@ def lines(comparison: EvaluationComparison) -> Iterator[str]:
 
 def _same(same: SharedFilesResult) -> Iterator[str]:
     both = same.discordance
-    yield f"On {both.total:,} files of both:"
+    yield f"On {both.total:,} files in both:"
     for name, errors, interval in (("A", same.first_errors, same.first), ("B", same.second_errors, same.second)):
         yield f"  {name}: {errors:,} wrong, {percent(errors / both.total)}{_between(percent_interval, interval)}"
     p = "they never differ" if both.p is None else f"McNemar's exact {p_is(both.p)}"

@@ -350,7 +350,7 @@ def fault_lines(
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejections)
         line = f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
         if log and counts.first_rejected:
-            line += f". The REJECT lines of {log} name each; the first is {_fault_of(*counts.first_rejected)}"
+            line += f". The REJECT lines of {log} list each; the first is {_fault_of(*counts.first_rejected)}"
         elif counts.named:
             more = counts.rejected_files - len(counts.named)
             line += ": " + ", ".join(plain_text(name, 100) for name in counts.named)
@@ -386,19 +386,19 @@ def clip_warnings(figures: Figures) -> Iterator[str]:
     recordings begin or end with the phrase.
     """
     if files := figures.counts.assumed:
-        has = "has a header that names" if files == 1 else "have headers that name"
+        has = "has a header that declares" if files == 1 else "have headers that declare"
         yield (
-            f"{counted(files, 'file')} {has} no length, or another than the file has. The x-length lines of the log "
-            "say what was read"
+            f"{counted(files, 'file')} {has} no length, or a wrong one. The x-length lines of the log "
+            "report what was read"
         )
     if silent := figures.counts.silent_phrases:
         do = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
-        yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log names each (INFO x-no-sound)"
+        yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log lists each (INFO x-no-sound)"
     if copies := figures.copies:
         do = "is a copy of another and counts" if copies == 1 else "are copies of others and count"
         pair = figures.counts.first_copy
         such = f", such as {shown(pair[0], 100)} of {shown(pair[1], 100)}" if pair else ""
-        yield f"{counted(copies, 'recording')} {do} again{such}. Equal sha256 in the journal (.jsonl) show them"
+        yield f"{counted(copies, 'recording')} {do} again{such}. Equal sha256 in the journal (.jsonl) identify them"
     early, rejects = figures.counts.count(LogKey.INVFA), figures.counts.count(LogKey.INVFR)
     if early and 2 * early >= rejects > 0 and figures.counting.lead_in_ms:
         yield (

@@ -126,8 +126,8 @@ def _left_out(comparison: DeviceComparison) -> Iterator[str]:
 
 def _meaning(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:
     if comparison.through_air:
-        yield "  Live, the sound went through the air. If device and engine run the same model, the difference shows"
-        yield "  the effect of loudspeaker, room and microphones. If not, it also contains that of the models."
+        yield "  Live, the sound went through the air. If the device and the engine run the same model, the difference"
+        yield "  shows the effect of loudspeaker, room and microphones. If not, it also includes that of the models."
     else:
         yield "  Live, the sound went over a wire. The difference shows the effect of the device's path and of earlier"
         yield "  sound, not that of the room."

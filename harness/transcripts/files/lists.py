@@ -28,10 +28,10 @@ _SECOND_TEXT = frozenset({"heard", "hypothesis", "sentence", "text", "transcript
 _SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
 _TEXT_SUFFIX = ".txt"
 _LIST_EXAMPLE = (
-    "Write audio file and text, or file of the text: a.wav,turn on the light; put texts with commas in quotes"
+    "Write the audio file and its text, or a text file: a.wav,turn on the light; put text with commas in quotes"
 )
 
-_HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference_file if it names files of texts"
+_HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference_file if it names text files"
 
 
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
@@ -49,17 +49,17 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     header = ""
     for number, (line, row) in enumerate(CsvRows.of(text, problems, separator_of(path.name))):
         if len(row) != 2:
-            problem = f"{counted(len(row), 'field')}, where a row has 2"
+            problem = f"{counted(len(row), 'field')}, but a row has 2"
             problems.add(line, 1, problem, _LIST_EXAMPLE)
             continue
         audio, written = row[0].strip(), " ".join(row[1].split())
         if number == 0 and (header := _header(audio, written)):
             continue
         if not audio:
-            problems.add(line, 1, "the row names no audio file", _LIST_EXAMPLE)
+            problems.add(line, 1, "the row does not name an audio file", _LIST_EXAMPLE)
             continue
         if (known := first.setdefault(audio, line)) != line:
-            problem = f"the audio file {shown(audio)} is there already, in line {known}"
+            problem = f"the audio file {shown(audio)} is already in line {known}"
             problems.add(line, 1, problem, "Remove one of the two rows")
             continue
         by_suffix = header not in _SECOND_TEXT and written.lower().endswith(_TEXT_SUFFIX)
@@ -120,7 +120,7 @@ def read_json_lines(
             if isinstance(value, str | int):
                 written.append(str(value))
             else:
-                problem = "a key of these with a text is missing: " + ", ".join(keys)
+                problem = "none of these keys has a text: " + ", ".join(keys)
                 utterances.problems.add(
                     number, 1, problem if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE
                 )
@@ -164,7 +164,7 @@ def _text_of(written: str, path: Path, encoding: str | None, problems: Problems,
             return ""
         wrong = (error,)
     for problem in wrong:
-        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, unless a header says audio,text"
+        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a text file, unless a header says audio,text"
         of_name = problem.what.startswith(("there is no", "the file cannot be read"))
         problems.add(line, 1, f"{problem.place}: {problem.what}", remedy if of_name else problem.remedy)
     return ""
@@ -195,9 +195,12 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     first: dict[str, int] = {}
     for line, row in rows:
         if len(row) != len(header):
-            problem = f"{counted(len(row), 'field')}, where the header has {len(header)}"
+            problem = f"{counted(len(row), 'field')}, but the header has {len(header)}"
             problems.add(
-                line, 1, problem, "Write one for each column, empty for none; put a field with commas in quotes"
+                line,
+                1,
+                problem,
+                "Write a field for each column, even if it is empty; put a field with commas in quotes",
             )
             continue
         id_ = row[at].strip()
@@ -205,8 +208,10 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
             problems.add(line, 1, "the row has no id", _GROUPS_EXAMPLE)
             continue
         if (known := first.setdefault(id_ if case_counts else id_.lower(), line)) != line:
-            problem = f"the id {shown(id_)} is there already, in line {known}"
-            remedy = "Remove one of the two rows" + ("" if case_counts else "; ids that differ in case only are one")
+            problem = f"the id {shown(id_)} is already in line {known}"
+            remedy = "Remove one of the two rows" + (
+                "" if case_counts else "; ids that differ only in case are the same"
+            )
             problems.add(line, 1, problem, remedy)
             continue
         ids.append(id_)
@@ -255,7 +260,7 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
     """InputError when not one id of a list is one of the references: it is of other utterances."""
     known = {id_.lower() for id_ in references.ids}
     if not any(id_.lower() in known for id_ in groups.ids):
-        problem = f"no id of this list is one of the references: its first is {shown(groups.ids[0])}"
+        problem = f"no id in this list matches a reference: the first is {shown(groups.ids[0])}"
         remedy = f"Write ids as {references.file} does, such as {shown(references.ids[0])}"
         raise InputError(problem, place=Place(groups.file), remedy=remedy)
 
@@ -283,10 +288,10 @@ def _check_header(header: list[str], line: int, problems: Problems) -> None:
         problems.add(line, 1, problem, _GROUPS_EXAMPLE)
         return
     if len(header) == 1:
-        problems.add(line, 1, f"the header has the column {ID} alone", _GROUPS_EXAMPLE)
+        problems.add(line, 1, f"the header has only the column {ID}", _GROUPS_EXAMPLE)
     for number, name in enumerate(header, 1):
         if not name:
-            problems.add(line, 1, f"column {number} has no name", "Name it, or take its comma out of every row")
+            problems.add(line, 1, f"column {number} has no name", "Name it, or remove its comma from every row")
         elif header.index(name) < number - 1:
             problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
 

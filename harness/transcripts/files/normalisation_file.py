@@ -24,7 +24,7 @@ def _phrase(text: str) -> str:
 
 def _two(pair: Sequence[str]) -> Sequence[str]:
     if len(pair) != 2:
-        raise validation_error(f"{len(pair)} texts, where a pair has 2", "Write [light bulb, lightbulb]")
+        raise validation_error(f"{len(pair)} texts, but a pair has 2", "Write [light bulb, lightbulb]")
     return pair
 
 
@@ -37,7 +37,7 @@ class NormalisationKeys(Keys):
 
     normalisation: Id = Field(description="Name of the list; shown with every result.")
     base: Annotated[Normalisation, enum_validator(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
-        description="What comes first: verbatim, plain, spoken or snor.",
+        description="Normalisation that is applied first: verbatim, plain, spoken or snor.",
         json_schema_extra={
             "enum": [
                 normalisation.value
@@ -70,11 +70,11 @@ def _pairs(keys: NormalisationKeys, findings: Findings) -> tuple[tuple[Words, Wo
         if words is None or meant is None or _is_known(left, right, keys.base):
             continue
         if not words:
-            problem = f"nothing is left of {left!r} in {keys.base.value}"
+            problem = f"nothing is left of {left!r} after {keys.base.value}"
             findings.add((*at, 0), problem, "Write words that the base keeps")
         elif words in first:
             line = findings.place(("same", first[words])).line
-            problem = f"{left!r} is there already, in line {line}"
+            problem = f"{left!r} is already in line {line}"
             findings.add((*at, 0), problem, "Remove one of the two")
         elif words == meant:
             problem = f"{left!r} and {right!r} are the same in {keys.base.value}"

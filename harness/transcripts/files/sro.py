@@ -236,5 +236,7 @@ def _without_repeats(
 
 def _repetition(id_: str, where: str, place: Place) -> InputError:
     short_id = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
-    problem = f"the id {short_id} is there already, {f'at {where}' if where else 'on an earlier line'}"
-    return InputError(problem, place=place, remedy="Ids that differ in case only are one; give each line its own")
+    problem = f"the id {short_id} already occurs {f'at {where}' if where else 'on an earlier line'}"
+    return InputError(
+        problem, place=place, remedy="Ids that differ only in case are the same; give each line its own id"
+    )

@@ -39,7 +39,7 @@ def format_of(path: Path, option: str = EITHER) -> Format:
         return Format.CSV
     if suffix in tuple(Format):
         return Format(suffix)
-    problem = f"the suffix .{suffix} is not that of a transcript format" if suffix else "the name has no suffix"
+    problem = f"the suffix .{suffix} does not name a transcript format" if suffix else "the name has no suffix"
     remedy = (
         f"Name the format: {option} {'|'.join(Format)}. In trn, each line ends with its id: what day is it (spk1_001)"
     )
@@ -156,7 +156,7 @@ def _wrong_with(line: str, opened: str, rest: str) -> str:
     if not id_.strip():
         return "the id is empty"
     if _SPACES.search(id_):
-        return f"the id {shown(id_)} has a space"
+        return f"the id {shown(id_)} contains a space"
     if ")" in id_:
         return "the brackets of the id are not balanced"
     return ""
@@ -182,7 +182,7 @@ def speaker_scheme(written: str) -> SpeakersOf:
         return lambda ids: list(map(take, ids))
     if written not in _SCHEMES:
         remedy = nearest(written, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
-        raise InputError(f"no scheme of speakers is called {written!r}", remedy=remedy)
+        raise InputError(f"no speaker scheme is called {written!r}", remedy=remedy)
     take = _SCHEMES[written]
     return _before_marks if take is _before_mark else lambda ids: list(map(take, ids))
 
@@ -235,7 +235,7 @@ def _by_expression(written: str) -> Callable[[str], str]:
         try:
             match = expression.search(id_, timeout=_LONGEST_S)
         except TimeoutError as error:
-            raise InputError(f"{written} does not come to an end on {id_!r}", remedy="Write a simpler one") from error
+            raise InputError(f"{written} takes too long on {id_!r}", remedy="Write a simpler one") from error
         return (match[1] or "") if match else ""
 
     return take
@@ -445,6 +445,6 @@ def _refuse_unknown_places(words: Sequence[TimedWord], known: Set[tuple[str, str
         place = place_of(word)
         if place not in known and place not in strangers:
             strangers.add(place)
-            problem = f"the reference has nothing of file {word.file!r}, channel {word.channel!r}"
-            problems.add(word.line, 1, problem, "Spell both as the reference does, or take these words out")
+            problem = f"the reference contains nothing for file {word.file!r}, channel {word.channel!r}"
+            problems.add(word.line, 1, problem, "Spell both as the reference does, or remove these words")
     problems.refuse()

@@ -228,7 +228,7 @@ def confidence(figures: ConfidenceFigures, noun: str = "words", title: str = "Co
 def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit = TextUnit.WORD) -> str:
     """`12 of 120 = 10.00 % (95 % interval 5.10–16.30 %)`; over no words n/a, and the insertions are stated."""
     if counts.wer is None:
-        return f"{NOTHING} (of no {UNIT_NOUNS[unit]}s; {counts.insertions:,} inserted)"
+        return f"{NOTHING} (no {UNIT_NOUNS[unit]}s; {counts.insertions:,} inserted)"
     of = f"{counts.errors:,} of {counts.words:,} = {percent(counts.wer, 2)}"
     return f"{of} (95 % interval {percent_interval(interval, 2)})"
 
@@ -269,7 +269,7 @@ def groups(
         listed = _list_ids(len(without), without, width, ids)
         pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))
     if strangers := figures.strangers:
-        pairs.append(("rows of no utterance", f"{_list_ids(len(strangers), strangers, width, ids)}; counted nowhere"))
+        pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, ids)}; counted nowhere"))
     return Section(
         "groups", "Groups", (*tables, *(_cross_table(crossed, unit) for crossed in figures.crossed), Notes(pairs))
     )

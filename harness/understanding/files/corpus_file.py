@@ -55,7 +55,9 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
     if suffix in (CorpusFormat.JSONL, CorpusFormat.CSV, CorpusFormat.TXT, CorpusFormat.TRN):
         return CorpusFormat(suffix)
     problem = (
-        f"the suffix {shown('.' + suffix)} is not a known format" if suffix else "the name has no suffix for its format"
+        f"the suffix {shown('.' + suffix)} is not a known format"
+        if suffix
+        else "the name has no suffix that shows its format"
     )
     raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
 

@@ -266,7 +266,7 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
 
 KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores", "cost")
 SLOT_KEYS = ("concept", "value", "start", "end")
-_LINE_EXAMPLE = 'Write one object a line: {"id": "a1", "text": "turn on", "intents": ["on"], "tags": ["O", "O"]}'
+_LINE_EXAMPLE = 'Write one object per line: {"id": "a1", "text": "turn on", "intents": ["on"], "tags": ["O", "O"]}'
 
 
 class _LineError(Exception):
@@ -365,7 +365,7 @@ def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
 
 def _read_text(written: object, key: str) -> str:
     if not isinstance(written, str):
-        raise _LineError(f"{shown(key)} is missing" if written is None else f"{shown(key)} is not a text")
+        raise _LineError(f"{shown(key)} is missing" if written is None else f"{shown(key)} is not a string")
     if not (written.isascii() and written.isprintable()) and (fault := fault_in(written, Place(""), "utf-8")):
         raise _LineError(f"{shown(key)}: {fault.what}", "Remove it")
     return written
@@ -459,7 +459,7 @@ def _read_cost(written: dict[str, Any]) -> SoundCost | None:
             raise ValueError("other keys, or texts")
         return SoundCost(*map(float, seconds))
     except (TypeError, ValueError, OverflowError):
-        raise _LineError('"cost" is not three numbers of seconds', _COST_EXAMPLE) from None
+        raise _LineError('"cost" must be three numbers, in seconds', _COST_EXAMPLE) from None
 
 
 def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:

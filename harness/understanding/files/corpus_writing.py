@@ -27,9 +27,8 @@ def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
         start, end = slot.start, slot.end
         shared = start is None or end is None or end > len(tags) or any(tag != OUTSIDE for tag in tags[start:end])
         if start is None or end is None or shared or len(slot.concept.split()) != 1:
-            problem = (
-                f"the slot {slot.concept!r} of {utterance.id!r} has no place, a blank, or shares a word with another"
-            )
+            slot_named = f"the slot {slot.concept!r} of {utterance.id!r}"
+            problem = f"{slot_named} has no position, contains a blank, or shares a word with another"
             raise InputError(problem, place=utterance.place, remedy="Write JSONL, which can hold it")
         tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
     return tuple(tags)
@@ -146,7 +145,7 @@ def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
         given = sum(cell is not None for cell in column)
         if 0 < given < len(column):
             lacking = next(utterance for utterance, has in zip(utterances, column, strict=True) if has is None)
-            message = f"{lacking.id!r} is not annotated in {annotation}, and {given} of {len(column)} are"
+            message = f"{lacking.id!r} is not annotated in {annotation}, but {given} of {len(column)} are"
             raise InputError(message, place=lacking.place or Place(source), remedy="Write JSONL, or annotate all")
         if given:
             mark = " " if name == "seq.out" else JOINT

@@ -159,7 +159,7 @@ _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 def _label(text: str) -> str:
     if not _LABEL.fullmatch(text):
         raise validation_error(
-            f"{text!r} is not an intent", "Write one word, without # and blanks, at most 80 characters"
+            f"{text!r} is not an intent", "Write one word, without # or blanks, at most 80 characters"
         )
     return text
 
@@ -173,9 +173,9 @@ class HabitsKeys(Keys):
     """How people speak. Shares are of utterances, from 0 to 1."""
 
     two_intents: Share = preset(0.14, "Share of utterances that join two sentences. Default 0.14.")
-    connectives: list[Text] = preset(["and"], "Words between the two.", min_length=1)
+    connectives: list[Text] = preset(["and"], "Words between the two sentences.", min_length=1)
     hesitant: Share = preset(0.0, "Share of utterances with a hesitation. Default 0.")
-    hesitations: list[Text] = preset(["uh"], "Hesitations, outside of slots.", min_length=1)
+    hesitations: list[Text] = preset(["uh"], "Hesitations, outside slots.", min_length=1)
     false_starts: Share = preset(0.0, "Share of utterances whose beginning is said twice. Default 0.")
     restarts: list[Text] = preset(["no"], "Words between the two beginnings.", min_length=1)
     corrected: Share = preset(0.0, "Share of utterances in which a value is corrected. Default 0.")

@@ -25,7 +25,7 @@ def _label(text: str) -> str:
     if not text or len(text) > LONGEST_LABEL or not text.isprintable() or JOINT in text or " " in text:
         raise validation_error(
             f"{text!r} is not a valid label",
-            f"Write 1 to {LONGEST_LABEL} characters without blanks and without {JOINT}, which joins labels",
+            f"Write 1 to {LONGEST_LABEL} characters without blanks or {JOINT}, which joins labels",
         )
     return text
 
@@ -63,7 +63,7 @@ class CounterexampleKeys(Keys):
 class LabelKeys(Keys):
     """A label with its description for annotators."""
 
-    id: LabelId = Field(description="The label in files, without blanks and #.")
+    id: LabelId = Field(description="The label in files, without blanks or #.")
     title: Text = preset("", "Title. Default: the id.")
     description: Text = Field(description="When to give the label.")
     alone: bool = preset(False, "Whether it excludes all other labels. Default false.")
@@ -77,7 +77,7 @@ class LabelKeys(Keys):
 class ConceptKeys(Keys):
     """A concept of slots with its description for annotators."""
 
-    id: LabelId = Field(description="The concept in files, without blanks and #.")
+    id: LabelId = Field(description="The concept in files, without blanks or #.")
     title: Text = preset("", "Title. Default: the id.")
     description: Text = preset("", "Which words to mark.")
     key: LabelKey = preset("", "One character that marks the selected words. Default: the next free.")

@@ -180,13 +180,15 @@ ITERATIONS = Setting(
 )
 L1 = Setting("l1", SettingKind.NUMBER, "0.05", "L1 regularisation of slot features", low=0, high=100)
 L2 = Setting("l2", SettingKind.NUMBER, "0.01", "L2 regularisation of slot features", low=0, high=100)
-RARE = Setting("rare", SettingKind.WHOLE, "1", "slot features that occur less often are left out", low=1, high=1000)
+RARE = Setting("rare", SettingKind.WHOLE, "1", "slot features that occur less often are ignored", low=1, high=1000)
 STRENGTH = Setting(
     "strength", SettingKind.NUMBER, "300", "inverse regularisation of intents (scikit-learn's C)", low=0.001, high=1e6
 )
-WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that is a feature of intents", low=1, high=5)
+WORDS = Setting(
+    "words", SettingKind.WHOLE, "2", "longest sequence of words used as a feature for intents", low=1, high=5
+)
 PIECES = Setting(
-    "pieces", SettingKind.WHOLE, "4", "longest run of letters that is a feature of intents; 0: none",
+    "pieces", SettingKind.WHOLE, "4", "longest sequence of letters used as a feature for intents; 0: none",
     low=0, high=8,
 )  # fmt: skip
 PASSES = Setting(

@@ -131,7 +131,7 @@ class CtcHead:
         shapes = ((width,), (width,), (self._context * width, hidden), (hidden,),
                   (hidden, self.labels), (self.labels,), (2 * hidden, self.intents), (self.intents,))  # fmt: skip
         if tuple(self.weights[name].shape for name in WEIGHTS) != shapes or self._context % 2 == 0:
-            raise ValueError("its arrays do not fit each other")
+            raise ValueError("the shapes of its arrays do not match")
 
     @classmethod
     def random(

@@ -46,7 +46,7 @@ PEAK = 0.5
 """Sound is brought to this level, so that its loudness does not count."""
 UTTERANCES_PER_NOISE = 20
 """For this many utterances, training has two seconds of noise without words and intents."""
-EPOCHS = Setting("epochs", SettingKind.WHOLE, "15", "times that training sees each utterance", low=1, high=500)
+EPOCHS = Setting("epochs", SettingKind.WHOLE, "15", "number of passes over the training utterances", low=1, high=500)
 HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
 CONTEXT = Setting(
     "context", SettingKind.WHOLE, "5", "frames that a hidden unit sees, 120 ms apart; odd", low=1, high=31
@@ -142,7 +142,7 @@ class TrainedCtc:
 
     def __post_init__(self) -> None:
         if (self.head.labels, self.head.intents) != (self.alphabet.labels, len(self.intents)):
-            raise ValueError("its names do not fit its arrays")
+            raise ValueError("its names do not match its arrays")
 
     def answer(self, frames: Array) -> tuple[str, tuple[Slot, ...], tuple[str, ...]]:
         """Words, slots and intents of an encoder's frames."""
@@ -202,7 +202,7 @@ class CtcUnderstander:
         trained, encoder = TrainedCtc.load(Path(model)), encoder or _whisper()
         if trained.encoder != encoder.name:
             raise InputError(
-                f"the model was trained on {trained.encoder}, and here is {encoder.name}",
+                f"the model was trained on {trained.encoder}, but {encoder.name} is installed",
                 place=Place(model), remedy="Train again, or install the other version",
             )  # fmt: skip
         self._begin(trained, encoder)
@@ -220,7 +220,7 @@ class CtcUnderstander:
         """
         start, end = _loud_span(samples)
         if end - start > LONGEST_SAMPLES:
-            problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than the 28 s of the system ctc"
+            problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than the limit of ctc, 28 s"
             raise EngineError(problem, remedy="Cut the file into utterances")
         if start == end:
             return None
@@ -368,7 +368,7 @@ def _one_thread() -> AbstractContextManager[Any]:
 
 def _texts(written: Any) -> tuple[str, ...]:
     if not isinstance(written, list) or not all(isinstance(text, str) for text in written):
-        raise ValueError("a name is not a text")
+        raise ValueError("a name is not a string")
     return tuple(written)
 
 
@@ -376,5 +376,5 @@ def _read_array(path: Path) -> Array:
     with path.open("rb") as file:
         array = np.lib.format.read_array(file, allow_pickle=False)
     if array.dtype != np.float32 or not np.isfinite(array).all():
-        raise ValueError("a weight is not a number of 32 bits")
+        raise ValueError("a weight is not a 32-bit number")
     return array

@@ -169,7 +169,7 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
             or [view_idf.shape for view_idf in idf] != [(len(view),) for view in terms]
             or len(terms) != len(_views(rule))
         ):
-            raise ValueError("its arrays do not fit each other")
+            raise ValueError("the shapes of its arrays do not match")
         if not np.isfinite(weights).all() or np.isnan(intercepts).any():
             raise ValueError("a weight is not a number")
     except DAMAGE as error:
@@ -208,9 +208,9 @@ def _vectoriser(view: View, terms: tuple[str, ...] | None) -> Any:
     return TfidfVectorizer(**how, sublinear_tf=True, vocabulary=terms)
 
 
-WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that counts as one feature", low=1, high=5)
+WORDS = Setting("words", SettingKind.WHOLE, "2", "longest sequence of words used as a feature", low=1, high=5)
 PIECES = Setting(
-    "pieces", SettingKind.WHOLE, "0", "longest run of characters that is a feature; 0: none",
+    "pieces", SettingKind.WHOLE, "0", "longest sequence of characters used as a feature; 0: none",
     low=0, high=8,
 )  # fmt: skip
 STRENGTH = Setting(

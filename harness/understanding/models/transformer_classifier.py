@@ -17,13 +17,18 @@ from harness.model.offline import Setting, SettingKind
 from harness.understanding.models.encoder import CHECKPOINT, THREADS, Encoder, learn, load_encoder, torch_module
 
 RATE = Setting(
-    "learning-rate", SettingKind.NUMBER, "0.0001", "rate of AdamW; the original study used 1e-5", low=1e-7, high=1
+    "learning-rate",
+    SettingKind.NUMBER,
+    "0.0001",
+    "learning rate of AdamW; the original study used 1e-5",
+    low=1e-7,
+    high=1,
 )
 BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances per step", low=1, high=1024)
 DROPOUT = Setting(
     "dropout", SettingKind.NUMBER, "0.1", "dropout of the encoder and the classifier on it", low=0, high=0.9
 )
-EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "most epochs per training", low=1, high=10_000)
+EPOCHS = Setting("epochs", SettingKind.WHOLE, "20", "maximum number of epochs per training", low=1, high=10_000)
 PATIENCE = Setting(
     "patience", SettingKind.WHOLE, "3", "epochs without a better result on its own held-out share before training ends",
     low=1, high=10_000,

@@ -156,9 +156,9 @@ WARM_UP = 0.1
 DECAY = 0.01
 
 EPOCHS = Setting(
-    "epochs", SettingKind.WHOLE, "8", "largest number of passes over the training utterances", low=1, high=1000
+    "epochs", SettingKind.WHOLE, "8", "maximum number of passes over the training utterances", low=1, high=1000
 )
-RATE = Setting("learning-rate", SettingKind.NUMBER, "3e-4", "highest rate of AdamW", low=1e-8, high=1)
+RATE = Setting("learning-rate", SettingKind.NUMBER, "3e-4", "peak learning rate of AdamW", low=1e-8, high=1)
 BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances per step", low=1, high=4096)
 LENGTH = Setting("max-length", SettingKind.WHOLE, "64", "pieces per utterance; the rest is tagged O", low=4, high=512)
 PATIENCE = Setting(
@@ -325,5 +325,5 @@ def _prediction(
 
 def _texts(written: Any) -> list[str]:
     if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
-        raise ValueError("a name is not a text")
+        raise ValueError("a name is not a string")
     return written

@@ -281,19 +281,19 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
     try:
         written: Any = json.loads(content)
         if not isinstance(written, dict) or written.get("kind") != KIND:
-            raise InputError("this is not a file of understanding scores", place=place, remedy=remedy)
+            raise InputError("this file does not contain understanding scores", place=place, remedy=remedy)
         if written.get("format") != FORMAT:
             problem = f"the file has format {written.get('format')!r}, but this version reads {FORMAT}"
             raise InputError(problem, place=place, remedy="Score again with this version")
         rules = [rule_of(written["rule"], detail) for detail in written["details"]]
         systems = tuple(system_of(system, rules) for system in written["systems"])
         if not rules or not systems:
-            raise ValueError("it holds no scores")
+            raise ValueError("it contains no scores")
         zero = zero_of(written["zero"])
         labels = written["declared_labels"]
         outside = written.get("out_of_scope")
         if outside is not None and not isinstance(outside, str):
-            raise TypeError("out_of_scope is not a text")
+            raise TypeError("out_of_scope is not a string")
         return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)), outside)
     except json.JSONDecodeError as error:
         at = Place(name, error.lineno, error.colno)

@@ -179,7 +179,7 @@ class SystemReport:
         for name, value in zip(_PRF, _parts(of.macro), strict=True):
             yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
         for name, value in zip(_PRF, _parts(of.weighted), strict=True):
-            text = "mean over labels, each as heavy as it is frequent in gold"
+            text = "mean over labels, each weighted by its frequency in gold"
             yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
         all_ = pooled(counts.labels.values())
         spans, texts = pooled_spans(overlaps), _texts(all_, "intents")
@@ -214,7 +214,7 @@ def _slots(
             part_key = f"{key}slot_{part.lower()}"
             text_of_part = text + beside if part == "F1" else text
             yield FigureRow(part_key, f"slot {part}{name}", value, interval, text_of_part, detail)
-        text = "mean over concepts, each as heavy as it is frequent in gold"
+        text = "mean over concepts, each weighted by its frequency in gold"
         yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", figures.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
     interval = pooled_f1_interval(samples.concepts) if samples else None
@@ -349,7 +349,7 @@ def label_table(title: str, rows: Sequence[LabelRow]) -> Table[LabelRow]:
 def _confusions(figures: FrameFigures) -> Occurrences:
     """Of utterances with one intent on each side."""
     single = sum(count for _, count in figures.intents.confusions)
-    title = f"confusions of single intents, of {single:,} utterances with one on each side"
+    title = f"confusions of single intents, over {single:,} utterances with one intent on each side"
     return Occurrences(title, [(pair, count) for pair, count in figures.intents.confusions if pair[0] != pair[1]])
 
 
@@ -372,7 +372,7 @@ def _notes(system: SystemReport, ids: int) -> Notes:
     for name, utterances, why in (
         ("not annotated", counts.unannotated, "; not counted"),
         ("other words", counts.other_words, ": words of gold and prediction differ"),
-        ("blanks", counts.surplus_blanks, ": a slot value has surplus blanks, which count"),
+        ("blanks", counts.surplus_blanks, ": a slot value has extra blanks, which count"),
     ):
         if utterances:
             pairs.append((name, f"{listed(utterances, ids)}{why}"))

@@ -59,7 +59,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     column = shown(compared.talker_column, LONGEST)
     talkers = f"{compared.talkers:,} by {column}"
     if compared.nameless:
-        talkers = f"no intervals, since {counted(compared.nameless, 'utterance')} without a label {column}"
+        talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label {column}"
     if 0 < compared.talkers < FEWEST_CLUSTERS:
         talkers += ", too few for intervals"
     which = (
@@ -89,7 +89,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
         yield Section(f"d{number}", title, (_differences(difference),))
 
 
-_COST = "RTF: seconds of work for a second of sound. CPU: processor seconds for an hour of sound."
+_COST = "RTF: seconds of processing per second of sound. CPU: processor seconds per hour of sound."
 _STAGES_IN_WORDS = (
     "An utterance is lost at its first wrong stage: words of a slot's value, intent, slot, value. "
     "For a system without words, the first stage is the intent."

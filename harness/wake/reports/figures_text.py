@@ -173,7 +173,7 @@ def _pair(pair: DevicePair) -> Iterator[str]:
     yield (
         f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {both.total} stimuli both "
         f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
-        f"none {both.neither}{lag(pair)}"
+        f"neither {both.neither}{lag(pair)}"
     )
     yield f"  share heard        {heard_sentence(pair)}"
 
@@ -291,9 +291,9 @@ class WakeLines:
             case TrialKind.COMMAND:
                 return _woke(play) + _understood(play)
             case TrialKind.PROBE if play.reading.hit is None:
-                return "PROBE UNHEARD: what was heard since the last one is unproven"
+                return "PROBE UNHEARD: what was heard since the last probe is unproven"
             case TrialKind.PROBE:
-                return f"probe heard: it listens; so far {numbers.seconds(wake.exposure_s)} proven"
+                return f"probe heard: the device listens; so far {numbers.seconds(wake.exposure_s)} proven"
             case _:
                 return _woke(play)
 

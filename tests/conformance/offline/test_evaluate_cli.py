@@ -121,7 +121,7 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     assert "the journal of another evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
     expanded = ("--in", "inv/a0.wav", "inv/a1.wav", "inv/a2.wav")
     message = str(refused("evaluate", "-t", "microwakeword:alexa", *expanded))
-    assert "inv/a1.wav belongs to no option, nor do 1 more. Name the folder, --in inv" in message
+    assert "inv/a1.wav does not belong to an option, nor do 1 more. Name the folder, --in inv" in message
 
 
 def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
@@ -208,7 +208,7 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
     assert len(re.findall(r"^ERROR ", log, re.M)) == 2
     assert "INFO rejected-files 10\n" in log
     assert re.search(r"10 files rejected: .*1 wrong rate \(--resample accepts them\)", done.stderr)
-    assert re.search(r"The REJECT lines of \S+\.log name each; the first is \S+\.wav: ", done.stderr)
+    assert re.search(r"The REJECT lines of \S+\.log list each; the first is \S+\.wav: ", done.stderr)
     assert "2 errors: the ERROR lines of the log say what went wrong" in done.stderr
     assert re.search(
         r"went wrong \(\S+\.log\)\. The first is \S+abort\.wav: the engine was ended by SIGABRT", done.stderr
@@ -238,7 +238,9 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert evaluate(*BOOM).exit_code == 0
     before = (here / "loudness-boom.log").read_bytes()
     message = refused("evaluate", *BOOM)
-    assert "loudness-boom.log: this file already exists. Replace it with --force, or choose another -l" in message
+    assert (
+        "loudness-boom.log: this file already exists. Replace it with --force, or choose another log with -l" in message
+    )
     both = refused("evaluate", *BOOM, "--in", "nowhere").splitlines()
     assert both[0].startswith("nowhere: there is no such file or folder")
     assert both[1].startswith("loudness-boom.log: this file already exists")
@@ -269,7 +271,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         (["-t", "loudness:boom", "-i", "gone.txt"], "gone.txt: this list cannot be read"),
         (["-t", "loudness:boom", "-i", "i.txt", "--max-fa-per-hour", "1"], "needs out-of-vocabulary files"),
         ([*BOOM, "--max-wer", "5%"], "--max-wer needs transcripts"),
-        ([*BOOM, "--resume", "--force"], "Give one of them"),
+        ([*BOOM, "--resume", "--force"], "Give only one of them"),
         ([*BOOM, "--continuous", "--shard", "1/2"], "--continuous cannot be used with --shard"),
         ([*BOOM, "-l", "nowhere/x.log"], "mkdir -p nowhere"),
         (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),

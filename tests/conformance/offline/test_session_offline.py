@@ -182,7 +182,7 @@ def test_invalid_comparisons_are_refused_before_the_device_is_reached(tmp_path: 
         ([str(tmp_path), "-t", "device:vh_board"], "not a session"),
         ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivty=3"], "sensitivity"),
         ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivity=101"], "at most 100"),
-        ([str(tmp_path), "-t", "device:vh_board", "--json", "--csv"], "exclude each other"),
+        ([str(tmp_path), "-t", "device:vh_board", "--json", "--csv"], "cannot be combined"),
     ):
         result = runner.invoke(group, ["offline", *arguments])
         assert result.exit_code != 0

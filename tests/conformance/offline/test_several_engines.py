@@ -68,7 +68,7 @@ def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None
     assert {row["engine"] for row in rows} == {"loudness", "loudness_spots"}
     assert (here / "x.det.png").stat().st_size > 10_000
     assert re.search(r"^loudness_spots .*\+0\.00 ", done.stdout, re.M)
-    assert "loudness_spots counts at the point where it ran" in done.stderr
+    assert "loudness_spots is counted only at the point at which it ran" in done.stderr
 
 
 def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> None:
@@ -257,5 +257,5 @@ def test_a_page_of_several_is_bounded_and_says_what_it_lacks(here: Path) -> None
     for name in ("Errors of", "At equal false accepts per hour", "NO LIMITS"):
         assert name in page
     (here / "alone.log").write_bytes((here / "loudness-boom.log").read_bytes())
-    assert "alone.log.jsonl is not beside the log" in refused("report", "alone.log", "--html", "no.html")
+    assert "alone.log.jsonl is not next to the log" in refused("report", "alone.log", "--html", "no.html")
     assert "belongs" not in refused("report", "loudness-boom.log", "nothing", "--html", "no.html")

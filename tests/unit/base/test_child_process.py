@@ -61,7 +61,7 @@ def test_last_stderr_lines_are_kept_however_the_child_ends(tmp_path: Path) -> No
     ("text", "limit_s", "told"),
     [
         ("open(sys.argv[1], 'w'); time.sleep(60)", LIMIT_S, ""),
-        ("sys.exit('no such model')", LIMIT_S, "ended at once: no such model"),
+        ("sys.exit('no such model')", LIMIT_S, "ended immediately: no such model"),
         ("time.sleep(60)", 0.1, "did not answer within 0.1 s: it printed nothing"),
     ],
 )

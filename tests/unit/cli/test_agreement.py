@@ -139,8 +139,8 @@ def test_an_alpha_limit_sets_the_exit_status(folder: Path) -> None:
     ("raters", "why"),
     [
         ((), "nothing was judged"),
-        (("ann",), "one rater alone has nobody to agree with"),
-        (("ann", "bob"), "every label is the same, so agreement by chance is 100 %"),
+        (("ann",), "there is only one rater"),
+        (("ann", "bob"), "every label is the same, so chance agreement is 100 %"),
     ],
 )
 def test_undefined_agreement_states_its_reason_and_fails_its_limit(

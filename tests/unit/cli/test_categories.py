@@ -145,7 +145,7 @@ def test_one_rater_or_one_round_can_be_looked_at(folder: Path, tmp_path: Path) -
         (["--rater", "an"], "there is no rater 'an'. Did you mean 'ann'"),
         (["--round", "frst"], "there is no round 'frst'"),
         (["--compare", "kitchen", "garden"], "there is no device or session 'garden'"),
-        (["--json", "--csv"], "--json and --csv exclude each other"),
+        (["--json", "--csv"], "--json and --csv cannot be combined"),
     ],
 )
 def test_wrong_names_are_refused_with_the_nearest(folder: Path, options: list[str], words: str) -> None:

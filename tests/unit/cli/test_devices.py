@@ -327,7 +327,7 @@ def test_a_wrong_baud_rate_is_reported_with_the_received_bytes(tmp_path: Path) -
     noise = random.Random(1).randbytes(2000).replace(b"\n", b"").replace(b"\r", b"")
     monitor = DeviceMonitor(str(path), Path(), baud=115200)
     assert monitor.take(output_now(noise)) == []
-    assert monitor.noise.startswith(f"{len(noise)} bytes received, without a line end. Is 115200 baud right?")
+    assert monitor.noise.startswith(f"{len(noise)} bytes received, without a line ending. Is 115200 baud right?")
     assert "9600" in monitor.noise
     (row,) = monitor.take(output_now(b"\n"))
     assert "bytes that are not text" in row.said

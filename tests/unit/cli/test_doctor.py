@@ -100,7 +100,7 @@ def test_notification_targets_are_checked_and_tried_on_request(tmp_path: Path) -
     assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["ok"]
     assert not (tmp_path / "said").exists()
     (tried,) = named(doctor("--bench", file, "--send-test")[1], "notify")
-    assert tried["says"] == "the program tell.sh took a message"
+    assert tried["says"] == "the program tell.sh accepted a message"
     assert json.loads((tmp_path / "said").read_text(encoding="utf-8"))["event"] == "test"
 
 
@@ -144,4 +144,4 @@ def test_the_median_of_an_even_number_of_syncs_is_the_shorter_one_in_the_middle(
 ) -> None:
     monkeypatch.setattr(checks, "_sync_times", lambda folder: [2.0, 0.01] * 10)
     (sync,) = (check for check in checks.disk(tmp_path) if check.name == "disk sync")
-    assert "safe after 10 ms (median of 20; longest 2.00 s)" in sync.says
+    assert "on disk after 10 ms (median of 20; longest 2.00 s)" in sync.says

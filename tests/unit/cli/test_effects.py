@@ -97,7 +97,7 @@ def test_open_effects_are_listed_as_json(tmp_path: Path) -> None:
 
 def test_responses_held_by_a_rater_are_asked_about(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(None))
-    assert harness("effects", folder).stdout == "The session checks no effect and holds no response.\n"
+    assert harness("effects", folder).stdout == "The session has no effect to check and no response on hold.\n"
     hold(folder, rater="ann")
     listed = harness("effects", folder)
     assert listed.exit_code == 1

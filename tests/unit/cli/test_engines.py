@@ -56,7 +56,7 @@ def test_an_engine_that_cannot_be_imported_is_marked_and_hides_no_other(
     (line,) = [line for line in shown().splitlines() if line.startswith(broken)]
     assert "not here" in line
     assert "a_package_that_is_not_there" in line
-    assert "Install the library that is missing" in line
+    assert "Install the missing library" in line
     with pytest.raises(PluginError, match=r"cannot be used here.*a_package_that_is_not_there"):
         shown(broken)
 
@@ -95,7 +95,7 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
     [
         (["microwakewort"], PluginError, "Did you mean 'microwakeword'"),
         (["microwakeword:no_such"], InputError, "okay_nabu"),
-        (["pocketsphinx:frobnicatorx"], InputError, "does not have: frobnicatorx"),
+        (["pocketsphinx:frobnicatorx"], InputError, "does not contain: frobnicatorx"),
         (["livekit"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
         (["livekit:house.onnx"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
         (["process:true"], EngineError, "ended with status 0 before its hello"),

@@ -188,7 +188,7 @@ def test_a_fault_of_the_harness_is_never_the_status_of_a_failed_limit() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "Traceback" in done.stderr
-    assert done.stderr.endswith("harness: AttributeError: a fault of the harness. Please report it\n")
+    assert done.stderr.endswith("harness: AttributeError: a bug in the harness. Please report it\n")
 
 
 def test_an_endless_device_file_is_refused(scored: list[str]) -> None:

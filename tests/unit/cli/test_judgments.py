@@ -273,7 +273,7 @@ def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path:
     done = wanted(copy, tmp_path, row, "q1-den,eve,wrong,,", same, row, head=head)
     file = tmp_path / "in.csv"
     assert done.stdout == "2 new judgments, 0 already there, 2 repeated rows counted once\n"
-    assert done.stderr == "".join(f"{file}:{line}: the same row as line 2; it counts once\n" for line in (4, 5))
+    assert done.stderr == "".join(f"{file}:{line}: the same row as line 2; counted once\n" for line in (4, 5))
     assert len(rows_in(copy)) == 2
     again = harness("import", copy, file)
     assert again.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"

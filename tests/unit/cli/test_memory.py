@@ -96,7 +96,7 @@ def test_a_session_without_a_memory_trial_is_refused(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", rows)
     with pytest.raises(InputError, match="no memory trial"):
         run(folder)
-    with pytest.raises(InputError, match="exclude each other"):
+    with pytest.raises(InputError, match="cannot be combined"):
         run(folder, "--json", "--csv")
 
 

@@ -385,7 +385,7 @@ def test_grouped_options_arrive_as_one_object(line: str, told: object) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("a --json --csv", "--json and --csv exclude each other"),
+        ("a --json --csv", "--json and --csv cannot be combined"),
         ("a --tls-key k", "--tls-key applies only to the raters' site"),
         ("a --most 1.5", "Write 1.5% if you mean per cent"),
         ("--web", "Missing argument"),

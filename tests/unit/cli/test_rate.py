@@ -232,7 +232,7 @@ def test_leaving_the_screen_says_that_all_is_saved_and_how_to_continue(
         group.main(["rate", str(session), "--rater", "ann", "--no-sound", "--limit", "2"], standalone_mode=False)
     line = capsys.readouterr().out
     assert line.startswith("ended: 1 of 2 done, 1 left")
-    assert line.endswith("everything is saved. The same command continues\n")
+    assert line.endswith("everything is saved. Run the same command to continue\n")
 
 
 def test_no_remaining_time_is_shown_when_nothing_is_left(session: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_terminal_without_sound_says_so_before_the_first_response(session: Pat
     [
         (["--web", "--plain"], "--web cannot be combined with"),
         (["--web-port", "80"], "--web-port applies only to the raters' site"),
-        (["--no-sound", "--speaker", "x"], "exclude each other"),
+        (["--no-sound", "--speaker", "x"], "cannot be combined"),
         (["--condition", "quiet"], "is not AXIS=LABEL"),
         (["--rater", " "], "is not a valid rater name"),
         (["--rater", "a\x1bb"], "is not a valid rater name"),

@@ -321,7 +321,7 @@ def test_plan_takes_power_and_talkers_into_account() -> None:
     assert rejects["talkers_without_rejects"] == 30
     text = said("--fr-below", "5%", "--per-talker", "20")
     assert "they need 30 talkers with 20 utterances each, and no false reject" in text
-    assert "another one for each utterance" in said("--fr-below", "5%")
+    assert "a new talker for each utterance" in said("--fr-below", "5%")
 
 
 def test_plan_counts_files_for_comparing_two_systems() -> None:

@@ -383,9 +383,9 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
         (("--cross", "voice,levle_dbfs"), "--cross: there is no grouping 'levle_dbfs'"),
         (("--cross", "voice,levle_dbfs"), "Did you mean 'level_dbfs'?"),
         (("--json", "groups.csv"), "this file is both an input and an output"),
-        (("--groups", "other.csv"), "no id of this list is one of the references"),
+        (("--groups", "other.csv"), "no id in this list matches a reference"),
         (("--groups", "none.csv"), "there is no such file"),
-        (("--groups", "broken.csv"), "broken.csv:3:1: 3 fields, where the header has 2"),
+        (("--groups", "broken.csv"), "broken.csv:3:1: 3 fields, but the header has 2"),
     ],
 )
 def test_invalid_groups_file_is_reported(
@@ -494,7 +494,7 @@ def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: P
         (("--collar", "2"), "--collar needs --speakers tcp"),
         (("--by-time",), "--by-time needs the times of words"),
         (("--speakers", "cp", "-H", tmp_path / "r.stm"), "--speakers takes one hypothesis"),
-        (("--speakers", "cp", "--optional-words"), "--optional-words does not go with --speakers"),
+        (("--speakers", "cp", "--optional-words"), "--optional-words cannot be combined with --speakers"),
         ((), "with --speakers, stm and seglst go with each other"),
     ):
         assert message in str(refused(harness(*files, *options)))

@@ -85,7 +85,7 @@ def test_every_faulty_line_is_reported_and_the_others_are_converted(faulty: Path
     ]
     assert "byte 0xe9 is not UTF-8" in messages[1]
     assert "--encoding latin-1" in messages[1]
-    assert f"the id AB1 is there already, at {faulty}:1" in messages[2]
+    assert f"the id AB1 already occurs at {faulty}:1" in messages[2]
     assert messages[-1] == "4 problems in 1 file"
     latin = snor("--output-format", "lsn", "--encoding", "latin-1", faulty)
     assert latin.stdout == "ONE (AB1)\nFOUR CAFÉ (AB3)\nSEVEN (AB5)\n"
@@ -145,7 +145,7 @@ def test_repeated_ids_are_refused_unless_allowed(good: Path, tmp_path: Path) -> 
     other.write_text("hi (AB2)\n", encoding="utf-8")
     result = snor("--output-format", "lsn", good, other)
     assert result.exit_code == 2
-    assert f"{other}:1:4: the id AB2 is there already, at {good}:3" in result.stderr
+    assert f"{other}:1:4: the id AB2 already occurs at {good}:3" in result.stderr
     assert snor("--output-format", "lsn", "--repeated-ids", good, other, good).exit_code == 0
 
 

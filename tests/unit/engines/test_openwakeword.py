@@ -117,8 +117,8 @@ def test_unsupported_model_is_refused(model_name: str, error: type[Exception], w
     ("name", "content", "why"),
     [
         ("empty.tflite", b"", "does not begin with"),
-        ("cut.tflite", (MODELS / "alexa.tflite").read_bytes()[:5000], "outside of the file"),
-        ("noise.tflite", b"\x1c\0\0\0TFL3" + np.random.default_rng(1).bytes(4000), "outside of the file|no graph"),
+        ("cut.tflite", (MODELS / "alexa.tflite").read_bytes()[:5000], "outside the file"),
+        ("noise.tflite", b"\x1c\0\0\0TFL3" + np.random.default_rng(1).bytes(4000), "outside the file|no graph"),
         ("features.tflite", (MODELS / "embedding_model.tflite").read_bytes(), r"shape \[1, 76, 32, 1\]"),
         ("empty.onnx", b"", "onnxruntime|one input"),
         ("noise.onnx", np.random.default_rng(2).bytes(4000), "onnxruntime|not an ONNX"),

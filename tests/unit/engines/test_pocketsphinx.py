@@ -79,10 +79,10 @@ def test_a_custom_word_is_found_by_its_pronunciation(hey: np.ndarray, tmp_path: 
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("dzharvis\n", "own.dict:1: 'dzharvis' is not a word with its sounds"),
-        ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has sounds that are not in the model: ÄÄ"),
+        ("dzharvis\n", "own.dict:1: 'dzharvis' is not a word with its phonemes"),
+        ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has phonemes that are not in the model: ÄÄ"),
         (b"\xff\xfe", "is not UTF-8"),
-        ("other OW\n", "does not have: dzharvis"),
+        ("other OW\n", "does not contain: dzharvis"),
     ],
 )
 def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content: str | bytes, what: str) -> None:
@@ -92,21 +92,21 @@ def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content:
         PocketSphinxKeyphrase("hey dzharvis", {"dictionary": str(path)})
 
 
-@pytest.mark.parametrize(("model", "whose"), [("ok nabu", "its sounds"), ("nabu dzharvis", "their sounds")])
+@pytest.mark.parametrize(("model", "whose"), [("ok nabu", "its phonemes"), ("nabu dzharvis", "their phonemes")])
 def test_sounds_of_another_word_are_given_as_an_example(model: str, whose: str) -> None:
     with pytest.raises(InputError) as refused:
         PocketSphinxKeyphrase(model, {})
     assert whose in refused.value.remedy
-    assert "another word is `jarvis JH AA R V AH S`" in refused.value.remedy
+    assert "looks like `jarvis JH AA R V AH S`" in refused.value.remedy
 
 
 def test_a_word_without_sounds_is_refused_at_its_line_before_any_engine_runs(tmp_path: Path) -> None:
     path = tmp_path / "phrases.txt"
     path.write_text("# nabu\nhey jarvis\n\nok nabu /1e-20/\n")
     engines = EngineOptions(("microwakeword:alexa", "pocketsphinx"), (f"keyphrases={path}",))
-    with pytest.raises(InputError, match=r"phrases.txt:4: the dictionary of pocketsphinx does not have: nabu"):
+    with pytest.raises(InputError, match=r"phrases.txt:4: pocketsphinx's dictionary does not contain: nabu"):
         engines.checked()
-    with pytest.raises(InputError, match=r"^the dictionary of pocketsphinx does not have: nabu"):
+    with pytest.raises(InputError, match=r"^pocketsphinx's dictionary does not contain: nabu"):
         EngineOptions(("microwakeword:alexa", "pocketsphinx:ok nabu")).checked()
     path.write_text("hey jarvis\n")
     assert [task.engine for task in engines.checked()] == ["microwakeword", "pocketsphinx"]

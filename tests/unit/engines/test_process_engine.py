@@ -181,7 +181,7 @@ FAULTS = {
     "infinite": "not a finite number: 'Infinity'",
     "huge": "not a finite number",
     "beyond": "sent end at 99.000 s, after only 1.000 s of the file",
-    "negative": "end_s -1, which is not from 0",
+    "negative": "end_s -1, which is not between 0",
     "back": "event at sample 3200 after one at sample 12800",
     "reversed": "start, sample 14400, after its end, sample 3200",
     "endless": "did not report where 'loud' ends",

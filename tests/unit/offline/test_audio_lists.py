@@ -112,8 +112,8 @@ def test_blanks_around_a_name_that_is_nowhere_stay_for_the_rejection_to_show(her
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        pytest.param(b"", "this list names no files", id="empty"),
-        pytest.param(b"\n \r\n\t\n", "this list names no files", id="blank"),
+        pytest.param(b"", "this list contains no files", id="empty"),
+        pytest.param(b"\n \r\n\t\n", "this list contains no files", id="blank"),
         pytest.param("a.wav\n".encode("utf-16"), "UTF-16", id="utf-16"),
         pytest.param(b"a.wav\n\0b.wav\n", "inv.txt:2: this is not text", id="nul"),
         pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "a sound file", id="a-sound-file"),
@@ -238,8 +238,8 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        pytest.param(b"a.wav", "1 field, not the two", id="one"),
-        pytest.param(b"a.wav,a.txt,x", "3 fields, not the two", id="three"),
+        pytest.param(b"a.wav", "1 field instead of the two", id="one"),
+        pytest.param(b"a.wav,a.txt,x", "3 fields instead of the two", id="three"),
         pytest.param(b"a.wav,", "a field is empty", id="no-reference"),
         pytest.param(b",a.txt", "a field is empty", id="no-audio"),
         pytest.param(b'"a.wav"x,a.txt', "not CSV:", id="text-behind-a-quote"),

@@ -178,10 +178,10 @@ def test_log_summary_and_page_say_that_a_length_was_assumed(tmp_path: Path) -> N
     played = FilePlayer(LateEngine(), Evaluation(Task("late", ""))).play(file)
     assert (played.samples, played.detail) == (
         len(tone),
-        "the header declares 40000 of 96000 bytes of sound; the rest is read, too",
+        "the header declares 40000 of 96000 bytes of sound; the rest is read as well",
     )
     log, warnings, page = written(tmp_path, [played])
-    notice = "1 file has a header that names no length, or another than the file has"
+    notice = "1 file has a header that declares no length, or a wrong one"
     assert warnings[0].startswith(notice)
     assert f'INFO x-length "0.wav" {played.detail}\n' in log
     assert notice in page
@@ -293,7 +293,7 @@ def test_a_label_where_a_recording_has_no_sound_does_not_count(tmp_path: Path, r
     assert (log.count("INVTA "), log.count("INVFR ")) == (2, 1)  # of three phrases
     assert "FRRATIO 33.33" in log
     assert warnings == [
-        "1 labelled phrase does not count: its recording has no sound there. The log names each (INFO x-no-sound)"
+        "1 labelled phrase does not count: its recording has no sound there. The log lists each (INFO x-no-sound)"
     ]
     assert "1 labelled phrase does not count" in page
 
@@ -303,7 +303,7 @@ def test_a_recording_is_rejected_that_has_no_sound_or_ends_before_a_label(tmp_pa
     assert played(silent).rejected is RejectReason.SILENT
     assert played(replace(silent, labels=())).rejected is None  # it has no phrases to miss
     cut = played(hour(tmp_path / "h.wav", (*LABELS, LabelledPhrase(9.0, 10.2))))
-    assert (cut.rejected, cut.detail) == (RejectReason.REFERENCE, "a label ends at 10.2 s, and the recording at 10 s")
+    assert (cut.rejected, cut.detail) == (RejectReason.REFERENCE, "a label ends at 10.2 s, but the recording at 10 s")
     assert played(hour(tmp_path / "h.wav", (*LABELS, LabelledPhrase(9.0, 10.05)))).rejected is None
 
 
@@ -317,7 +317,7 @@ def test_copies_of_a_recording_are_reported_if_files_are_hashed(tmp_path: Path) 
     hit = outcome(ListKind.INV, spot(1.2, 1.9))
     hashed = [replace(hit, sha256=digit * 64) for digit in "abacbab"]
     _, warnings, _ = written(tmp_path, hashed)
-    show = "Equal sha256 in the journal (.jsonl) show them"
+    show = "Equal sha256 in the journal (.jsonl) identify them"
     assert warnings == [f"4 recordings are copies of others and count again, such as 2.wav of 0.wav. {show}"]
     one = written(tmp_path, hashed[:3])[1]
     assert one == [f"1 recording is a copy of another and counts again, such as 2.wav of 0.wav. {show}"]

@@ -97,8 +97,8 @@ def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> Non
         ("a.tar.gz", b"x", "Unpack it, and name the folder: tar xf a.tar.gz"),
         ("list.txt", b"a.wav\n", "Give a list with -i or --oov"),
         ("a.zip", b"x", "this archive cannot be read"),
-        ("m.csv", b"talker,age\nann,30\n", "no column names the sound files"),
-        ("m.csv", b"audio,age\na.wav,30,x\n", "m.csv:2: the row has 3 cells, the header 2"),
+        ("m.csv", b"talker,age\nann,30\n", "no column lists the sound files"),
+        ("m.csv", b"audio,age\na.wav,30,x\n", "m.csv:2: the row has 3 cells, but the header has 2"),
         ("m.csv", b"audio,age\n,30\n", "m.csv:2: the row has no audio"),
         ("m.jsonl", b'{"audio": "a.wav"}\n[1]\n', "m.jsonl:2: the line is not an object"),
         ("m.jsonl", b"{", "this manifest cannot be read"),
@@ -178,12 +178,12 @@ def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None
     ("files", "words"),
     [
         ({"wav": "u1 yes/top.wav\nu2 sph2pipe -f wav x.sph |\n"}, "wav.scp:2: the sound of 'u2' comes from a command"),
-        ({"wav": "u1 data/raw.ark:15\n"}, "wav.scp:1: the sound of 'u1' is in an archive of Kaldi"),
+        ({"wav": "u1 data/raw.ark:15\n"}, "wav.scp:1: the sound of 'u1' is in a Kaldi archive"),
         ({"wav": "u1 a.wav\nu1 b.wav\n"}, "wav.scp:2: 'u1' is already in line 1"),
         ({"wav": "u1\n"}, "wav.scp:1: 'u1' has no file"),
         ({"wav": "u1 a.wav\n", "segments": "s1 u1 0 1\n"}, "segments: utterances are parts of the recordings"),
-        ({"wav": "u1 a.wav\n"}, "wav.scp: the list has no words of its recordings.*`text` beside it"),
-        ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no words of b.wav"),
+        ({"wav": "u1 a.wav\n"}, "wav.scp: the list has no words for its recordings.*`text` next to it"),
+        ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no words for b.wav"),
     ],
 )
 def test_unsupported_kaldi_entries_are_refused(here: Path, files: dict[str, str], words: str) -> None:

@@ -135,20 +135,20 @@ def _none(path: Path) -> object:
     [
         ("a.csv", "audio,begin\nx.wav,1\n", "a.csv:1: no column has the end"),
         ("a.csv", "start,end\n1,x\n2,1\n", "a.csv:2: 'x' is not a time in seconds.*a.csv:3: the phrase ends at 1 s"),
-        ("a.csv", "start,end\n1,2,3\n", "a.csv:2: 3 fields, and the header has 2"),
+        ("a.csv", "start,end\n1,2,3\n", "a.csv:2: 3 fields, but the header has 2"),
         ("a.csv", "start,end,phras\n1,2,alexa\n", "a.csv:1: the column 'phras' is not known.*Did you mean 'phrase'"),
-        ("a.rttm", "LEXEME a 1 0\nWORD a 1 0 1 x lex y <NA>\n", "a.rttm:1:1: only 4 fields.*'WORD' is not a type"),
-        ("a.txt", "1 2 alexa\n", "a.txt:1:1: '1 2 alexa' is not a label of Audacity.*tabs"),
+        ("a.rttm", "LEXEME a 1 0\nWORD a 1 0 1 x lex y <NA>\n", "a.rttm:1:1: only 4 fields.*'WORD' is not an RTTM"),
+        ("a.txt", "1 2 alexa\n", "a.txt:1:1: '1 2 alexa' is not an Audacity label.*tabs"),
         ("a.TextGrid", '"ooTextFile"\n"TextGrid"\n0\n1\n<exists>\n1\n"IntervalTier"\n"w"\n0\n1\n1\n0\n"x"\n',
          "a.TextGrid:13: 'x' is not the number"),
         ("a.TextGrid", "hello\n", "a.TextGrid:2: 'the end of the file' is not the text"),
-        ("a.lab", "", "no kind of label file has this ending"),
+        ("a.lab", "", "this suffix is not that of a label file"),
         ("a.csv", "start;end\n1;2\n", "a.csv:1:1: the columns are separated by semicolons.*sep=;"),
         ("a.txt", "1\t1\talexa\n", "a.txt:1: the label at 1 s has no length"),
         ("a.csv", "start,end,phrase\n1,2,alexa\n5,6,alexa\n1,2,Alexa!\n",
-         r"a.csv:4: this label \(1 to 2 s\) lies on that of line 2"),
-        ("a.txt", "1\t2\talexa\n1.4\t3\talexa\n", "a.txt:2: .* lies on that of line 1"),
-        ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* of line 1"),
+         r"a.csv:4: this label \(1 to 2 s\) overlaps the label in line 2"),
+        ("a.txt", "1\t2\talexa\n1.4\t3\talexa\n", "a.txt:2: .* overlaps the label in line 1"),
+        ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* in line 1"),
     ],
 )  # fmt: skip
 def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, content: str, said: str) -> None:
@@ -157,9 +157,7 @@ def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, con
         read_labels(str(tmp_path / name))
 
 
-@pytest.mark.parametrize(
-    ("made", "said"), [(_two, "several files of labels"), (_none, "no labels of it.*--long-labels")]
-)
+@pytest.mark.parametrize(("made", "said"), [(_two, "several label files"), (_none, "no labels for it.*--long-labels")])
 def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path], object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         made(tmp_path / "x")
@@ -190,7 +188,9 @@ def test_one_tier_of_several_annotators_is_selected(tmp_path: Path) -> None:
     path.write_text(SHORT_GRID.replace("\n1\n", "\n2\n", 1) + tier.replace('"wake"', '"ben s"'), encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read_labels(str(path))
-    message = "(1.5 to 2.25 s, tier 'ben s') lies on that of line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
+    message = (
+        "(1.5 to 2.25 s, tier 'ben s') overlaps the label in line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
+    )
     assert message in str(refused.value)
     assert "--tier wake" in str(refused.value)
     for name in ("wake", "ben s"):

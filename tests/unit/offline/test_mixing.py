@@ -154,7 +154,11 @@ def _silent(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [(_again, "the folder is not empty"), (_swapped, "the first is the larger"), (_silent, "the recording is silent")],
+    [
+        (_again, "the folder is not empty"),
+        (_swapped, "the first value is larger than the second"),
+        (_silent, "the recording is silent"),
+    ],
 )
 def test_invalid_mixes_are_refused_first(folder: Path, wrong: Callable[[Path], None], said: str) -> None:
     with pytest.raises(InputError, match=said):

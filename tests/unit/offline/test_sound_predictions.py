@@ -68,7 +68,7 @@ def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_p
         read_sound_list(listed)
     assert str(error.value).splitlines() == [
         f"{listed}:2: there is no file 'gone.wav'. Correct its name, or remove the row",
-        f"{listed}:3: the row names no audio file. Correct its name, or remove the row",
+        f"{listed}:3: the row does not name an audio file. Correct its name, or remove the row",
     ]
 
 
@@ -95,7 +95,7 @@ def test_predict_writes_a_line_for_each_sound_and_names_the_others(sounds: Path,
     ("arguments", "message"),
     [
         (("--audio", "sounds.csv"), "--audio needs a system"),
-        (("--audio", "sounds.csv", "-t", SYSTEM, "--model", "m"), "--audio excludes --model"),
+        (("--audio", "sounds.csv", "-t", SYSTEM, "--model", "m"), "--audio cannot be combined with --model"),
         (("-t", SYSTEM), "there is no model"),
         (("--model", "m", "-t", SYSTEM), "-t, -s and --resample need --audio"),
     ],

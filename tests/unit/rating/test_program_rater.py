@@ -53,7 +53,7 @@ FAULTS = {
     ),
     "confidence": (
         '    say({"category": "wrong", "confidence": 1.5, "reason": ""})\n',
-        "confidence 1.5, which is not from 0 to 1",
+        "confidence 1.5, which is not between 0 and 1",
         "",
     ),
     "reason": ('    say({"category": "wrong", "confidence": 1})\n', "reason that is not a text", ""),

@@ -193,7 +193,7 @@ def test_a_long_comment_is_cut_and_says_so(tmp_path: Path) -> None:
     markdown = comparison_page.markdown(replace(comparison, rows=comparison.rows[:1] * 2000), ())
     assert len(markdown) <= comparison_page.MOST_CHARACTERS
     rows = markdown.count("**worse**")
-    assert f"{2000 - rows} more rows have no room here." in markdown
+    assert f"{2000 - rows} more rows do not fit here." in markdown
 
 
 def test_totals_are_those_of_the_report(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) 
     # The plan is searched up to 32 times its size.
     rehearsal = rehearse(tmp_path, "--missed", "30%", calls=40, hours=0.1, more="limits: {max_false_reject_share: 0.1}")
     assert rehearsal.exit_code == 1
-    assert "the assumed device does not hold it often enough" in rehearsal.output
+    assert "the assumed device does not meet it often enough" in rehearsal.output
 
 
 VOICES = """\
@@ -71,7 +71,7 @@ def test_false_rejects_that_cannot_be_decided_ask_for_voices_not_for_repetitions
     several = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more=VOICES)
     assert "even with 32 times as much of the same voices. Add voices." in several.output
     alone = rehearse(tmp_path, "--missed", "1%", calls=20, hours=0.1, more="limits: {max_false_reject_upper: 0.1}")
-    assert "cannot be decided: plan 4 times as much." in alone.output
+    assert "cannot be decided: plan for 4 times as much." in alone.output
 
 
 def test_counts_and_intervals_have_their_n(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_sequential_test_ends_runs_early_and_may_keep_a_limit_from_holding(tmp
     more = "stopping: {false_accepts: {good: 0.1, bad: 2}}\nlimits: {max_false_accepts_upper_per_hour: 2}"
     rehearsal = rehearse(tmp_path, hours=8, calls=1, more=more)
     assert rehearsal.exit_code == 1
-    assert "the sequential tests end most runs before it can hold" in rehearsal.output
+    assert "the sequential tests end most runs before this limit can hold" in rehearsal.output
     assert "in 1.5" in rehearsal.output  # hours_to_pass of that test is 1.58 h; segments are 30 s long
 
 

@@ -289,8 +289,8 @@ def test_rater_disagreements_are_shown_with_clip_and_agreement(tmp_path: Path) -
     raw, alpha = printed["raw"], printed["alpha"]
     assert f"raw{numbers.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in seen
     assert f"Krippendorff's alpha{alpha['value']:.3f}" in seen
-    assert "Responses on which raters differ: 1" in seen
-    case = shown.partition("Responses on which raters differ")[2].partition("</ul>")[0]
+    assert "Responses on which raters disagree: 1" in seen
+    case = shown.partition("Responses on which raters disagree")[2].partition("</ul>")[0]
     assert "time-2" in case
     assert "time-1" not in case
     assert "Correct: ada" in case

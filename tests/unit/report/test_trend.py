@@ -131,7 +131,7 @@ def test_sessions_that_do_not_count_are_listed_with_the_reason(tmp_path: Path) -
     done = harness("trend", tmp_path)
     assert done.exit_code == 0
     assert "left out: killed: the run has not ended" in done.stdout
-    assert "scenarios are kept apart" in done.stdout
+    assert "scenarios are analysed separately" in done.stdout
 
 
 def test_a_recent_change_for_the_worse_ends_with_status_1(nights: Path) -> None:

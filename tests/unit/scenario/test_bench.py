@@ -135,8 +135,8 @@ notify:
 @pytest.mark.parametrize(
     ("entry", "what"),
     [
-        ("{on: [paused]}", "exactly one way"),
-        ("{command: [mail], webhook: 'https://x/'}", "exactly one way"),
+        ("{on: [paused]}", "exactly one destination"),
+        ("{command: [mail], webhook: 'https://x/'}", "exactly one destination"),
         ("{webhook: 'ftp://x/'}", "not an HTTP address"),
         ("{mqtt: broker, topic: 'lab/#'}", "a topic without"),
         ("{mqtt: embedded, topic: lab}", "the embedded broker ends with the run"),
@@ -316,7 +316,7 @@ def test_a_device_may_have_further_sources(folder: Path) -> None:
         ("led: {driver: no_such}", "7:21", "no driver is called 'no_such'"),
         ("led: {driver: network_bursts}", "7:21", "'network_bursts' was removed. Learn the device's chime"),
         ("led: {driver: test_ears, profile: nope}", "7:41", "the device profile 'nope' does not exist"),
-        ("test_ears: {driver: test_ears}", "7:7", "'test_ears' names two sources of 'lamp'"),
+        ("test_ears: {driver: test_ears}", "7:7", "two sources of 'lamp' are called 'test_ears'"),
         ("Led: {driver: test_ears}", "7:7", "'Led' is not a name"),
         ("led: {driver: test_ears, same_as: near}", "7:13", "'driver' cannot be combined with same_as"),
         ("led: {driver: test_ears, volume: 3}", "7:32", "there is no key 'volume' here"),

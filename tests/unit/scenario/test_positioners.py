@@ -73,7 +73,7 @@ def test_an_angle_belongs_to_a_stand_or_a_simulated_room(tmp_path: Path) -> None
 
 def test_an_angle_that_nothing_brings_about_is_refused(tmp_path: Path) -> None:
     bench = load_bench(written(tmp_path, BENCH, ANGLES)[0])
-    with pytest.raises(InputProblems, match="the scenario has no room, and the bench no stand for it"):
+    with pytest.raises(InputProblems, match="the scenario has no room, and the bench has no stand for it"):
         check_compatibility(load_scenario(tmp_path / "s.yaml"), bench)
     bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES.replace("45", "91"))[0])
     with pytest.raises(InputProblems, match="'table' of the bench cannot go there: 91"):
@@ -103,7 +103,7 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         ("moves: reach_m", "moves: height_m", "two stands move 'height_m'"),
         ("moves: reach_m", "moves: level_dbfs", "level_dbfs is an axis that nothing on a bench can move"),
         ("driver: manual", "driver: in_process", "the driver 'in_process' takes no orders"),
-        ("slider:", "lamp:", "'lamp' names a stand, and another part of the bench"),
+        ("slider:", "lamp:", "'lamp' names a stand and another part of the bench"),
         ("moves: reach_m", "moves: reach_m, hight: 3", "there is no key 'hight' here"),
     ],
 )

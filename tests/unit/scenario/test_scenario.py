@@ -105,7 +105,7 @@ def test_recordings_whose_length_is_assumed_are_notes(whole: Path) -> None:
     content[40:44] = (0x80000000).to_bytes(4, "little")
     path.write_bytes(content)
     (note,) = length_notes(load_scenario(whole))
-    assert note == "'time.wav': the header names no length, so all that follows is read as sound"
+    assert note == "'time.wav': the header declares no length, so all that follows is read as sound"
 
 
 def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(whole: Path) -> None:
@@ -369,7 +369,7 @@ def test_a_list_saved_by_a_spreadsheet_is_read(folder: Path) -> None:
         ("recording,Talker\na.wav,ann\n", 1, "'Talker' is not a column name"),
         ("recording,phrase_end_ms\na.wav,soon\n", 2, "phrase_end_ms 'soon' is not a time"),
         ("recording,phrase_end_ms\na.wav,2000\n", 2, "ends at 2 s, but 'a.wav' is 1.000 s long"),
-        ("recording,talker\n\na.wav,ann,1\n", 3, "the row has 3 cells, the header 2"),
+        ("recording,talker\n\na.wav,ann,1\n", 3, "the row has 3 cells, but the header has 2"),
         ("recording\nd.wav\n", 2, "there is no file 'lists/d.wav'"),
         ("recording\n", 0, "the list contains no recordings"),
     ],

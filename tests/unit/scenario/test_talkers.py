@@ -76,7 +76,7 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
         ("{id: call, kind: wake, route: loudspeaker}", "{id: a, kind: ambient, hours: 1, sources: [{texts: [hello]}]}",
          "cannot speak in the ambient trial"),
         ("{id: time, query: time}", "{id: m, kind: memory, query: time, follow_up: more, waits_s: [2, 4], shows: [x]}",
-         "too exact for a person"),
+         "too precise for a person"),
     ],
 )  # fmt: skip
 def test_tasks_that_a_talker_cannot_do_are_refused(tmp_path: Path, written: str, instead: str, refusal: str) -> None:

@@ -187,7 +187,7 @@ def test_check_notes_a_level_that_the_noise_follows(
         encoding="utf-8",
     )
     notes = list(noise_notes(load_scenario(path)))
-    assert [note.startswith("the axis level_dbfs changes little") for note in notes] == [True] * noted
+    assert [note.startswith("varying the axis level_dbfs changes little") for note in notes] == [True] * noted
     assert all(note in CliRunner().invoke(validate.command, [str(path)]).output for note in notes)
 
 

@@ -331,6 +331,6 @@ def test_a_row_of_a_time_that_no_clock_shows_is_named(column: str, tmp_path: Pat
     with closing(sqlite3.connect(tmp_path / "log.sqlite")) as connection, connection:
         connection.execute("DROP TRIGGER never_changed")
         connection.execute(f"UPDATE entries SET {column} = 9e999")
-    assert "row 1 (note_written) has a time that no clock shows" in check(tmp_path).damage
-    with LogReader(tmp_path) as log, pytest.raises(LogError, match="row 1 has a time that no clock shows"):
+    assert "row 1 (note_written) has an impossible time" in check(tmp_path).damage
+    with LogReader(tmp_path) as log, pytest.raises(LogError, match="row 1 has an impossible time"):
         list(log.entries())

@@ -54,7 +54,7 @@ def test_silence_is_no_chirp_and_a_short_recording_is_refused() -> None:
         (
             (2.0, 267.0, 3.0),
             False,
-            "UNSTEADY: the path varies by 265.0 ms (at most 20 wanted), and so would latencies.",
+            "UNSTEADY: the path varies by 265.0 ms (the limit is 20 ms), so latencies would vary too.",
         ),
         ((2.0,), None, "OK: every chirp was heard."),
     ],

@@ -132,9 +132,9 @@ def declaring(form: str, data_size: int, behind: bytes = b"") -> bytes:
 @pytest.mark.parametrize(
     ("size", "said"),
     [
-        (0x80000000, "names no length"),
-        (0x7FFFF000, "names no length"),
-        (0xFFFFFFFF, "names no length"),
+        (0x80000000, "declares no length"),
+        (0x7FFFF000, "declares no length"),
+        (0xFFFFFFFF, "declares no length"),
         (0, "the header declares 0 of"),
         (40_000, "the header declares 40000 of"),
         (None, "which are read"),
@@ -213,7 +213,7 @@ def test_assumed_length_is_reported_as_a_note(tmp_path: Path) -> None:
     (tmp_path / "r.wav").write_bytes(declaring("wav", 0x80000000))
     result = CliRunner().invoke(group, ["sound", "recordings", str(tmp_path)])
     assert result.exit_code == 0
-    assert "r.wav: note: the header names no length" in result.stdout
+    assert "r.wav: note: the header declares no length" in result.stdout
     result = CliRunner().invoke(group, ["sound", "recordings", str(tmp_path), "--json"])
     assert [Path(row["file"]).name for row in json.loads(result.stdout)["notes"]] == ["r.wav"]
 

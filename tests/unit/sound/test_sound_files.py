@@ -249,7 +249,7 @@ def test_a_flac_file_that_claims_hours_it_has_not_costs_no_memory_and_is_refused
     finally:
         tracemalloc.stop()
     assert refused.reason is RejectReason.UNREADABLE
-    assert "68719476735 samples, the file has 100000" in refused.detail
+    assert "68719476735 samples, but the file has 100000" in refused.detail
     assert peak < 4 << 20
 
 

@@ -149,7 +149,7 @@ BEHIND = bytes(5000)
         pytest.param(wave(FMT, HALF, says=0xFFFFFFFF), 5000, "5000 of 10000", id="riff-unknown"),
         pytest.param(wave(FMT, DATA, behind=wave(FMT, chunk(b"data", LONG))), 100, "another WAVE file", id="two-files"),
         pytest.param(wave(FMT, DATA, chunk(b"data", LONG)), 100, "a second `data` chunk", id="two-data"),
-        pytest.param(wave(FMT, chunk(b"data", LONG, says=0xFFFFFFFF)), 5000, "names no length", id="no-length"),
+        pytest.param(wave(FMT, chunk(b"data", LONG, says=0xFFFFFFFF)), 5000, "declares no length", id="no-length"),
         pytest.param(wave(FMT, chunk(b"data", LONG, says=10044)), 5000, "10044 bytes of sound, but", id="44-too-many"),
     ],
 )
@@ -187,7 +187,7 @@ def test_header_and_file_are_compared_and_what_was_assumed_is_said(content: byte
         pytest.param(
             wave(FMT, chunk(b"data", SOUND, says=1000)),
             UNREADABLE,
-            "truncated: the header declares 1000 bytes of sound, the file has 200",
+            "truncated: the header declares 1000 bytes of sound, but the file has 200",
             id="cut-off",
         ),
         pytest.param(

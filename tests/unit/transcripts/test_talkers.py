@@ -69,7 +69,7 @@ def test_words_are_paired_only_within_the_collar() -> None:
 
 
 def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() -> None:
-    with pytest.raises(InputError, match="the reference has nothing of recording 'other'"):
+    with pytest.raises(InputError, match="the reference contains nothing for recording 'other'"):
         pair_talkers(talk(("a", 0, 1, "a")), talk(("a", 0, 1, "a"), file="other"), VERBATIM, SpeakerPairing.CP)
     long = talk(*((str(speaker), 0.0, 60.0, "word " * 300) for speaker in range(4)))
     with pytest.raises(InputError, match="too much for ORC-WER: streams of 300, 300, 300, 300 words"):

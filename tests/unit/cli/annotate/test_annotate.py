@@ -311,7 +311,7 @@ def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -
     done = _run("propose", project, "--method", "classifier")
     assert done.exit_code == 0, done.output
     assert "learnt from 60, proposed for" in done.stdout
-    assert f"estimated error of these: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in done.stdout
+    assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in done.stdout
     assert status["target_error"] == 0.01
     out = tmp_path / "out.jsonl"
     with pytest.raises(InputError, match="have no final labels"):
@@ -336,7 +336,7 @@ def test_wrong_usage_of_propose_is_refused_and_stores_nothing(tmp_path: Path) ->
     project = _project(tmp_path, 20)
     for words, message in (
         ((), "20 utterances are labelled"),
-        (("-s", "strength"), "there is no value"),
+        (("-s", "strength"), "the value is missing"),
         (("-s", "strenth=1"), "Did you mean 'strength'"),
     ):
         with pytest.raises(InputError) as caught:

@@ -158,9 +158,12 @@ def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None
             ("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--pred-heard", "x"),
             "there is neither a model nor predictions",
         ),
-        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "model", "--pred-heard", "x"), "--model excludes"),
+        (
+            ("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "model", "--pred-heard", "x"),
+            "--model cannot be combined",
+        ),
         (("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "gold.jsonl"), "model.json"),
-        (("--gold", "heard.trn", "--heard", "heard.trn", "--model", "model"), "nothing in this is annotated"),
+        (("--gold", "heard.trn", "--heard", "heard.trn", "--model", "model"), "nothing here is annotated"),
         (("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--model", "model", "--separator", ""), "--separator"),
     ],
 )
@@ -286,9 +289,9 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("s", "--pred-sound", "gold.jsonl"), "exclude SESSION"),
+        (("s", "--pred-sound", "gold.jsonl"), "cannot be combined with SESSION"),
         (("--pred-sound", "gold.jsonl"), "there is no gold"),
-        (("--gold", "gold.jsonl", "--pred-sound", "gold.jsonl"), "nothing to compare it with"),
+        (("--gold", "gold.jsonl", "--pred-sound", "gold.jsonl"), "nothing to compare"),
         (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "transcripts need a model"),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--heard", "heard.trn", "--heard", "heard.trn"),

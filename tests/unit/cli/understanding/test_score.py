@@ -65,13 +65,13 @@ def test_surplus_blanks_of_a_slot_value_are_noted(tmp_path: Path, monkeypatch: p
     for name, written_lines in (("g.jsonl", plain), ("p.jsonl", lines)):
         Path(name).write_text("".join(json.dumps(utterance) + "\n" for utterance in written_lines), encoding="utf-8")
     options = ["--gold", "g.jsonl", "--pred", "p.jsonl"]
-    note = "3 (1, 2, 3): a slot value has surplus blanks, which count"
+    note = "3 (1, 2, 3): a slot value has extra blanks, which count"
     assert row(harness(*options), "blanks")[1] == note
     Path("a.json").write_text(harness(*options, "--json").stdout)
     assert row(harness("a.json", verb="merge"), "blanks")[1] == note
     assert "\nblanks " not in harness(*options, "--values", "plain").stdout
     harness(*options, "--html", "page.html")
-    assert "surplus blanks" in Path("page.html").read_text(encoding="utf-8")
+    assert "extra blanks" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_figures_show_their_counts_and_options(files: list[str]) -> None:
@@ -222,14 +222,17 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
         (["--gold", "g.jsonl", "--pred", "other.jsonl"], "other.jsonl: no id of these predictions occurs in gold"),
         (["--gold", "g.jsonl", "--pred", "g.txt"], "the file or folder does not exist"),
         (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),
-        (["--gold", "-", "--pred", "p.jsonl"], "<stdin>: the name has no suffix for its format. Give --gold-format"),
+        (
+            ["--gold", "-", "--pred", "p.jsonl"],
+            "<stdin>: the name has no suffix that shows its format. Give --gold-format",
+        ),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--json", "g.jsonl"], "this file is both an input and an output"),
         (
             ["--gold", "g.jsonl", "--pred", "p.jsonl", "--by", "vioce"],
             "gold has no group 'vioce'. Did you mean 'voice'",
         ),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
-        (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing in this is annotated"),
+        (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing here is annotated"),
         (["a_session", "--gold", "g.jsonl"], "sessions cannot be combined with --gold or --pred"),
     ],
 )

@@ -76,7 +76,7 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
         (("train", "--data", "data", "--output", "model"), "already exists"),
         (("train", "--data", "nowhere", "--output", "out", "-s", "iteration=3"), "Did you mean 'iterations'"),
         (("train", "--data", "nowhere", "--output", "out", "--understander", "oracle"), r"Installed: .*crf"),
-        (("train", "--data", "nowhere", "--output", "out", "-s", "iterations"), "there is no value"),
+        (("train", "--data", "nowhere", "--output", "out", "-s", "iterations"), "the value is missing"),
         (("train", "--data", "texts.jsonl", "--output", "out"), "not annotated with BIO tags"),
         (
             ("bench", "--data", "data", "--understander", "crf", "-s", "oracle:l1=3"),

@@ -62,7 +62,7 @@ samples:
     ("shared", "says"),
     [
         (None, r"taking\.yaml:4:\d+: .*'shared' does not exist"),
-        (SHARED + "lines_of: [taking]\n", r"shared\.yaml:7:1: .*'taking' takes lines of this profile"),
+        (SHARED + "lines_of: [taking]\n", r"shared\.yaml:7:1: .*'taking' takes lines from this profile"),
         ("device: shared\nwake_phrases: []\nlines: [{match: '(', kind: wake}]\n", r"shared\.yaml:3:\d+: "),
     ],
 )

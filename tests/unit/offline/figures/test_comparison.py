@@ -99,7 +99,7 @@ def test_replaced_file_is_detected() -> None:
     files.add(*there[0], 0)
     assert files.outcome_of(0) == ("a.wav", SpokenFile(True))
     there[0] = ("b.wav", SpokenFile(True))
-    with pytest.raises(InputError, match="has changed"):
+    with pytest.raises(InputError, match="has replaced another file"):
         files.outcome_of(0)
 
 
@@ -161,7 +161,7 @@ def test_repeated_file_name_is_reported() -> None:
     twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
     first = ComparedEvaluation("a", spoken_files(twice), None, 0, 0.0, FAIR)
     comparison = compare(first, ComparedEvaluation("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
-    assert comparison.warnings[0] == "a: 1 file has the name of another one; such files are paired in list order"
+    assert comparison.warnings[0] == "a: 1 file has the same name as another one; such files are paired in list order"
     assert comparison.same_files is not None
     assert (comparison.same_files.discordance.both, comparison.same_files.discordance.neither) == (1, 1)
     assert [*comparison.same_files.only_first] == ["a.wav"]

@@ -52,7 +52,7 @@ def det(*rows: tuple[float, int, int], files: int = 1000, hours: float = 10.0, t
 
 
 def test_false_rejects_at_a_declared_rate_are_those_of_a_threshold_that_keeps_it() -> None:
-    """At 1.9 false accepts an hour a line between the two points would give 2 %; no threshold has that."""
+    """At 1.9 false accepts per hour a line between the two points would give 2 %; no threshold has that."""
     curve = det((0.9, 73, 10), (0.5, 0, 22))
     x, y = curve.per_hour(), curve.false_rejects()
     assert round(float(np.interp(1.875, x, y)), 2) == 0.02  # the known fault

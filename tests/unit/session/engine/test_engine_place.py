@@ -74,5 +74,5 @@ def test_an_engine_cannot_start_in_a_folder_without_a_session(tmp_path: Path) ->
 
 def test_an_engine_that_ends_at_once_is_quoted(folder: Path) -> None:
     (folder / "log.sqlite").write_bytes(b"")
-    with pytest.raises(EngineError, match=r"ended at once: .*resolved\.json cannot be read"):
+    with pytest.raises(EngineError, match=r"ended immediately: .*resolved\.json cannot be read"):
         start_engine(folder)

@@ -61,7 +61,7 @@ def test_a_header_can_say_whether_texts_are_files(tmp_path: Path) -> None:
 WRONG: list[tuple[str, Told]] = [
     ("a.wav\n", [(1, 1, "1 field,")]),
     ("a.wav,turn it on, please\n", [(1, 1, "3 fields")]),
-    ("a.wav,x\n\n,y\na.wav,z\n", [(3, 1, "names no audio file"), (4, 1, "there already, in line 1")]),
+    ("a.wav,x\n\n,y\na.wav,z\n", [(3, 1, "does not name an audio file"), (4, 1, "already in line 1")]),
     ("a.wav,none.txt\n", [(1, 1, "there is no such file")]),
     (f"a.wav,{'open my list ' * 30}now.txt\n", [(1, 1, "File name too long")]),
     ("audio,reference_file\na.wav,\n", [(2, 1, "folder")]),
@@ -125,13 +125,13 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         ("voice,level\nann,-26\n", [":1:1: the header has no column id"]),
         ("Id,level\na_1,-26\n", ["the header has no column id, but Id: case counts"]),
         ("id;voice\na_1;ann\n", ["the columns are separated by semicolons, not by commas", "sep=;"]),
-        ("id\na_1\n", ["the header has the column id alone"]),
+        ("id\na_1\n", ["the header has only the column id"]),
         ("id,voice,\na_1,ann,\n", ["column 3 has no name"]),
         ("id,voice,voice\na_1,ann,bob\n", ["two columns are called 'voice'"]),
         ("id,id\na_1,a_1\n", ["two columns are called 'id'"]),
-        ("id,voice\na_1\nb_1,bob,x\n", [":2:1: 1 field, where the header has 2", ":3:1: 3 fields, where"]),
+        ("id,voice\na_1\nb_1,bob,x\n", [":2:1: 1 field, but the header has 2", ":3:1: 3 fields, but"]),
         ("id,voice\n ,ann\n", [":2:1: the row has no id"]),
-        ("id,voice\na_1,ann\n\nA_1,ann\n", [":4:1: the id 'A_1' is there already, in line 2"]),
+        ("id,voice\na_1,ann\n\nA_1,ann\n", [":4:1: the id 'A_1' is already in line 2"]),
         ('id,voice\na_1,"ann\n', ["a quote is not closed"]),
         ("id,voice\na_1,a\0n\n", ["groups.csv:2:6: "]),
     ],
@@ -152,7 +152,7 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
 def test_a_list_of_other_utterances_is_refused(tmp_path: Path) -> None:
     listing = read(tmp_path, "id,voice\nann_1,ann\n")
     refuse_other_list(listing, Transcripts("ref.trn", ("x_1", "ANN_1"), ("", ""), (1, 2), ("", "")))
-    with pytest.raises(InputError, match="no id of this list is one of the references: its first is 'ann_1'"):
+    with pytest.raises(InputError, match="no id in this list matches a reference: the first is 'ann_1'"):
         refuse_other_list(listing, Transcripts("ref.trn", ("ann-1",), ("",), (1,), ("",)))
 
 
@@ -242,7 +242,7 @@ WRONG_LISTS = [
     ("normalisation: x\nbase: plain\nsame:\n - [a, ]", 4, "1 texts", "[light bulb"),
     ("normalisation: x\nbase: plain\nsame: {a: b}", 3, "expected a list", "Write"),
     ("normalisation: x\nbase: plain\nsme: [[a, b]]\nsame: [[a, b]]", 3, "no key 'sme'", "same"),
-    ("normalisation: x\nbase: plain\nsame:\n - [a b, c]\n - [A  b., d]", 5, "there already, in line 4", "Remove"),
+    ("normalisation: x\nbase: plain\nsame:\n - [a b, c]\n - [A  b., d]", 5, "already in line 4", "Remove"),
     ("normalisation: x\nbase: plain\nsame:\n - ['!', c]", 4, "nothing is left of '!'", "keeps"),
     ("normalisation: x\nbase: plain\nsame:\n - [A, a]", 4, "are the same", "Remove"),
     ("normalisation: x\nbase: snor\nsame:\n - [<a, b]", 4, "cannot be read as snor", ""),

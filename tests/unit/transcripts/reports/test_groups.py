@@ -108,7 +108,7 @@ all          22.22 of 9  200.00 of 1    0.00 of 2  33.33 of 12
 
 intervals            apply to further utterances of these speakers
 without a row        1 (cy_2); their group is (none)
-rows of no utterance 1 (zed_1); counted nowhere
+unmatched rows       1 (zed_1); counted nowhere
 """
 
 
@@ -198,7 +198,7 @@ def test_the_page_has_the_tables_with_their_intervals() -> None:
     assert "-26 2 3 2 66.67 % 0.0–665.6 % 100.0" in page.text
     assert "quiet 1 0 1 n/a n/a 100.0" in page.text
     assert "-26 50.00 of 2 n/a 100.00 of 1 n/a n/a 66.67 of 3 0.0–665.6" in page.text
-    assert "without a row 1 (cy_2); their group is (none) rows of no utterance 1 (zed_1); counted nowhere" in page.text
+    assert "without a row 1 (cy_2); their group is (none) unmatched rows 1 (zed_1); counted nowhere" in page.text
     whiskers = [at["style"] or "" for at in page.of("i") if (at.get("style") or "").startswith("left")]
     assert len(whiskers) == 8  # of the 9 values, the one over no words has none
     assert all(0 <= float(end) <= 100.01 for style in whiskers for end in re.findall(r":([\d.]+)%", style))

@@ -54,7 +54,7 @@ def test_scores_without_words_are_na() -> None:
     lines = [line.split() for line in text.summary(empty).lines(100)]
     assert ["a", "2", "0", *5 * ["n/a"], "50.0"] in lines
     assert ["S.D.", *8 * ["n/a"]] in lines
-    assert "WER                  n/a (of no words; 2 inserted)" in text.notes(empty, None, 100).lines(100)
+    assert "WER                  n/a (no words; 2 inserted)" in text.notes(empty, None, 100).lines(100)
     nobody = scored({}, {})
     assert ["Sum", "/", "avg", "0", "0", *6 * ["n/a"]] in [line.split() for line in text.summary(nobody).lines(100)]
     assert text.wer_in_words(WordCounts(1), None) == "0 of 1 = 0.00 % (95 % interval n/a)"

@@ -190,7 +190,7 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
         ('{"id": "a", "text": "x", "int', "the line ends within its object. Check whether the file was cut off"),
         ('{"id": "a", "text": "x"', "the line ends within its object"),
         ("[1]", "the line is not an object"),
-        ('{"id": 3}', "'id' is not a text"),
+        ('{"id": 3}', "'id' is not a string"),
         ("{}", "'id' is missing"),
         ('{"id": " "}', "the utterance has no id"),
         ('{"id": "a", "intnts": []}', "there is no key 'intnts'. Did you mean 'intents'?"),
@@ -230,7 +230,9 @@ def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> N
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match="the file is empty"):
         read_corpus(path)
-    with pytest.raises(InputError, match=r"the name has no suffix for its format. Give --pred-format bio\|jsonl"):
+    with pytest.raises(
+        InputError, match=r"the name has no suffix that shows its format. Give --pred-format bio\|jsonl"
+    ):
         read_corpus(path.rename(tmp_path / "a"), option="--pred-format")
 
 
@@ -330,10 +332,10 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("slots", "intents", "said"),
     [
-        ((Slot("c"),), ("a",), "has no place"),
+        ((Slot("c"),), ("a",), "has no position"),
         ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
         ((Slot("c d", None, 0, 1),), ("a",), "a blank"),
-        ((), None, "is not annotated in intents, and 1 of 2 are"),
+        ((), None, "is not annotated in intents, but 1 of 2 are"),
     ],
 )
 def test_corpus_unfit_for_bio_is_refused_and_writes_nothing(

@@ -129,7 +129,7 @@ def test_neighbours_count_as_far_as_the_context_reaches() -> None:
 def test_arrays_that_do_not_fit_each_other_are_refused() -> None:
     head, _ = small_head()
     for name in WEIGHTS:
-        with pytest.raises(ValueError, match="do not fit each other"):
+        with pytest.raises(ValueError, match="do not match"):
             CtcHead({**head.weights, name: head.weights[name][:-1]})
 
 

@@ -164,7 +164,7 @@ def test_names_that_do_not_fit_the_arrays_are_refused(tmp_path: Path) -> None:
     names = json.loads((saved(tmp_path / "whole") / NAMES_FILE).read_text())
     names["intents"].append("more")
     folder = saved_with(tmp_path / "model", NAMES_FILE, json.dumps(names).encode())
-    with pytest.raises(InputError, match="its names do not fit its arrays"):
+    with pytest.raises(InputError, match="its names do not match its arrays"):
         CtcUnderstander(str(folder), {}, encoder=Bands())
 
 
@@ -183,7 +183,7 @@ def test_what_is_not_a_model_of_ctc_is_refused(tmp_path: Path) -> None:
 def test_a_model_for_another_encoder_is_refused(tmp_path: Path) -> None:
     other = Bands()
     other.name = "other bands"
-    with pytest.raises(InputError, match=r"trained on bands, and here is other bands. Train again"):
+    with pytest.raises(InputError, match=r"trained on bands, but other bands is installed. Train again"):
         CtcUnderstander(str(saved(tmp_path / "model")), {}, encoder=other)
 
 
@@ -213,7 +213,7 @@ def test_the_level_does_not_count() -> None:
 
 
 def test_speech_that_is_too_long_is_refused() -> None:
-    with pytest.raises(EngineError, match=r"takes 3\d\.\d s, longer than the 28 s .*Cut the file"):
+    with pytest.raises(EngineError, match=r"takes 3\d\.\d s, longer than the limit of ctc, 28 s.*Cut the file"):
         learned().understand(spoken("to nice now " * 22))
 
 

@@ -83,7 +83,7 @@ def test_parts_of_two_models_are_refused(tmp_path: Path) -> None:
     names = (tmp_path / NAMES_FILE).read_bytes()
     fit_linear(TEXTS[:3], INTENTS[:3], LABELS, LinearRule(), seed=1).save(tmp_path)
     (tmp_path / NAMES_FILE).write_bytes(names)
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="do not match"):
         load_linear(tmp_path)
 
 

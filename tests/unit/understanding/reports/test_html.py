@@ -196,7 +196,7 @@ def test_a_written_shard_is_read_back(tmp_path: Path) -> None:
 def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
     first, other = cut(*made(1, 40, slots=False), 2, 1)
     mute = Corpus("p", tuple(replace(utterance, tags=None) for utterance in other[1].utterances))
-    with pytest.raises(ValueError, match="slots are predicted in the first and not in the other"):
+    with pytest.raises(ValueError, match="slots are predicted in the first but not in the other"):
         added([counts_of(*first), counts_of(other[0], mute)])
 
 
@@ -204,7 +204,7 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
     ("text", "said"),
     [
         ("{", "not JSON"),
-        ("[]", "this is not a file of understanding scores"),
+        ("[]", "this file does not contain understanding scores"),
         ('{"kind": "understanding", "format": 99}', "the file has format 99, but this version reads 1"),
         (
             '{"kind": "understanding", "format": 1}',
