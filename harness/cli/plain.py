@@ -34,6 +34,7 @@ from harness.model.numbers import seconds
 from harness.model.record import (
     AttemptFinished,
     EffectAnswered,
+    EndReason,
     Entry,
     Observed,
     OperatorAsked,
@@ -177,7 +178,9 @@ class PlainPrinter:
         progress = self._figures.snapshot()
         for line in ("", *end_of_session(progress, self._wake.figures if self._wake else None, self._folder)):
             self._print(line)
-        if goodbye.reason:
+        if goodbye.reason in (EndReason.ABORTED, EndReason.STOPPED):
+            self._print(f"the run was {goodbye.reason}")
+        elif goodbye.reason:
             self._print(plain_text(goodbye.reason))
         for line in next_steps(progress, self._folder):
             self._print(line)

@@ -305,9 +305,9 @@ class Engine:
             self._figures.add_later(entry)
         progress = self._figures.session()
         if reason is EndReason.ABORTED:
-            return Goodbye(FAULT, "the run was aborted")
+            return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
-            return Goodbye(FAULT, "the run was stopped")
+            return Goodbye(FAULT, "stopped")
         failed = unheld(self._figures.limits(running=False))
         return Goodbye(LIMIT_FAILED if failed else DONE, failed)
 

@@ -88,7 +88,7 @@ def test_plain_output_ends_with_figures_and_the_next_commands() -> None:
     assert "finished             2 of 3 trials: 1 responded, 1 did not wake" in text
     assert "latency              median 800 ms" in text
     assert text.endswith(
-        "stopped\n\nsession folder: /tmp/no such folder/s1\n"
+        "\nthe run was stopped\n\nsession folder: /tmp/no such folder/s1\n"
         "resume:         harness run resume /tmp/no such folder/s1\n"
         "results:        harness report show /tmp/no such folder/s1\n"
         "page:           harness report /tmp/no such folder/s1 --html report.html\n"
