@@ -20,7 +20,7 @@ _SUM = re.compile(rf"\b{_N} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {
 
 
 @frozen
-class Result:
+class LatestResult:
     """The number in the latest answer."""
 
     value: float
@@ -45,7 +45,7 @@ class ArithmeticSkill:
         return None
 
     def _follow_up(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        last = memory.recall(Result, moment.now_s)
+        last = memory.recall(LatestResult, moment.now_s)
         if last is None:
             return None
         if match := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", query):
@@ -66,7 +66,7 @@ def _calculation_frame(left: float | None, operator: str, right: float) -> Repor
     return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
 
 
-def _continued_calculation(last: Result, name: str, right: float) -> SkillAnswer:
+def _continued_calculation(last: LatestResult, name: str, right: float) -> SkillAnswer:
     """Continues with the previous result, which is not part of the new request."""
     return _calculate(last.value, name, right, _calculation_frame(None, name, right))
 
@@ -79,17 +79,17 @@ def _calculate(left: float, name: str, right: float, request: ReportedFrame) -> 
             value = left - right
         case "times":
             value = left * right
-        case _:
+        case "divided by":
             if right == 0:
                 return SkillAnswer("Nothing can be divided by zero.", request)
-            value = left / right
+            value = left / right if math.isfinite(right) else right  # too large, not 0
     return _spoken_result(f"{say_number(left)} {name} {say_number(right)} is", value, request)
 
 
 def _spoken_result(sentence: str, value: float, request: ReportedFrame) -> SkillAnswer:
     if not math.isfinite(value) or abs(value) >= 1e15:
         return SkillAnswer("That number is too large for me.", request)
-    return SkillAnswer(f"{sentence} {say_number(value)}.", request, Result(value))
+    return SkillAnswer(f"{sentence} {say_number(value)}.", request, LatestResult(value))
 
 
 # fmt: off
@@ -117,7 +117,7 @@ _SPELLINGS = (
 )
 
 
-def plain(text: str, wake_phrase: str = "") -> str:
+def normalised_query(text: str, wake_phrase: str = "") -> str:
     """The text for matching, e.g. "Alexa, what's 7 × 8?" → "what's 7 times 8"."""
     text = text.lower().strip()
     for pattern, spelling in _SPELLINGS:
@@ -133,7 +133,7 @@ def plain(text: str, wake_phrase: str = "") -> str:
 
 def say_number(value: float) -> str:
     """A number as spoken: at most four decimals, no trailing zeros."""
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) < 1e15 and value == int(value):
         return str(int(value)) if value >= 0 else f"minus {-int(value)}"
     text = exact(round(abs(value), 4), 15)
     return text if value >= 0 else f"minus {text}"
@@ -178,7 +178,7 @@ def _number_at(words: list[str], start: int) -> tuple[int, int]:
             else:
                 total, current = total + current * _SCALES[word], 0
             previous = "scale"
-        elif word == "and" and previous == "scale" and _goes_on(words, start + length + 1):
+        elif word == "and" and previous == "scale" and _number_continues(words, start + length + 1):
             previous = "and"
         else:
             break
@@ -186,5 +186,5 @@ def _number_at(words: list[str], start: int) -> tuple[int, int]:
     return total + current, length
 
 
-def _goes_on(words: list[str], position: int) -> bool:
+def _number_continues(words: list[str], position: int) -> bool:
     return position < len(words) and (words[position] in _SMALL or words[position] in _TENS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from harness.lab.assistant.arithmetic import ArithmeticSkill, plain
+from harness.lab.assistant.arithmetic import ArithmeticSkill, normalised_query
 from harness.lab.assistant.frame import NOTHING, Memory, Moment, ReportedFrame, SkillAnswer, frame
 from harness.lab.assistant.settings import AssistantSettings
 from harness.lab.assistant.skills import (
@@ -73,7 +73,7 @@ class Dialogue:
 
     def hear(self, text: str, moment: Moment) -> Reply:
         """The reply to a recognised text. "" means that nothing was understood, which closes an open dialogue."""
-        query = plain(text, self._settings.wake_phrase)
+        query = normalised_query(text, self._settings.wake_phrase)
         self._memory.begin_query(moment)
         was_open = self.is_open(moment)
         slot, self._slot, self._awaits_s = self._slot, "", None
@@ -122,7 +122,7 @@ class Dialogue:
 
     def ends_ringing(self, text: str) -> bool:
         """Whether the words silence a timer that rings."""
-        query = plain(text, self._settings.wake_phrase)
+        query = normalised_query(text, self._settings.wake_phrase)
         return bool(_CLOSING.fullmatch(query) or _CLOSING_WORD.search(query) or _THANKS.fullmatch(query))
 
     def spoken(self, moment: Moment) -> None:

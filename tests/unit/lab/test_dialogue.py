@@ -19,6 +19,7 @@ from harness.model.understanding import Slot
 
 QUESTIONS = [*csv.DictReader((Path(__file__).parents[2] / "data" / "assistant_questions.csv").read_text().splitlines())]
 NOON = datetime(2024, 2, 28, 13, 5, tzinfo=UTC)
+BEYOND_FLOATS = "9" * 309
 
 
 def at(seconds: float) -> Moment:
@@ -121,6 +122,15 @@ def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
                 (14, "the second", "Sorry, I have no weather for Saint George, Bermuda."),
             ],
             id="which-place-is-meant",
+        ),
+        pytest.param(
+            8,
+            [
+                (0, f"what is {BEYOND_FLOATS} plus one", "That number is too large for me."),
+                (1, f"what is {BEYOND_FLOATS} percent of 80", "That number is too large for me."),
+                (2, f"what is 7 divided by {BEYOND_FLOATS}", "That number is too large for me."),
+            ],
+            id="an-operand-beyond-all-floats",
         ),
     ],
 )
