@@ -130,7 +130,7 @@ class PageSounds:
             content = (folder.clips / clip.name).read_bytes()
         except (OSError, LogError):
             self.missing += 1
-            return HeardSound("", clip.name, None)
+            return HeardSound("", clip.name, None, note)
         beside = f"{folder.path.resolve().name}-{clip.name}"
         return self.placed(clip.name, beside, content, samples, clip.rate_hz, note)
 

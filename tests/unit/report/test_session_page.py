@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -30,11 +31,13 @@ from harness.model.record import (
     Observed,
     ResponseFrozen,
     SessionFinished,
+    SoundRedacted,
 )
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
+from harness.rating.judgment_log import JudgmentLog
 from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundStorage
@@ -201,6 +204,16 @@ def test_sounds_are_embedded_beside_the_page_or_omitted(tmp_path: Path, sounds: 
     assert ("data:image/png" in shown) == (sounds is not SoundStorage.NONE)
     assert ("media-src" in shown) == (sounds is not SoundStorage.NONE)
     assert "c.flac" in shown
+
+
+def test_a_redacted_clip_without_its_file_keeps_the_note(tmp_path: Path) -> None:
+    rows = wake_rows()
+    seq = known(read_session(session(tmp_path / "without_clip", rows)).wake.unmatched("kitchen")[0]).seq
+    rows.add(EventClipped(seq, clip_of("c.flac")))
+    folder = session(tmp_path / "s", rows)
+    with closing(JudgmentLog(folder)) as log:
+        log.append(SoundRedacted("c.flac", "0" * 64, ((0.0, 1.0),), "a name", "ann"))
+    assert "the sound <bdi>was redacted (0 to 1 s)" in page(folder)[1]
 
 
 def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -> None:
