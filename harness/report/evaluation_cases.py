@@ -142,7 +142,7 @@ class EvaluationCases:
         track = _track(error, self._engine.journal, self._scores)
         first, last = _window(error, track, rate_hz)
         curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
-        if self._sounds.where is SoundStorage.NONE:
+        if self._sounds.storage is SoundStorage.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
             condition = header.evaluation.condition(error.outcome.number)
@@ -153,7 +153,7 @@ class EvaluationCases:
                 recipe = condition.recipe(path, rate_hz)
                 samples = quantised(self._renderer.render(recipe).waveform, rate_hz)[first:last]
         except (UnusableSound, OSError, HarnessError):
-            self._sounds.missing += 1
+            self._sounds.unreadable += 1
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         flac = io.BytesIO()
         soundfile.write(flac, samples, rate_hz, format="FLAC", subtype="PCM_16")

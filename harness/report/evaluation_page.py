@@ -57,7 +57,7 @@ def write_evaluations(
         costs=Table(tables.COST, table.rows).cells,
         sounds=sounds,
         no_sounds=SoundStorage.NONE,
-        missing_sounds=shelf.missing,
+        missing_sounds=shelf.unreadable,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
         threshold_text=threshold_text,

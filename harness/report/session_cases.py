@@ -56,7 +56,9 @@ class SoundStorage(StrEnum):
 
 @frozen
 class HeardSound:
-    """source: URI of the sound, "" if it is not given. name: of the clip in the session folder.
+    """The sound of a case, as the page gives it.
+
+    source: its URI, "" if it is not given. name: of the clip in the session folder.
 
     gone: when, by whom and why it was removed or redacted; "" when it was not.
     """
@@ -79,7 +81,10 @@ class ListedCase:
 
 @frozen
 class Cases:
-    """total: also of those that are not listed. rest: lines of some without sound."""
+    """The cases of one kind under their heading.
+
+    total: also of those that are not listed. rest: lines of some without sound.
+    """
 
     id: str
     title: str
@@ -106,11 +111,11 @@ class SessionRatings:
 class PageSounds:
     """Hands out the sounds of a page, until it is full."""
 
-    def __init__(self, where: SoundStorage, target: Path) -> None:
-        self.where = where
+    def __init__(self, storage: SoundStorage, target: Path) -> None:
+        self.storage = storage
         self.beside = target.with_name(f"{target.stem}_clips")
-        self.left = EMBEDDED_BYTES
-        self.missing = 0
+        self.bytes_left = EMBEDDED_BYTES
+        self.unreadable = 0
         self._removed: dict[Path, dict[str, str]] = {}
         self._redacted: dict[Path, dict[str, str]] = {}
 
@@ -123,13 +128,13 @@ class PageSounds:
         if gone := self._removed[folder.path].get(clip.name):
             return HeardSound("", clip.name, None, gone)
         note = self._redacted[folder.path].get(clip.name, "")
-        if self.where is SoundStorage.NONE:
+        if self.storage is SoundStorage.NONE:
             return HeardSound("", clip.name, None, note)
         try:
             samples = clip_samples(folder.clips, clip)
             content = (folder.clips / clip.name).read_bytes()
         except (OSError, LogError):
-            self.missing += 1
+            self.unreadable += 1
             return HeardSound("", clip.name, None, note)
         beside = f"{folder.path.resolve().name}-{clip.name}"
         return self.placed(clip.name, beside, content, samples, clip.rate_hz, note)
@@ -139,13 +144,13 @@ class PageSounds:
     ) -> HeardSound:
         """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
         source = ""
-        if self.where is SoundStorage.BESIDE:
+        if self.storage is SoundStorage.BESIDE:
             with disk_errors(f"{self.beside} cannot be created"):
                 self.beside.mkdir(exist_ok=True)
             write_atomically(self.beside / name, flac)
             source = f"{self.beside.name}/{name}"
-        elif len(flac) <= self.left:
-            self.left -= len(flac)
+        elif len(flac) <= self.bytes_left:
+            self.bytes_left -= len(flac)
             source = "data:audio/flac;base64," + base64.b64encode(flac).decode("ascii")
         return HeardSound(source, called, picture(samples, rate_hz), note)
 
@@ -154,15 +159,16 @@ def moment_of(wall_s: float) -> str:
     return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-KIND_OF = {
+MARK_OF_OUTCOME = {
     Outcome.RESPONDED: "hit",
     Outcome.UNDERSTOOD: "hit",
     Outcome.COUNTED: "hit",
     Outcome.INTERRUPTED: "interrupted",
     Outcome.ABORTED: "interrupted",
     Outcome.SKIPPED: "interrupted",
-    Outcome.INCONCLUSIVE: "probe_unheard",
+    Outcome.INCONCLUSIVE: "probe_unheard",  # drawn like a probe that proved nothing
 }
+"""CSS class of a trial on the timeline. Other outcomes are failures."""
 
 
 def misheard_in(trials: Sequence[TranscribedTrial]) -> list[TranscribedTrial]:
@@ -184,31 +190,33 @@ def aligned(trial: TranscribedTrial) -> list[AlignedBlock]:
 def cases_of(
     session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
 ) -> Iterator[Cases]:
-    def cases(id: str, title: str, entries: Sequence[T], case: Callable[[T], ListedCase]) -> Cases:
-        return Cases(f"{id}-{number}", title, tuple(case(entry) for entry in entries[:MOST_LISTED]), len(entries))
+    def first_cases(id: str, title: str, entries: Sequence[T], as_case: Callable[[T], ListedCase]) -> Cases:
+        return Cases(f"{id}-{number}", title, tuple(as_case(entry) for entry in entries[:MOST_LISTED]), len(entries))
 
     events = [event for device in session.devices for event in session.wake.unmatched(device)]
-    yield cases("unmatched", "Wake events that match no stimulus", events, lambda event: _event(event, folder, sounds))
+    yield first_cases(
+        "unmatched", "Wake events that match no stimulus", events, lambda event: _event(event, folder, sounds)
+    )
     plays = (play for device in session.devices for play in session.wake.plays(device))
     missed = [play for play in plays if play.kind is TrialKind.WAKE and play.reading.hit is None]
-    yield cases("missed", "False rejects", missed, lambda play: _false_reject(play, session, folder, sounds))
-    wrong = [
-        trial
-        for trial in session.progress.trials
-        if trial.trial.listening is None and trial.outcome is not None and KIND_OF.get(trial.outcome) is None
-    ]
-    yield cases("wrong", "Queries that failed", wrong, lambda trial: _wrong(trial, folder, sounds))
+    yield first_cases("missed", "False rejects", missed, lambda play: _false_reject(play, session, folder, sounds))
+    failed = [trial for trial in session.progress.trials if _is_failed_query(trial)]
+    yield first_cases("wrong", "Queries that failed", failed, lambda trial: _failed_query(trial, folder, sounds))
     if rated is not None:
         figures = rated.agreement
         differing = (agreed_item for agreed_item in figures.items if agreed_item.differing)
         items = sorted(differing, key=lambda agreed_item: (not agreed_item.disputed, agreed_item.review_order))
         responses = {response.trial.trial.id: response for response in rated.session.responses}
-        yield cases(
+        yield first_cases(
             "differing",
             "Responses on which raters disagree",
             items,
             lambda agreed_item: _differing(agreed_item, figures, responses[agreed_item.trial_id], folder, sounds),
         )
+
+
+def _is_failed_query(trial: TrialProgress) -> bool:
+    return trial.trial.listening is None and trial.outcome is not None and trial.outcome not in MARK_OF_OUTCOME
 
 
 def _words(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[str]:
@@ -247,7 +255,7 @@ def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, soun
     return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.sound_of(folder, clip))
 
 
-def _wrong(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+def _failed_query(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
     verdict, answer = trial.last_verdict, trial.latest_response
     attempts = attempts_in_words(trial.attempts or 0, trial.counting.interrupted if trial.counting else 0)
     words = _words(trial.trial, verdict.heard if verdict else None, answer.transcript if answer else None)

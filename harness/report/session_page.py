@@ -35,7 +35,7 @@ from harness.rating.reports.categories import name_of
 from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
 from harness.report.session import WholeSession, limits_of
 from harness.report.session_cases import (
-    KIND_OF,
+    MARK_OF_OUTCOME,
     MOST_LISTED,
     PageSounds,
     SessionRatings,
@@ -117,7 +117,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         verdict=verdict,
         sounds=sounds,
         no_sounds=SoundStorage.NONE,
-        missing_sounds=shelf.missing,
+        missing_sounds=shelf.unreadable,
         removed_sounds=[line for folder in folders for line in sound_changes(folder)],
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
@@ -468,7 +468,7 @@ def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
     trials = []
     for (trial_id, take), (start_s, end_s) in session.spans.items():
         trial = outcomes.get(trial_id)
-        kind = "interrupted" if trial is None or trial.outcome is None else KIND_OF.get(trial.outcome, "failed")
+        kind = "interrupted" if trial is None or trial.outcome is None else MARK_OF_OUTCOME.get(trial.outcome, "failed")
         words = f"{trial_id}, take {take}: {'' if trial is None else outcome_in_words(trial, plays.get(trial_id, ()))}"
         trials.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
     lanes = [lane("trials", trials, span_s)]
