@@ -21,6 +21,7 @@ LONGEST_LINE = 1 << 20
 _MOST_UNREAD = 8 << 20
 """Bytes of one line, and of all lines that wait to be read: a program that writes without end is stopped."""
 _CHUNK = 1 << 16
+HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
 _LAST_WORDS = 8
 """Lines of standard error that an error quotes."""
 _GRACE_S = 0.5
@@ -46,9 +47,9 @@ class ProgramPipe:
         self._remedy = remedy or HANG_REMEDY
         self._lines: deque[bytes] = deque()
         self._unread = 0
-        self._part = b""
-        self._said: deque[str] = deque(maxlen=_LAST_WORDS)
-        self._said_part = b""
+        self._partial_line = b""
+        self._stderr_lines: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._partial_stderr = b""
         self._ended_output = False
         try:
             self._child = ChildProcess(command, stderr=PIPE, guarded=True)
@@ -56,7 +57,7 @@ class ProgramPipe:
             raise EngineError(f"the {who} {show_command(command)} cannot be started: {error.strerror}") from error
         self._in, self._out, self._err = self._child.stdin, self._child.stdout, self._child.stderr
         self._selector = selectors.DefaultSelector()
-        for stream in (self._out, self._err):
+        for stream in (self._out, self._err):  # `send` registers stdin while the pipe is full
             os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ)
         self._finalizer = weakref.finalize(self, _end, self._child, self._selector)
@@ -94,16 +95,16 @@ class ProgramPipe:
         """Closes the program's input."""
         self._in.close()
 
-    def arrived(self) -> list[str]:
+    def read_arrived(self) -> list[str]:
         """Complete lines since the last call; does not wait."""
-        while not self._ended_output and self._turn(0):
+        while not self._ended_output and self._read_ready(0):
             pass
         lines = [self._text(line) for line in self._lines]
         self._lines.clear()
         self._unread = 0
         return lines
 
-    def line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
+    def read_line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
         """The next line; None at the end of its output. waiting_for: for the message, as in "has not sent …"."""
         deadline = time.monotonic() + limit_s
         while not self._lines and not self._ended_output:
@@ -123,15 +124,15 @@ class ProgramPipe:
             self.pause(0.02)
         return status
 
-    def ended(self, before: str) -> EngineError:
+    def early_end_error(self, before: str) -> EngineError:
         """The error of a program that ended too early."""
         self._drain_output()
         return self.fault(f"{self._end_words()} {before}")
 
     def fault(self, problem: str, remedy: str = "") -> EngineError:
         """An error with the command and its last output. Ends the process."""
-        self._turn(0)
-        words = list(self._said) + ([_readable(self._said_part)] if self._said_part else [])
+        self._read_ready(0)
+        words = list(self._stderr_lines) + ([_readable(self._partial_stderr)] if self._partial_stderr else [])
         last_output = f"; its last output: {' | '.join(words)}" if words else ""
         self.end()
         return EngineError(f"the {self._who} {show_command(self.command)} {problem}{last_output}", remedy=remedy)
@@ -154,14 +155,14 @@ class ProgramPipe:
         left = deadline - time.monotonic()
         if left <= 0:
             raise self.fault(f"{waiting_for} within {exact(limit_s)} s", remedy or self._remedy)
-        self._turn(left)
+        self._read_ready(left)
 
     def pause(self, limit_s: float) -> None:
         """Reads for that time, also if nothing more can come."""
-        if not self._selector.get_map() or not self._turn(limit_s):
-            time.sleep(limit_s / 4)  # without a stream left to read, nothing else would wait
+        if not self._selector.get_map() or not self._read_ready(limit_s):
+            time.sleep(limit_s / 4)  # without a stream left to read, nothing waits; callers poll
 
-    def _turn(self, limit_s: float) -> bool:
+    def _read_ready(self, limit_s: float) -> bool:
         """Reads what has arrived. False if nothing moved in that time."""
         if not self._finalizer.alive:
             return False
@@ -170,7 +171,7 @@ class ProgramPipe:
             if key.fileobj is self._out:
                 self._read_output()
             elif key.fileobj is self._err:
-                self._read_words()
+                self._read_stderr()
         return bool(ready)
 
     def _read_output(self) -> None:
@@ -178,27 +179,27 @@ class ProgramPipe:
         if not content:
             self._selector.unregister(self._out)
             self._ended_output = True
-            if self._part:
+            if self._partial_line:
                 raise self.fault("ended its output in the middle of a line", "End every line with a newline")
             return
-        *whole, self._part = (self._part + content).split(b"\n")
+        *whole, self._partial_line = (self._partial_line + content).split(b"\n")
         self._lines += whole
         self._unread += sum(map(len, whole))
-        if len(self._part) > LONGEST_LINE or any(len(line) > LONGEST_LINE for line in whole):
+        if len(self._partial_line) > LONGEST_LINE or any(len(line) > LONGEST_LINE for line in whole):
             raise self.fault(
                 f"wrote a line of more than {LONGEST_LINE} bytes", "Write short JSON objects, one per line"
             )
         if self._unread > _MOST_UNREAD:
             raise self.fault(f"writes lines faster than it receives {self._fed}", "Write one line per result")
 
-    def _read_words(self) -> None:
+    def _read_stderr(self) -> None:
         content = os.read(self._err.fileno(), _CHUNK)
         if not content:
             self._selector.unregister(self._err)
             return
-        *whole, part = (self._said_part + content).split(b"\n")
-        self._said_part = part[-_CHUNK:]  # a line that never ends must not fill the memory
-        self._said += [_readable(line) for line in whole if line.strip()]
+        *whole, part = (self._partial_stderr + content).split(b"\n")
+        self._partial_stderr = part[-_CHUNK:]  # a line that never ends must not fill the memory
+        self._stderr_lines += [_readable(line) for line in whole if line.strip()]
 
     def _text(self, line: bytes) -> str:
         try:
@@ -213,15 +214,12 @@ class ProgramPipe:
         deadline = time.monotonic() + _EXIT_S
         while self._child.status is None and time.monotonic() < deadline:
             self.pause(0.02)
-        while self._turn(0) and self._selector.get_map():
+        while self._read_ready(0) and self._selector.get_map():
             pass
 
     def _end_words(self) -> str:
         status = self._child.status
         return "closed its streams" if status is None else ended_words(status)
-
-
-HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
 
 
 def program_command(option: str, written: str, example: str, by_interpreter: str) -> tuple[str, ...]:

@@ -115,9 +115,9 @@ class EngineConnection:
     def _start(self) -> tuple[ProgramPipe, EngineHello]:
         self._close()
         pipe = self._pipe = ProgramPipe(self.command, self._hang_s)
-        text = pipe.line(self._start_s, "has not sent its hello", _START_REMEDY)
+        text = pipe.read_line(self._start_s, "has not sent its hello", _START_REMEDY)
         if text is None:
-            raise pipe.ended("before its hello")
+            raise pipe.early_end_error("before its hello")
         try:
             return pipe, protocol.hello_of(text)
         except ProtocolFault as fault:
@@ -178,7 +178,7 @@ class FileExchange:
         self._pipe.send(protocol.sound(block) if framed else block.astype("<i2", copy=False).tobytes())
 
     def _look(self) -> None:
-        for text in self._pipe.arrived():
+        for text in self._pipe.read_arrived():
             if self._hear(text):
                 raise self._fault("reported that the file is done before its end")
 
@@ -186,15 +186,15 @@ class FileExchange:
         self._ended = True
         if self._mode is Mode.SERVED:
             self._pipe.send(protocol.end(self._number))
-            while (text := self._pipe.line(self._hang_s, "has not reported that the file is done")) is not None:
+            while (text := self._pipe.read_line(self._hang_s, "has not reported that the file is done")) is not None:
                 if self._hear(text):
                     return
-            raise self._pipe.ended("before it reported that the file is done")
+            raise self._pipe.early_end_error("before it reported that the file is done")
         self._pipe.end_input()
-        while (text := self._pipe.line(self._hang_s, "has neither written a line nor exited")) is not None:
+        while (text := self._pipe.read_line(self._hang_s, "has neither written a line nor exited")) is not None:
             self._hear(text)
         if self._pipe.exit_status() != 0:
-            raise self._pipe.ended("after the last of the sound")
+            raise self._pipe.early_end_error("after the last of the sound")
 
     def _hear(self, text: str) -> bool:
         """Keeps the content of a line. True when it reports that the file is done."""

@@ -51,13 +51,13 @@ class ProgramRater:
         # What the program writes meanwhile is read, so that it never blocks.
         while self._pipe.alive and (left_s := self._free_s - time.monotonic()) > 0:
             self._pipe.pause(min(left_s, _TURN_S))
-        if unasked := self._pipe.arrived():
+        if unasked := self._pipe.read_arrived():
             raise self._pipe.fault(f"wrote a line without being asked: {unasked[0][:200]!r}", _REMEDY)
         self._free_s = time.monotonic() + self._pause_s
         self._pipe.send(line)
-        text = self._pipe.line(self._timeout_s, "has not sent its answer")
+        text = self._pipe.read_line(self._timeout_s, "has not sent its answer")
         if text is None:
-            raise self._pipe.ended("before its answer")
+            raise self._pipe.early_end_error("before its answer")
         try:
             return answer_of(text)
         except ProtocolFault as fault:
@@ -70,9 +70,9 @@ class ProgramRater:
     def _start(self) -> tuple[ProgramPipe, str]:
         pipe = ProgramPipe(self._command, self._timeout_s, who="program", fed="items", remedy=_SLOW_REMEDY)
         try:
-            text = pipe.line(max(self._timeout_s, _START_S), "has not sent its hello")
+            text = pipe.read_line(max(self._timeout_s, _START_S), "has not sent its hello")
             if text is None:
-                raise pipe.ended("before its hello")
+                raise pipe.early_end_error("before its hello")
             return pipe, rater_of(text)
         except ProtocolFault as fault:
             raise pipe.fault(str(fault), _REMEDY) from None
