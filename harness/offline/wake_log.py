@@ -19,7 +19,7 @@ from harness.model.numbers import NOTHING, exact
 
 ACCEPTED = ("INVTA", "CMDTA", "STTTA")
 MISSED = ("INVFR", "CMDFR", "STTFR")
-MISTAKEN = ("CMDSB", "STTSB")
+SUBSTITUTED = ("CMDSB", "STTSB")
 WITH_REFERENCE = ("CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR")
 WITH_WORDS = ("STTTA", "STTSB", "STTFR")
 
@@ -47,7 +47,7 @@ def wake_totals(
         return sum(lines.get(key, 0) for key in keys)
 
     missed, accepted = of(*MISSED), of(*ACCEPTED)
-    wrong = missed + of(*MISTAKEN)
+    wrong = missed + of(*SUBSTITUTED)
     files = wrong + accepted
     false = of("OOVFA", "INVFA") if count_in_vocabulary else of("OOVFA")
     totals: dict[str, float] = {}

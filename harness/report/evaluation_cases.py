@@ -18,7 +18,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, moment
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
 from harness.offline.evaluation_results import scores_of, sound_path
-from harness.offline.figures.counts import MISSED, MISTAKEN, LogKey, judged
+from harness.offline.figures.counts import MISSED, SUBSTITUTED, LogKey, judged
 from harness.offline.figures.engines import EvaluatedEngine
 from harness.offline.figures.phrase_matching import compared
 from harness.offline.journal import JournalFile
@@ -76,7 +76,7 @@ def errors_of(journal: JournalFile) -> tuple[list[FileError], list[FileError], l
                 accepted.append(FileError(entry.listed, outcome, spot, score=None if spot is None else spot.score))
             elif fact.key in MISSED:
                 missed.append(FileError(entry.listed, outcome, label=fact.label))
-            elif fact.key in MISTAKEN:
+            elif fact.key in SUBSTITUTED:
                 mistaken.append(FileError(entry.listed, outcome, said=spot.phrase if spot else ""))
     accepted.sort(key=_score, reverse=True)
     return missed, accepted, mistaken

@@ -17,7 +17,7 @@ from harness.offline.wake_log import (
     FORMULA,
     FORMULA_WITH_U,
     MISSED,
-    MISTAKEN,
+    SUBSTITUTED,
     TOTALS,
     CommandSpot,
     Extras,
@@ -198,13 +198,13 @@ class _Writer:
         planned = {trial.trial.speaker for trial in self._session.progress.trials if trial.trial.kind in _SPOKEN}
         for name, count, rejected in (
             ("x-frratio-interval", "FRCOUNT", MISSED),
-            ("x-fr+sbratio-interval", "FR+SBCOUNT", (*MISSED, *MISTAKEN)),
+            ("x-fr+sbratio-interval", "FR+SBCOUNT", (*MISSED, *SUBSTITUTED)),
         ):
             if count not in sums:
                 continue
             shares: dict[str, Share] = {}
             for speaker, keys in lines:
-                if not keys.isdisjoint((*ACCEPTED, *MISSED, *MISTAKEN)):
+                if not keys.isdisjoint((*ACCEPTED, *MISSED, *SUBSTITUTED)):
                     share = Share(0 if keys.isdisjoint(rejected) else 1, 1)
                     shares[speaker] = shares.get(speaker, Share()) + share
             of_all = ratio(sum(shares.values(), Share()), Speakers.of(shares, planned))

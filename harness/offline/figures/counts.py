@@ -45,19 +45,22 @@ class LogKey(StrEnum):
 
 ACCEPTED = tuple(map(LogKey, wake_log.ACCEPTED))
 MISSED = tuple(map(LogKey, wake_log.MISSED))
-MISTAKEN = tuple(map(LogKey, wake_log.MISTAKEN))
+SUBSTITUTED = tuple(map(LogKey, wake_log.SUBSTITUTED))
 NEEDED_TAIL_MS = 500
 """Sound after a phrase. Engines detect it up to 0.4 s after its end, and never if the sound ends before that."""
-TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
+TARGETS = frozenset({*ACCEPTED, *MISSED, *SUBSTITUTED})
 """One of these stands for each phrase or file that should be found."""
 
 
 @frozen
 class Fact:
-    """One line of the log. spot: positions at the engine's rate. Its phrase and `reference` are normalised.
+    """One line of the log.
 
-    words: of STTTA, STTSB and STTFR. spots: all spots of INVTX. text: of ERROR. label: the phrase of a long recording;
-    place: among the labels of its file, the same in all conditions, where times depend on the speed; else -1.
+    spot: its positions at the engine's rate; its phrase and `reference` are normalised. words: of STTTA, STTSB and
+    STTFR. spots: the number of all in the file, of INVTX. text: of ERROR.
+
+    label: the phrase of a long recording. place: its index among the labels of the file, else -1; unlike its times, the
+    same in all conditions.
     """
 
     key: LogKey
@@ -128,19 +131,19 @@ def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
         transcript = outcome.said  # all that a recogniser wrote counts as one spot
         spots = (OfflineSpot(transcript.text, transcript.start, transcript.end, transcript.score),)
     facts: list[Fact] = []
-    own: OfflineSpot | None = None
+    first_spot: OfflineSpot | None = None
     accepted: OfflineSpot | None = None
     for spot in spots:
-        if own is not None or _in_lead_in(spot, outcome.engine_rate_hz, counting):
+        if first_spot is not None or _in_lead_in(spot, outcome.engine_rate_hz, counting):
             facts.append(Fact(LogKey.INVFA, spot))
             continue
-        own = spot
+        first_spot = spot
         fact = _command(spot, outcome.reference, counting) if commands else Fact(LogKey.INVTA, spot)
         accepted = spot if fact.key in ACCEPTED else None
         facts.append(fact)
-    if own is None and commands:
+    if first_spot is None and commands:
         facts.append(Fact(LogKey.CMDFR, reference=" ".join(as_compared(outcome.reference, counting))))
-    elif own is None:
+    elif first_spot is None:
         facts.append(Fact(LogKey.INVFR))
     if len(spots) > 1:
         facts.append(Fact(LogKey.INVTX, spots=len(spots)))
@@ -154,15 +157,11 @@ def _labelled(outcome: FileOutcome, counting: CountingRules) -> tuple[Fact, ...]
     places = [*labels]
     place_of = {spot: places[label] for label, spot in pairs}
     missed = labels.keys() - place_of.values()
-    facts = [
-        (
-            spot.end / outcome.engine_rate_hz,
-            Fact(LogKey.INVTA, spot, label=labels[place_of[index]], place=place_of[index]),
-        )
-        if index in place_of
-        else (spot.end / outcome.engine_rate_hz, Fact(LogKey.OOVFA, spot))
-        for index, spot in enumerate(spots)
-    ]
+    facts: list[tuple[float, Fact]] = []
+    for index, spot in enumerate(spots):
+        place = place_of.get(index)
+        fact = Fact(LogKey.OOVFA, spot) if place is None else Fact(LogKey.INVTA, spot, label=labels[place], place=place)
+        facts.append((spot.end / outcome.engine_rate_hz, fact))
     facts += [(labels[place].end_s, Fact(LogKey.INVFR, label=labels[place], place=place)) for place in sorted(missed)]
     return tuple(fact for _, fact in sorted(facts, key=lambda timed_fact: timed_fact[0]))
 
@@ -205,14 +204,14 @@ def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: CountingRules) -> boo
     return at * 1000 < counting.lead_in_ms * rate_hz
 
 
-FAULTS = (
+FAULT_REASONS = (
     RejectReason.UNREADABLE, RejectReason.REFERENCE, RejectReason.ERROR, RejectReason.CRASH, RejectReason.HANG,
     RejectReason.EMPTY, RejectReason.RATE, RejectReason.CHANNELS, RejectReason.ENCODING,
 )  # fmt: skip
 """Rejections that need a repair or an option. Other reasons describe the files."""
-MOST_SEEN = 10_000
+MOST_HASHES_KEPT = 10_000
 """Files whose later copies can be named."""
-NAMED = 3
+MOST_REJECTS_NAMED = 3
 """Rejected files whose names are kept."""
 
 
@@ -232,7 +231,7 @@ class OfflineCounts:
     silent_phrases: labelled ones in whose time there is no sound; they are in no other number.
 
     missed_tails, heard_tails: quiet at the end of files without a detection that are false rejects, and of some with a
-    true accept, in ms. assumed: files whose header does not agree with their length.
+    true accept, in ms. wrong_lengths: files whose header does not agree with their length.
     """
 
     lines: Counter[LogKey] = field(default_factory=Counter)
@@ -251,7 +250,7 @@ class OfflineCounts:
     cpu_s: float = 0.0
     missed_tails: Counter[int] = field(default_factory=Counter)
     heard_tails: Counter[int] = field(default_factory=Counter)
-    assumed: int = 0
+    wrong_lengths: int = 0
     silent_phrases: int = 0
 
     def count(self, *keys: LogKey) -> int:
@@ -268,7 +267,7 @@ class OfflineCounts:
 
     @property
     def rejects_and_substitutions(self) -> int:
-        return self.count(*MISSED, *MISTAKEN)
+        return self.count(*MISSED, *SUBSTITUTED)
 
     @property
     def rejected_files(self) -> int:
@@ -276,23 +275,24 @@ class OfflineCounts:
 
     @property
     def without_tail(self) -> int:
-        """False rejects in files that end less than NEEDED_TAIL_MS after their last loud sound; 0 if hits end alike.
+        """False rejects in files that end less than NEEDED_TAIL_MS after their last loud sound.
 
-        They do unless ends as early as the median of these are at least twice as frequent among misses."""
+        0 if hits end as early as the median of these more than half as often: then this does not explain the misses.
+        """
         short = sorted(tail for tail in self.missed_tails.elements() if tail < NEEDED_TAIL_MS)
         if not short:
             return 0
         middle = short[len(short) // 2]
-        missed, heard = (
-            sum(count for tail, count in tails.items() if tail <= middle) / max(1, tails.total())
-            for tails in (self.missed_tails, self.heard_tails)
-        )
-        return len(short) if missed >= 2 * heard else 0
+
+        def early_share(tails: Counter[int]) -> float:
+            return sum(count for tail, count in tails.items() if tail <= middle) / max(1, tails.total())
+
+        return len(short) if early_share(self.missed_tails) >= 2 * early_share(self.heard_tails) else 0
 
     @property
     def has_faults(self) -> bool:
         """Whether the engine or a file failed, or no file could be used."""
-        failed = self.count(LogKey.ERROR) or any(self.rejected[reason] for reason in FAULTS)
+        failed = self.count(LogKey.ERROR) or any(self.rejected[reason] for reason in FAULT_REASONS)
         return bool(failed or not (self.inv_files or self.oov_files))
 
     @property
@@ -330,6 +330,20 @@ TalkerOf = Callable[[ListKind, int, LabelledPhrase | None], str]
 """Who says a phrase: of a file by its kind and number, or of a label in it."""
 
 
+@dataclass(slots=True, order=True)
+class PhraseCounts:
+    """Phrases, or files, that should be found: how many are missed, substituted, and in all."""
+
+    missed: int = 0
+    substituted: int = 0
+    total: int = 0
+
+    def add(self, key: LogKey) -> None:
+        self.missed += key in MISSED
+        self.substituted += key in SUBSTITUTED
+        self.total += 1
+
+
 class Tally:
     """Counts files one by one, with what the spread of events over files needs; a few bytes per file.
 
@@ -342,8 +356,9 @@ class Tally:
         self._counting, self._conditions, self._talker_of = counting, conditions, talker_of
         self._last: dict[str, tuple[ListKind, int]] = {}
         self.counts = OfflineCounts()
-        self._phrases: defaultdict[tuple[ListKind, int, int] | str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        """Of each talker, else of each file or labelled phrase: how many are missed, mistaken, and in all."""
+        self._by_talker: defaultdict[str, PhraseCounts] = defaultdict(PhraseCounts)
+        self._by_file: defaultdict[tuple[ListKind, int, int], PhraseCounts] = defaultdict(PhraseCounts)
+        """By kind and number of the file, and place of the labelled phrase; if there are several conditions."""
         self.false_accepts, self.exposure_s = array("I"), array("d")
         """For each file of the false-accept rate: its false accepts, and its share of the exposure."""
         self.word_errors, self.words = array("I"), array("I")
@@ -353,19 +368,14 @@ class Tally:
         self._seen: dict[int, str] = {}
 
     @property
-    def talkers(self) -> dict[str, list[int]]:
-        """Phrases missed, mistaken, and in all, of each talker and of all unknown ones together (""); {} if none is
-        known."""
-        by_talker: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for name, counts in self._phrases.items():
-            of = by_talker[name if isinstance(name, str) else ""]
-            of[:] = (count + more for count, more in zip(of, counts, strict=True))
-        return dict(by_talker) if any(by_talker) else {}
+    def talkers(self) -> dict[str, PhraseCounts]:
+        """The phrases of each talker and of all unknown ones together (""); {} if none is known."""
+        return dict(self._by_talker) if any(self._by_talker) else {}
 
     @property
-    def files(self) -> list[list[int]]:
-        """The same of each file or labelled phrase in all its conditions; [] if each is there once."""
-        return list(self._phrases.values()) if self._conditions > 1 else []
+    def files(self) -> list[PhraseCounts]:
+        """Of each file or labelled phrase in all its conditions; [] if each is there once."""
+        return list(self._by_file.values())
 
     def add(self, outcome: FileOutcome, listed: str = "") -> FileVerdict:
         """Counts a file; returns its verdict. listed: its name in the list."""
@@ -376,39 +386,17 @@ class Tally:
             counts.lines[fact.key] += 1
             if fact.label is not None:
                 counts.phrases += 1
-            if (self._talker_of or self._conditions > 1) and fact.key in TARGETS:
-                talker = self._talker_of(outcome.kind, outcome.number, fact.label) if self._talker_of else ""
-                of = self._phrases[talker or (*file, fact.place)]
-                if fact.key in MISSED:
-                    of[0] += 1
-                elif fact.key in MISTAKEN:
-                    of[1] += 1
-                of[2] += 1
+            if fact.key in TARGETS:
+                self._add_phrase(fact, outcome, file)
             if fact.words is not None:
-                counts.words += fact.words
-                if not self._again("words", file):
-                    self.word_errors.append(0)
-                    self.words.append(0)
-                self.word_errors[-1] += fact.words.errors
-                self.words[-1] += fact.words.words
+                self._add_words(fact.words, file)
         if verdict.rejected is not None:
-            counts.rejected[verdict.rejected] += 1
-            if listed and len(counts.named) < NAMED:
-                counts.named.append(listed)
-            if outcome.error:
-                counts.first_error = counts.first_error or (listed, outcome.error)
-            elif outcome.rejected is not None:
-                counts.first_rejected = counts.first_rejected or (listed, outcome.detail or outcome.rejected.value)
+            self._add_rejected(verdict.rejected, outcome, listed)
             return verdict
         if outcome.detail:
-            counts.assumed += 1
+            counts.wrong_lengths += 1
         if outcome.sha256:
-            content = int(outcome.sha256[:16], 16)  # 64 bits, as many as the array holds
-            self.contents.append(content)
-            if earlier := self._seen.get(content):
-                counts.first_copy = counts.first_copy or (listed, earlier)
-            elif len(self._seen) < MOST_SEEN:
-                self._seen[content] = listed
+            self._add_content(outcome.sha256, listed)
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
         if outcome.tail_ms is not None and any(fact.key in TARGETS for fact in verdict.facts):
@@ -416,9 +404,45 @@ class Tally:
                 counts.heard_tails[outcome.tail_ms] += 1
             elif not outcome.spots:
                 counts.missed_tails[outcome.tail_ms] += 1
-        spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)
-        if spot:
-            counts.accepted[outcome.engine_rate_hz] += spot
+        self._add_sound(outcome, verdict, file)
+        return verdict
+
+    def _add_phrase(self, fact: Fact, outcome: FileOutcome, file: tuple[ListKind, int]) -> None:
+        if self._talker_of:
+            self._by_talker[self._talker_of(outcome.kind, outcome.number, fact.label)].add(fact.key)
+        if self._conditions > 1:
+            self._by_file[(*file, fact.place)].add(fact.key)
+
+    def _add_words(self, words: WordCounts, file: tuple[ListKind, int]) -> None:
+        self.counts.words += words
+        self._begin_cluster("words", file, self.word_errors, self.words)
+        self.word_errors[-1] += words.errors
+        self.words[-1] += words.words
+
+    def _add_rejected(self, reason: RejectReason, outcome: FileOutcome, listed: str) -> None:
+        counts = self.counts
+        counts.rejected[reason] += 1
+        if listed and len(counts.named) < MOST_REJECTS_NAMED:
+            counts.named.append(listed)
+        if outcome.error:
+            counts.first_error = counts.first_error or (listed, outcome.error)
+        elif outcome.rejected is not None:
+            counts.first_rejected = counts.first_rejected or (listed, outcome.detail or outcome.rejected.value)
+
+    def _add_content(self, sha256: str, listed: str) -> None:
+        content = int(sha256[:16], 16)  # 64 bits, as many as the array holds
+        self.contents.append(content)
+        if earlier := self._seen.get(content):
+            self.counts.first_copy = self.counts.first_copy or (listed, earlier)
+        elif len(self._seen) < MOST_HASHES_KEPT:
+            self._seen[content] = listed
+
+    def _add_sound(self, outcome: FileOutcome, verdict: FileVerdict, file: tuple[ListKind, int]) -> None:
+        """Adds the length of a file, and its share of the false-accept rate."""
+        counts = self.counts
+        accepted_samples = 0 if verdict.accepted is None else samples_in_file(verdict.accepted, outcome)
+        if accepted_samples:
+            counts.accepted[outcome.engine_rate_hz] += accepted_samples
         key = LogKey.INVFA if self._counting.count_in_vocabulary else None
         if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             key = LogKey.OOVFA
@@ -428,21 +452,20 @@ class Tally:
             counts.inv_files += 1
             counts.inv[outcome.rate_hz] += outcome.samples
         if key is not None:
-            if not self._again("accepts", file):
-                self.false_accepts.append(0)
-                self.exposure_s.append(0.0)
+            self._begin_cluster("accepts", file, self.false_accepts, self.exposure_s)
             self.false_accepts[-1] += sum(fact.key is key for fact in verdict.facts)
-            self.exposure_s[-1] += outcome.seconds - (spot / outcome.engine_rate_hz if spot else 0.0)
-        return verdict
+            accepted_s = accepted_samples / outcome.engine_rate_hz if accepted_samples else 0.0
+            self.exposure_s[-1] += outcome.seconds - accepted_s
 
-    def _again(self, kind: str, file: tuple[ListKind, int]) -> bool:
-        """Whether the last number of this kind is of the same file, in another condition."""
-        same = self._conditions > 1 and self._last.get(kind) == file
+    def _begin_cluster(self, kind: str, file: tuple[ListKind, int], *columns: array[int] | array[float]) -> None:
+        """Adds a number to each column, unless the last of this kind is of the same file, in another condition."""
+        if self._conditions < 2 or self._last.get(kind) != file:
+            for column in columns:
+                column.append(0)
         self._last[kind] = file
-        return same
 
 
-def within(spot: OfflineSpot, outcome: FileOutcome) -> int:
+def samples_in_file(spot: OfflineSpot, outcome: FileOutcome) -> int:
     """Samples of a spot, at the engine's rate, that lie in the file. The final flush may end a spot beyond it."""
     last = outcome.samples * outcome.engine_rate_hz // outcome.rate_hz
     return max(0, min(spot.end, last) - min(spot.start, last))

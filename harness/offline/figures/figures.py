@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from harness.model.choices import LimitBasis
 from harness.model.frozen import frozen
 from harness.model.offline import CountingRules
-from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.figures.counts import OfflineCounts, PhraseCounts, Tally
 from harness.offline.request import DeclaredLimits
 from harness.offline.wake_log import StatedWords, wake_totals
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
@@ -70,21 +70,19 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
     clusters = list(by_talker.values()) or tally.files
     talkers, by_file = len(by_talker), bool(clusters) and not by_talker
 
-    def rejects(count: int, *columns: int) -> Interval | None:
+    def rejects(count: int, rejected: Callable[[PhraseCounts], int]) -> Interval | None:
         if not clusters:
             return clopper_pearson(count, files)
-        return over_clusters(
-            [sum(cluster[at] for at in columns) for cluster in clusters], [cluster[2] for cluster in clusters]
-        )
+        return over_clusters([rejected(cluster) for cluster in clusters], [cluster.total for cluster in clusters])
 
     return Figures(
         counts=counts,
         counting=counting,
         totals=totals_of(counts, counting),
         false_accepts=garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
-        false_rejects=rejects(missed, 0),
+        false_rejects=rejects(missed, lambda phrases: phrases.missed),
         false_rejects_wilson=None if clusters else wilson(missed, files),
-        with_substitutions=rejects(wrong, 0, 1) if referenced else None,
+        with_substitutions=rejects(wrong, lambda phrases: phrases.missed + phrases.substituted) if referenced else None,
         with_substitutions_wilson=wilson(wrong, files) if referenced and not clusters else None,
         word_errors=wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
         clustering=clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)

@@ -385,7 +385,7 @@ def clip_warnings(figures: Figures) -> Iterator[str]:
     Files whose length was assumed or which are there twice, phrases without sound, and false rejects where
     recordings begin or end with the phrase.
     """
-    if files := figures.counts.assumed:
+    if files := figures.counts.wrong_lengths:
         has = "has a header that declares" if files == 1 else "have headers that declare"
         yield (
             f"{counted(files, 'file')} {has} no length, or a wrong one. The x-length lines of the log "
