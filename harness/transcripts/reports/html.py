@@ -22,7 +22,7 @@ from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
 from harness.transcripts.groups import LEAST_SPEAKERS, compare, compared_by_groups
 from harness.transcripts.reports.scoring_json import SourcedScoring
-from harness.transcripts.reports.text import NO_SPEAKER, TESTS, confused, group_scale, sections
+from harness.transcripts.reports.text import NO_SPEAKER, TEST_NAMES, confused, group_scale, sections
 from harness.transcripts.scoring import ScoredUtterance, Scoring
 
 MOST_STEPS = 1000
@@ -222,7 +222,7 @@ def page(
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         by_groups=compared_by_groups([(system.scoring, system.groups) for system in systems]),
         least_speakers=LEAST_SPEAKERS,
-        test_names=TESTS,
+        test_names=TEST_NAMES,
         counted_unit=scorings[0].unit,
         unit_noun=UNIT_NOUNS[scorings[0].unit],
         error_rate=ERROR_RATES[scorings[0].unit],

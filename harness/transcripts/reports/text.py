@@ -37,12 +37,12 @@ from harness.transcripts.talkers import TalkerPair
 
 NO_SPEAKER = "(no speaker)"
 ALL = "all"
-INTERVALS = {
+POPULATION_OF = {
     IntervalUnit.SPEAKERS: "further speakers like these",
     IntervalUnit.UTTERANCES: "further utterances of these speakers",
     IntervalUnit.QUERIES: "further queries like these",
 }
-TESTS = {
+TEST_NAMES = {
     PairedBy.WORDS: "{rate}",
     PairedBy.RECOGNISED: "recognised or not (McNemar)",
     PairedBy.SEGMENTS: "errors by segment (MAPSSWE)",
@@ -101,13 +101,13 @@ def report(
             yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
-def sections(sourced: SourcedScoring, width: int, ids: int = 5, scale: float | None = None) -> Iterator[Section]:
-    """The results of a system. width: columns of a line. ids: of utterances, listed where they are counted.
+def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: float | None = None) -> Iterator[Section]:
+    """The results of a system. width: columns of a line. most_ids: of utterances, listed where they are counted.
 
     scale: where the plots of groups end; default: at the highest end of the system's intervals.
     """
     yield Section(
-        "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, ids))
+        "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, most_ids))
     )
     if sourced.confidence is not None:
         yield confidence(sourced.confidence)
@@ -116,22 +116,22 @@ def sections(sourced: SourcedScoring, width: int, ids: int = 5, scale: float | N
     if sourced.talkers:
         yield talkers(sourced.talkers)
     if sourced.groups is not None:
-        yield groups(sourced.groups, width, sourced.scoring.unit, ids, scale)
+        yield groups(sourced.groups, width, sourced.scoring.unit, most_ids, scale)
 
 
 def summary(scoring: Scoring) -> Table[Sequence[str]]:
     """A line for each speaker, then all together, and the spread over speakers, each as heavy as the others."""
     speakers = [counts for _, counts in scoring.by_speaker]
-    columns = [[value for value in column if value is not None] for column in zip(*map(_values, speakers), strict=True)]
-    columns = columns or [[] for _ in _values(WordCounts())]
+    counted = (Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"), *_SPEAKERS)
+    rows = [_values(counts) for counts in speakers]
+    columns = [[value for row in rows if (value := row[at]) is not None] for at in range(len(counted))]
     spread = {
         "Mean": [float(np.mean(column)) if column else None for column in columns],
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
         "Median": [median(column) if column else None for column in columns],
     }
-    counted = (Column("speaker"), Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"))
     return Table.of(
-        (*counted, *_SPEAKERS),
+        (Column("speaker"), *counted),
         [(name or NO_SPEAKER, *_cells(counts)) for name, counts in scoring.by_speaker],
         ends=[
             ("Sum / avg", *_cells(scoring.totals)),
@@ -143,8 +143,8 @@ def summary(scoring: Scoring) -> Table[Sequence[str]]:
 
 def _values(counts: WordCounts) -> tuple[float | None, ...]:
     """Sentences, words; correct, substitutions, deletions, insertions, errors and sentences with error per cent."""
-    of = (counts.correct, counts.substitutions, counts.deletions, counts.insertions, counts.errors)
-    shares = (100 * count / counts.words if counts.words else None for count in of)
+    edits = (counts.correct, counts.substitutions, counts.deletions, counts.insertions, counts.errors)
+    shares = (100 * count / counts.words if counts.words else None for count in edits)
     return counts.sentences, counts.words, *shares, _sentence_errors(counts)
 
 
@@ -160,13 +160,14 @@ def _decimal(value: float | None) -> str:
     return fixed(value, 1)
 
 
-def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5) -> Notes:
+def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int = 5) -> Notes:
     """The basis of the results: normalisation, rate with its 95 % interval, utterances without a partner or words."""
-    lost = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
-    counted = lost if scoring.missing else ""
+    counted = ""
     if scoring.dropped:
         counted = "; left out"
-    missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, ids)
+    elif scoring.missing:
+        counted = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
+    missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, most_ids)
     nowhere = "; counted nowhere" if scoring.surplus else ""
     return Notes(
         (
@@ -174,7 +175,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5)
             (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
             *((("interval", f"applies to {_applies_to(scoring)}"),) if interval is not None else ()),
             ("missing hypotheses", missing + counted),
-            ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, ids) + nowhere),
+            ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids) + nowhere),
             ("empty references", f"{scoring.empty_references:,}"),
         )
     )
@@ -183,7 +184,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5)
 def _applies_to(scoring: Scoring) -> str:
     unit = unit_of(scoring)
     nameless = unit is IntervalUnit.UTTERANCES and not any(name for name, _ in scoring.by_speaker)
-    return "further utterances like these" if nameless else INTERVALS[unit]
+    return "further utterances like these" if nameless else POPULATION_OF[unit]
 
 
 def entities(errors: EntityErrors) -> Section:
@@ -229,8 +230,8 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
     """`12 of 120 = 10.00 % (95 % interval 5.10–16.30 %)`; over no words n/a, and the insertions are stated."""
     if counts.wer is None:
         return f"{NOTHING} (no {UNIT_NOUNS[unit]}s; {counts.insertions:,} inserted)"
-    of = f"{counts.errors:,} of {counts.words:,} = {percent(counts.wer, 2)}"
-    return f"{of} (95 % interval {percent_interval(interval, 2)})"
+    share = f"{counts.errors:,} of {counts.words:,} = {percent(counts.wer, 2)}"
+    return f"{share} (95 % interval {percent_interval(interval, 2)})"
 
 
 def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
@@ -248,7 +249,7 @@ def group_scale(figures: GroupFigures) -> float:
 
 
 def groups(
-    figures: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: int = 5, scale: float | None = None
+    figures: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, most_ids: int = 5, scale: float | None = None
 ) -> Section:
     """A table for each grouping, then the crossed ones, then what belongs to none. scale: as of `sections`."""
     several = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
@@ -264,12 +265,12 @@ def groups(
     units = {words.unit for grouped in figures.grouped for _, words in grouped.values}
     for varying in sorted(units):
         over = f"over {varying.value} " if len(units) > 1 else ""
-        pairs.append(("intervals", f"{over}apply to {INTERVALS[varying]}"))
+        pairs.append(("intervals", f"{over}apply to {POPULATION_OF[varying]}"))
     if without := figures.without_row:
-        listed = _list_ids(len(without), without, width, ids)
+        listed = _list_ids(len(without), without, width, most_ids)
         pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))
     if strangers := figures.strangers:
-        pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, ids)}; counted nowhere"))
+        pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, most_ids)}; counted nowhere"))
     return Section(
         "groups", "Groups", (*tables, *(_cross_table(crossed, unit) for crossed in figures.crossed), Notes(pairs))
     )
@@ -348,19 +349,20 @@ def compared(
 
 def _tests(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
     """A line for each test; pairs: how many of systems there are, for which p is corrected."""
-    several = pairs > 1
-    rows = []
+    columns, rows = [*_TESTS], []
+    if pairs > 1:
+        columns.append(Column(f"p of {pairs} pairs"))
     for test in tests:
-        cells = (
+        cells = [
+            TEST_NAMES[test.by].format(rate=ERROR_RATES[unit]),
             f"{test.units:,} {test.unit}",
             f"{test.first_better:,}",
             f"{test.second_better:,}",
             probability(test.p),
-        )
-        rows.append(
-            (TESTS[test.by].format(rate=ERROR_RATES[unit]), *cells, *([probability(test.adjusted)] if several else []))
-        )
-    columns = (*_TESTS, *([Column(f"p of {pairs} pairs")] if several else []))
+        ]
+        if pairs > 1:
+            cells.append(probability(test.adjusted))
+        rows.append(cells)
     yield from text_table(columns, rows, width)
 
 
@@ -408,8 +410,8 @@ class _Step:
 
     @classmethod
     def of(cls, word: AlignedWord, room: int) -> _Step:
-        of, hypothesis = shown(word.reference, room), shown(word.hypothesis, room)
-        return cls(word.edit, of, hypothesis, max(1, width_of(of), width_of(hypothesis)))
+        reference, hypothesis = shown(word.reference, room), shown(word.hypothesis, room)
+        return cls(word.edit, reference, hypothesis, max(1, width_of(reference), width_of(hypothesis)))
 
     def cell(self, text: str, colour: bool) -> str:
         """A word of either side, or the letter, in as many columns as the step needs."""
@@ -439,14 +441,14 @@ def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator
     yield line
     room = max(8, width - len(REFERENCE))
     row: list[_Step] = []
-    left = room
+    columns_left = room
     for word in utterance.words:
         step = _Step.of(word, room)
-        if row and step.width > left:
+        if row and step.width > columns_left:
             yield from _row(row, colour)
-            row, left = [], room
+            row, columns_left = [], room
         row.append(step)
-        left -= step.width + 1
+        columns_left -= step.width + 1
     yield from _row(row, colour)
 
 
