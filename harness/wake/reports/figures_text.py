@@ -92,8 +92,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     if device.source_events:
         yield f"  sources            {disagreements(device)}, of {numbers.counted(device.source_events, 'event')}"
     for evidence, count in device.inferred:
-        events = "event is" if count == 1 else "events are"
-        yield f"  weak evidence      {count} {events} inferred from {plain_text(evidence, 60)}"
+        noun_and_verb = "event is" if count == 1 else "events are"
+        yield f"  weak evidence      {count} {noun_and_verb} inferred from {plain_text(evidence, 60)}"
     for figure, passed in device.decisions:
         yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
     for condition, condition_ratio in device.conditions:
@@ -145,7 +145,7 @@ def consistent_words(gaps: Sequence[GapRequests]) -> str:
 
 
 def evidence_words(gaps: Sequence[GapRequests]) -> str:
-    """`judged by the words of transcripts; 2 unknown; 3 without a wake event`."""
+    """`judged by the words of transcripts, 2 unknown, 3 without a wake event`."""
     by_response, known = sum(gap.by_response for gap in gaps), sum(gap.whole.total for gap in gaps)
     words = f"{known - by_response} judged by the words of transcripts"
     response = f"{by_response} judged by the expected response, without transcripts"
@@ -179,7 +179,7 @@ def _pair(pair: DevicePair) -> Iterator[str]:
 
 
 def correction_note(pairs: Sequence[DevicePair]) -> list[str]:
-    """None with a single pair."""
+    """[] for a single pair."""
     return [NOT_CORRECTED] if len(pairs) > 1 else []
 
 
