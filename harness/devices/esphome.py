@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from aioesphomeapi.model import ConnectionClosedEvent, DeviceInfo, EntityInfo, EntityState
 
 CONNECT_LIMIT_S = 10.0
-ASK_LIMIT_S = 3.0
-END_LIMIT_S = 0.5  # for each step of closing, and for a press of the button, which waits for no answer
-CLOSE_LIMIT_S = 2.0
-AGAIN_LIMIT_S = 1.0  # for each setting that is restored after a loss
+WAKE_PHRASES_LIMIT_S = 3.0
+"""To connect for them, and again until the device has answered."""
+CLOSE_STEP_LIMIT_S = 0.5  # for each step of closing, and for a press of the button, which waits for no answer
+SOCKETS_LIMIT_S = 2.0
+"""For the library to close its sockets if the connection never opened."""
+RESTORE_LIMIT_S = 1.0  # for each setting that is restored after a loss
 SETTING_LIMIT_S = 10.0
-"""Time for a lost device to come back, for its states, and for it to report a new value."""
+"""For each of three waits: until a lost device is back, has reported all its states, or has reported a new value."""
 PORT = 6053
 _KEY_BYTES = 32
 
@@ -111,7 +113,7 @@ class EsphomeOptions:
     silence_limit_s: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        _ = self.host_and_port
+        _ = self.host_and_port  # raises InputError for a wrong address
         if self.role is EsphomeRole.OBSERVER and (self.recogniser or self.media or self.answer):
             raise InputError("only an assistant has `recogniser`, `media` and `answer`", remedy="Write role: assistant")
         if self.answer and not self.media:
@@ -135,7 +137,7 @@ class EsphomeOptions:
         return self.restart_button
 
 
-def key(options: EsphomeOptions) -> str | None:
+def encryption_key(options: EsphomeOptions) -> str | None:
     """The encryption key from the environment; InputError when it is not set, or not a key."""
     name = options.key_env
     if not name:
@@ -169,20 +171,21 @@ class EsphomeLink:
         self._options = options
         self._use = use
         self._assistant: EsphomeAssistant | None = None
-        self._psk = key(options)
-        self._why = "the connection was closed"
+        self._psk = encryption_key(options)
+        self._end_reason = "the connection was closed"
         self._entities: dict[tuple[str, int, int], str] = {}
-        self._met: set[tuple[str, int, int]] = set()
+        self._entities_reported: set[tuple[str, int, int]] = set()
         self._button: EntityInfo | None = None
         self._settable: dict[str, EntityInfo] = {}
         self._values: dict[str, str] = {}
         self._disconnected = False
         self._changed = threads.condition()
         self._client: APIClient | None = None
+        self.device: DeviceInfo | None = None
         self._lines, self._reader = socket.socketpair()
         self._loop = asyncio.new_event_loop()
-        self._writer = ThreadPoolExecutor()
-        self._loop.set_default_executor(self._writer)  # of our own, so that `close` can bound the wait for its jobs
+        self._executor = ThreadPoolExecutor()
+        self._loop.set_default_executor(self._executor)  # of our own, so that `close` can bound the wait for its jobs
         self._loop.set_exception_handler(self._on_loop_error)
         self._thread = threads.thread(self._loop.run_forever, name=f"esphome {options.address}")
 
@@ -211,9 +214,9 @@ class EsphomeLink:
         return self._reader.recv(PIECE_BYTES)
 
     def write(self, data: bytes) -> None:
-        """Presses the button that restarts the device; OSError when it cannot."""
+        """Presses the button that restarts the device, since no other line is ever sent; OSError when it cannot."""
         try:
-            asyncio.run_coroutine_threadsafe(self._press(), self._loop).result(END_LIMIT_S)
+            asyncio.run_coroutine_threadsafe(self._press(), self._loop).result(CLOSE_STEP_LIMIT_S)
         except Exception as error:
             raise OSError(f"{self._options.restart_button}: {error}") from error
 
@@ -261,7 +264,7 @@ class EsphomeLink:
 
     def wake_phrases(self) -> tuple[str, ...]:
         """The phrases that the device listens for now. () if it reports none, as to all but its assistant."""
-        return asyncio.run_coroutine_threadsafe(self._ask_wake_phrases(), self._loop).result(2 * ASK_LIMIT_S)
+        return asyncio.run_coroutine_threadsafe(self._ask_wake_phrases(), self._loop).result(2 * WAKE_PHRASES_LIMIT_S)
 
     async def _ask_wake_phrases(self) -> tuple[str, ...]:
         from aioesphomeapi.core import APIConnectionError
@@ -272,7 +275,7 @@ class EsphomeLink:
         assert self._client is not None
         unsubscribe = self._client.subscribe_voice_assistant(handle_start=nothing, handle_stop=nothing)
         try:
-            reported = await self._client.get_voice_assistant_configuration(ASK_LIMIT_S)
+            reported = await self._client.get_voice_assistant_configuration(WAKE_PHRASES_LIMIT_S)
         except (APIConnectionError, TimeoutError):
             return ()
         finally:
@@ -281,18 +284,20 @@ class EsphomeLink:
         return tuple(phrases[id] for id in reported.active_wake_words if id in phrases)
 
     def why_ended(self) -> str:
-        return f"{self._options.address}: {self._why}"
+        return f"{self._options.address}: {self._end_reason}"
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._lines.shutdown(socket.SHUT_RDWR)  # ends a write that waits for the reader
         with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(2 * END_LIMIT_S + CLOSE_LIMIT_S)
-        written = threads.thread(self._writer.shutdown)
+            asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(
+                2 * CLOSE_STEP_LIMIT_S + SOCKETS_LIMIT_S
+            )
+        written = threads.thread(self._executor.shutdown)
         written.start()
-        written.join(END_LIMIT_S)  # the device has been let go, whatever the disk takes
+        written.join(CLOSE_STEP_LIMIT_S)  # the device has been let go, whatever the disk takes
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(END_LIMIT_S)
+        self._thread.join(CLOSE_STEP_LIMIT_S)
         if not self._thread.is_alive():
             self._loop.close()
         self._lines.close()
@@ -367,7 +372,7 @@ class EsphomeLink:
 
     def _end_lines(self, why: str) -> None:
         """Ends what `read` returns; its reader then closes the link."""
-        self._why = why
+        self._end_reason = why
         with contextlib.suppress(OSError):
             self._lines.shutdown(socket.SHUT_WR)
 
@@ -386,11 +391,11 @@ class EsphomeLink:
             self._assistant.close()
         if self._client is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._client.disconnect(), END_LIMIT_S)
+                await asyncio.wait_for(self._client.disconnect(), CLOSE_STEP_LIMIT_S)
             self._client.force_disconnect()
         rest = asyncio.all_tasks() - {asyncio.current_task()}
-        if rest and not hasattr(self, "device"):  # the library closes the sockets with which it looked for the device
-            await asyncio.wait(rest, timeout=CLOSE_LIMIT_S)
+        if rest and self.device is None:  # the library closes the sockets with which it looked for the device
+            await asyncio.wait(rest, timeout=SOCKETS_LIMIT_S)
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
@@ -408,8 +413,8 @@ class EsphomeLink:
                 self._changed.notify_all()
         if not self._options.states:
             return
-        first = entity not in self._met and entity[0] != "event"  # an event always happens now
-        self._met.add(entity)
+        first = entity not in self._entities_reported and entity[0] != "event"  # an event always happens now
+        self._entities_reported.add(entity)
         self._write_line(f"{name}{' is ' if first else '='}{value}".encode())
 
     def _write_line(self, line: bytes) -> None:
@@ -470,7 +475,7 @@ class EsphomeDevice(AnsweringStream):
 
     def __init__(self, id: str, options: EsphomeOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
-        self._set: dict[str, str] = {}
+        self._values_to_restore: dict[str, str] = {}
 
     def new_answerer(self) -> Answerer | None:
         options: EsphomeOptions = self._options
@@ -486,8 +491,8 @@ class EsphomeDevice(AnsweringStream):
             self._outlet.lose(FAR_END, str(error), named=True)
             raise
         try:
-            for name, value in tuple(self._set.items()):  # a restart may have cleared them
-                link.set_setting(name, value, AGAIN_LIMIT_S)
+            for name, value in tuple(self._values_to_restore.items()):  # a restart may have cleared them
+                link.set_setting(name, value, RESTORE_LIMIT_S)
         except DeviceError:
             link.close()
             raise
@@ -502,7 +507,7 @@ class EsphomeDevice(AnsweringStream):
 
     def set_setting(self, name: str, value: str) -> None:
         self._link().set_setting(name, value)
-        self._set[name] = value
+        self._values_to_restore[name] = value
 
     def _link(self) -> EsphomeLink:
         """The connection, as soon as it is back. DeviceError if it does not come back within SETTING_LIMIT_S."""
@@ -515,6 +520,7 @@ class EsphomeDevice(AnsweringStream):
 
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         device = cast(EsphomeLink, far_end).device
+        assert device is not None
         self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
         return super()._read_to_end(far_end, bell)
 
@@ -530,13 +536,14 @@ class EsphomeDevice(AnsweringStream):
     def demand_host(options: EsphomeOptions) -> None:
         """PluginError when a library is not installed, InputError when the key is missing."""
         demand_library()
-        key(options)
+        encryption_key(options)
         demand_answerer(options.recogniser, "", "")
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, EsphomeOptions]]) -> Iterator[Check]:
         def attempt(options: EsphomeOptions) -> str:
             with contextlib.closing(EsphomeLink(options).open(threads.event())) as link:
+                assert link.device is not None
                 return f"{options.address} answers: {_firmware(link.device)}"
 
         return check_each("esphome", named, attempt)
@@ -544,7 +551,7 @@ class EsphomeDevice(AnsweringStream):
     @staticmethod
     def setup_advice(options: EsphomeOptions) -> SetupAdvice:
         stop = threads.event()
-        limit = threads.DelayedCall(ASK_LIMIT_S, stop.set)
+        limit = threads.DelayedCall(WAKE_PHRASES_LIMIT_S, stop.set)
         limit.start()
         try:
             with contextlib.closing(EsphomeLink(options).open(stop)) as link:
