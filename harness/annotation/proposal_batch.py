@@ -71,7 +71,8 @@ def training_material(
     sets = {utterance.intents for utterance in labelled}
     if len(sets) < LEAST_SETS:
         raise InputError(
-            "all labelled utterances have the same labels", remedy="Label at least one utterance differently first"
+            "all labelled utterances have the same labels",
+            remedy="Label at least one utterance with other intents first",
         )
     train, held_out = _divided(labelled, seed, share, split)
     if len(held_out) < LEAST_HELD_OUT:

@@ -327,7 +327,7 @@ def outcome_lines(
         yield f"a classifier would label the other {rest} with an estimated error of {error} ({target})"
         if guessed.error <= project.target_error:
             again = f"harness understand annotate propose {plain_text(project.id, 100)} --method classifier"
-            yield f"the target is reached: {again}"
+            yield f"the target is met. Next: {again}"
 
 
 def _changed(ids: tuple[str, ...]) -> str:

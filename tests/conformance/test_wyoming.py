@@ -330,7 +330,7 @@ def test_a_satellite_reports_its_events_and_connects_again(tmp_path: Path, monke
 def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         options = WyomingOptions(address=f"127.0.0.1:{taken.getsockname()[1]}")
-        with pytest.raises(DeviceError, match="cannot listen at"):
+        with pytest.raises(DeviceError, match="cannot listen on"):
             Wyoming("satellite", options, Around(tmp_path)).open(Seen())
 
 

@@ -165,7 +165,7 @@ async def serve(
             broker = Broker({"listeners": {"default": listener}, "plugins": plugins})
             await broker.start()
     except (BrokerError, OSError) as error:
-        raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
+        raise DeviceError(f"the broker cannot listen on {host}:{port}: {error.__cause__ or error}") from error
     write_atomically(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
