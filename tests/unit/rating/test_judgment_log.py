@@ -187,7 +187,7 @@ def test_a_full_disk_is_reported_and_later_rows_are_stored(folder: Path) -> None
     log.append(given("a"))
     (pages,) = log._connection.execute("PRAGMA page_count").fetchone()
     log._connection.execute(f"PRAGMA max_page_count={pages}")
-    with pytest.raises(LogFull, match="no room"):
+    with pytest.raises(LogFull, match="no disk space"):
         log.append(given("b", "t" * 50_000))
     assert ids(folder) == ["a"]
     log._connection.execute("PRAGMA max_page_count=1000000")

@@ -408,7 +408,7 @@ def test_a_full_disk_keeps_the_item_and_its_draft(
 
     with monkeypatch.context() as patched:
         desk = premises.site._seats["/judge", "ann"].desk
-        patched.setattr(desk, "_keep", full)
+        patched.setattr(desk, "_save", full)
         answer = ann.press("label.correct", page, comment="keep me")
     assert answer.status_code == 503
     assert "Not saved" in answer.text
