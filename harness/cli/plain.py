@@ -52,8 +52,6 @@ from harness.wake.reports.figures_text import WakeLines
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
-_WAITS_FOR = "waiting for "
-"""How a reason begins that names lost devices."""
 MOST_A_MINUTE = 12
 """Rows on one link, or on the host, that are printed within a minute; what follows is summed up in a line."""
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
@@ -163,11 +161,8 @@ class PlainPrinter:
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
             wait = f" up to {seconds(max(0.0, state.until_s - state.since_s))}"
-        reason = plain_text(state.reason, 200)
-        if reason.startswith(_WAITS_FOR):
-            self._print(f"    waits{wait} for {reason.removeprefix(_WAITS_FOR)}", time.time())
-        else:
-            self._print(f"    {state.word.in_words.lower()}{wait}: {reason}", time.time())
+        line = f"    {state.word.in_words.lower()}{wait}: {plain_text(state.reason, 200)}"
+        self._print(line, time.time())
 
     def _end(self, goodbye: Goodbye) -> None:
         if self._folder is not None and SessionFolder(self._folder).judgments.is_file():

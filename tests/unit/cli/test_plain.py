@@ -132,7 +132,7 @@ def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     lines = [line.split("  ", 1)[-1].strip() for line in stream.getvalue().splitlines()]
     assert lines == [
         "waiting up to 12.0 s: until it has forgotten",
-        "waits up to 10.0 s for ww: its port is gone",
+        "interrupted up to 10.0 s: waiting for ww: its port is gone",
         "ending dialogue: says 'never mind'",
         "paused: disk full: no room",
         "refused: no monitor",
