@@ -69,9 +69,10 @@ def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> No
     (heard,) = of_kind(seen, StimulusHeard)
     starts_s = of_kind(seen, SpeechStarted)[0].at.at_s
     assert heard.at.at_s == pytest.approx(leaves_s, abs=0.05)
-    # What a busy host lost of it is told.
-    assert heard.correlation > 0.9 or events.overruns or of_kind(seen, Overrun)
-    assert starts_s == pytest.approx(begins.at_s, abs=0.08)
+    # What a busy host lost of it is told. What may be left of the query is then masked for up to 0.35 s after its end.
+    lost = events.overruns or of_kind(seen, Overrun)
+    assert heard.correlation > 0.9 or lost
+    assert -0.08 <= starts_s - begins.at_s <= (0.35 if lost else 0.08)
     clip, start_s = mic.cut(starts_s, starts_s + 0.5)
     assert start_s == pytest.approx(starts_s, abs=1 / RATE_HZ)
     assert len(clip.samples) == pytest.approx(RATE_HZ / 2, rel=0.001)  # as fast as its clock
