@@ -69,7 +69,7 @@ def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> No
     (heard,) = of_kind(seen, StimulusHeard)
     starts_s = of_kind(seen, SpeechStarted)[0].at.at_s
     assert heard.at.at_s == pytest.approx(leaves_s, abs=0.05)
-    # What a busy host lost of it is told. What may be left of the query is then masked for up to 0.35 s after its end.
+    # Sound that a busy host lost is reported. The rest of the query is then masked for up to 0.35 s after its end.
     lost = events.overruns or of_kind(seen, Overrun)
     assert heard.correlation > 0.9 or lost
     assert -0.08 <= starts_s - begins.at_s <= (0.35 if lost else 0.08)
