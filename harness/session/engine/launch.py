@@ -54,8 +54,8 @@ def publish(place: EnginePlace) -> None:
 
 
 def withdraw(place: EnginePlace) -> None:
-    """Removes what `publish` wrote."""
-    for path in (SessionFolder(Path(place.folder)).engine, _beside(Path(place.folder), "json")):
+    """Removes what `publish` wrote. Creates no folder, though that of the sockets may be gone by now."""
+    for path in (SessionFolder(Path(place.folder)).engine, Path(place.socket).with_suffix(".json")):
         with contextlib.suppress(OSError):
             path.unlink()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,15 @@ def test_a_living_engine_is_found_by_its_session_and_among_all(folder: Path) -> 
     withdraw(place)
     assert find(folder) is None
     assert list_running() == ()
+
+
+def test_an_engine_that_ends_after_its_runtime_folder_was_removed_leaves_no_new_one(folder: Path) -> None:
+    place = this_process(folder)
+    publish(place)
+    runtime = Path(place.socket).parent
+    shutil.rmtree(runtime)
+    withdraw(place)
+    assert not runtime.exists()
 
 
 @pytest.mark.parametrize("change", [{"started": 1}, {"boot_id": "another"}, {"pid": 2**22 - 1}])
