@@ -197,8 +197,12 @@ class Setup:
 
     def next_steps(self, folder: Path) -> list[str]:
         """Commands to run next, in order."""
-        scenario, bench, profile = (folder / f"{name}.yaml" for name in ("scenario", "bench", self.board))
-        check, doctor = f"harness check {folder}", f"harness check doctor --bench {bench}"
+        from harness.cli import VERBS
+
+        files = (folder / f"{name}.yaml" for name in ("scenario", "bench", self.board))
+        scenario, bench, profile = (shlex.quote(str(path)) for path in files)
+        checked = f"./{folder}" if str(folder) in VERBS["check"] else str(folder)
+        check, doctor = f"harness check {shlex.quote(checked)}", f"harness check doctor --bench {bench}"
         rehearse, run = (f"harness {words} {scenario} --bench {bench}" for words in ("check rehearse", "run"))
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
@@ -208,7 +212,7 @@ class Setup:
                 return [*sound, check, doctor, rehearse, run]
             case kind if DEVICES[kind].shipped:
                 return [doctor, rehearse, run]
-        return [self._monitor(str(profile)), f"harness admin devices test {profile}", check, doctor, rehearse, run]
+        return [self._monitor(profile), f"harness admin devices test {profile}", check, doctor, rehearse, run]
 
 
 @verb("init", sections={"Where the device is": "address esphome wyoming ovos home_assistant command rhasspy key_env"})

@@ -52,9 +52,10 @@ def fixed(value: float | None, decimals: int, unit: str = "") -> str:
 
 
 def signed(value: float, decimals: int | None = None) -> str:
-    """A difference: `+0.42`, `-12.0`; with this many decimals."""
-    size = number(abs(value)) if decimals is None else fixed(abs(value), decimals)
-    return f"{'-' if value < 0 else '+'}{size}"
+    """A difference: `+0.42`, `-12.0`; with this many decimals. What is rounded to nothing is never negative."""
+    if decimals is not None:
+        return f"{value:+z.{decimals}f}"
+    return f"{'-' if value < 0 else '+'}{number(abs(value))}"
 
 
 def signed_ms(difference_s: float) -> str:
@@ -79,7 +80,7 @@ def percent(value: float | None, digits: int | None = None) -> str:
 
 def points(difference: float | None) -> str:
     """The difference of two shares: `+1.25`, in points of a percentage."""
-    return NOTHING if difference is None else f"{100 * difference:+.2f}"
+    return NOTHING if difference is None else signed(100 * difference, 2)
 
 
 def probability(value: float | None) -> str:

@@ -497,9 +497,11 @@ class BaseSite(ABC):
     def _rest_page(self, request: Request) -> Response:
         return self._notice(self._rater(request), 200, "Take a break", self._templates.words.rest)
 
-    def _notice(self, visit: Visit | None, status: int, title: str, text: str) -> Response:
+    def _notice(self, visit: Visit | None, status: int, title: str, text: str, *, refused_at: str = "") -> Response:
+        """A page of one sentence, with a link to the work unless that is the path that was refused."""
         place = self._place(visit) if visit is not None and visit.invitation is not None else "/login"
-        return self._page("notice.html", visit, status, title=title, text=text, place=place)
+        goes_on = "" if place == refused_at else place
+        return self._page("notice.html", visit, status, title=title, text=text, place=goes_on)
 
     def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -514,7 +516,10 @@ class BaseSite(ABC):
         if error.status_code == 303:
             return RedirectResponse((error.headers or {}).get("location", "/login"), 303)
         text = error.detail if error.status_code != 404 or "." in error.detail else "There is no such page."
-        return self._notice(self._visit(request), error.status_code, "That did not work", text)
+        visit = self._visit(request)
+        # A visitor who may not work here at all is not sent here again.
+        here = request.url.path if error.status_code == 403 and request.method == "GET" else ""
+        return self._notice(visit, error.status_code, "That did not work", text, refused_at=here)
 
     async def _fail(self, request: Request, error: Exception) -> Response:
         """The traceback goes to the log. The page says what to do."""

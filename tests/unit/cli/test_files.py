@@ -293,6 +293,19 @@ def test_init_for_the_virtual_lab_ends_with_a_run_that_starts_it(
     ]
 
 
+@pytest.mark.parametrize(("folder", "named"), [("sound", "./sound"), ("my lab", "'my lab'")])
+def test_the_next_steps_of_init_work_for_a_folder_of_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, steps = harness("init", "--board", "mine", "--port", "/dev/ttyUSB0", folder).stdout.split("Next:\n")
+    check = f"harness check {named}"
+    assert check in [step.strip() for step in steps.splitlines()]
+    assert harness(*shlex.split(check)[1:]).exit_code == 0
+    monitor = steps.splitlines()[0].strip()
+    assert shlex.split(monitor)[4] == f"{folder}/mine.yaml"
+
+
 def test_init_scenario_for_a_black_box_needs_no_person(tmp_path: Path) -> None:
     assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
     scenario, bench = tmp_path / "scenario.yaml", tmp_path / "bench.yaml"

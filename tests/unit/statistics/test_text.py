@@ -39,6 +39,11 @@ def test_a_rate_has_about_three_digits(value: float | None, written: str) -> Non
     assert numbers.number(value) == written
 
 
+def test_a_difference_that_is_rounded_to_nothing_has_no_minus() -> None:
+    assert [numbers.points(value) for value in (None, -0.0125, -0.00001, 0.0)] == ["n/a", "-1.25", "+0.00", "+0.00"]
+    assert [numbers.signed(value, 1) for value in (-0.04, -0.06, 3.0)] == ["+0.0", "-0.1", "+3.0"]
+
+
 def test_a_share_says_of_how_many() -> None:
     assert text.share(Share(1, 3)) == "1 of 3 = 33.3 %"
     assert text.share_with_interval(Share(3, 120)) == "3 of 120 = 2.50 % (95 % interval 0.85–7.09 %)"

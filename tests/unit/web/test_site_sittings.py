@@ -278,6 +278,8 @@ def test_outsider_is_refused_without_naming_raters(premises: Premises) -> None:
     assert answer.status_code == 403
     assert "Ask the person who invited you" in answer.text
     assert "secret-name" not in answer.text
+    assert "Continue rating" not in answer.text  # it would lead here again
+    assert "Log out" in answer.text
     assert premises.rater("bob").client.get("/judge").status_code == 200
 
 
