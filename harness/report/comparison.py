@@ -134,6 +134,12 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a session is named twice", remedy="Name each only once")
     sessions = [read_session(folder, later_rows(folder)) for folder in folders]
+    for folder, session in zip(folders, sessions, strict=True):
+        if not any(trial.takes for trial in session.progress.trials):
+            raise InputError(
+                f"{folder}: no trial was played, so nothing can be compared",
+                remedy=f"Play it: harness run resume {folder}",
+            )
     rated = [rated_trials(read_sessions([folder])) for folder in folders]
     warnings, rows = list(_warnings(sessions)), list[ComparedMeasure]()
     for at in range(1, len(sessions)):

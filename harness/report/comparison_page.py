@@ -31,7 +31,8 @@ from harness.statistics.comparison import DifferenceVerdict, MeasureKind, differ
 
 MOST_CHARACTERS = 60_000
 """Of Markdown; a comment on GitHub takes 65,536."""
-MOST_FACTS = 40
+MOST_FACTS, MOST_FACT_LINES = 40, 12
+"""Facts in Markdown, and on a terminal, where the verdict stands below them."""
 _CELL = 100
 METHOD = (
     "Each difference is the later session minus A, with its own 95 % interval.",
@@ -137,11 +138,11 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
     for warning in comparison.warnings:
         yield f"note: {warning}"
     yield ""
-    for fact in facts[:MOST_FACTS]:
+    for fact in facts[:MOST_FACT_LINES]:
         values = ", ".join(f"{letter(at)} {shown(value, _CELL) or '–'}" for at, value in enumerate(fact.values))
         yield f"differs: {shown(fact.what, _CELL)}: {values}"
-    if len(facts) > MOST_FACTS:
-        yield f"differs: {len(facts) - MOST_FACTS} more; see --html"
+    if len(facts) > MOST_FACT_LINES:
+        yield f"differs: {len(facts) - MOST_FACT_LINES} more; see --html"
     if facts:
         yield ""
     yield headline(comparison)

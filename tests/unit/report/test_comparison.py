@@ -172,9 +172,11 @@ def test_sets_of_a_bench_differ_by_their_members_only(tmp_path: Path) -> None:
 
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     folder = wake_session(tmp_path / "a", 0, trials=2)
+    unplayed = session(tmp_path / "unplayed", rows_of(wake_trial(0)))
     for arguments, message in (
         ([folder, folder], "named twice"),
         ([folder, tmp_path / "nothing"], "is not a session"),
+        ([unplayed, folder], "unplayed: no trial was played"),
         ([folder, folder, "--csv"], "--csv applies only"),
         ([__file__, __file__, "--html", tmp_path / "x"], "--html applies only"),
     ):
