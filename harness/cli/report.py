@@ -71,7 +71,7 @@ def command(
             verdict = write_report(folders, output, SoundStorage(audio))
         click.echo(f"{verdict}.")
         return
-    if more or Path(log).is_dir() or (not Path(log).exists() and _names_session(log)):
+    if more or _names_session(log):
         raise InputError(
             "a page about sessions needs a file",
             remedy=f"Name one: harness report {' '.join(map(shown, (log, *more)))} --html report.html."
@@ -86,9 +86,11 @@ def command(
 
 
 def _names_session(name: str) -> bool:
-    """Whether it is the name of a session below ./sessions."""
+    """Whether it is a folder, or the name of a session below ./sessions."""
     from harness.cli.sessions import session_folder
 
+    if Path(name).exists():
+        return Path(name).is_dir()
     try:
         session_folder(name)
     except InputError:
@@ -103,6 +105,11 @@ def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
     for log in logs:
         for page in filter(None, (pages.report, pages.junit)):
             refuse_overwriting(page, (log, f"{log}.jsonl"))
+        if _names_session(log):
+            raise InputError(
+                f"--junit applies to logs of evaluations, and {log} is a session",
+                remedy=f"Write its results with: harness report export {log} --junit FILE",
+            )
         if not Path(log).is_file():
             raise InputError(
                 "this is not a log of an evaluation",

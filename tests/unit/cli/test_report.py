@@ -128,6 +128,9 @@ def test_naming_a_session_writes_its_page(tmp_path: Path, monkeypatch: pytest.Mo
         result = CliRunner().invoke(group, ["report", name])
         assert isinstance(result.exception, InputError)
         assert f"harness report {name} --html report.html" in result.exception.remedy
+        both = report(name, "--html", tmp_path / "page.html", "--junit", tmp_path / "junit.xml")
+        assert isinstance(both.exception, InputError)
+        assert f"harness report export {name} --junit FILE" in both.exception.remedy
 
 
 def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:
