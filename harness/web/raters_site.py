@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from harness.base.user_text import name_key
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import (
     SUB_FLAGS_OF,
@@ -194,10 +195,11 @@ def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
     }
 
 
-def coordinator_page(room: RatingRoom, giving: str, invited: Iterable[str]) -> Mapping[str, Any]:
+def coordinator_page(room: RatingRoom, giving: str, invited: Collection[str]) -> Mapping[str, Any]:
     """Values of the progress page. giving: the rater whose open share is about to move, or ""."""
     raters, now_s = room.progress(invited), time.time()
     named = room.round.raters
+    keys = {name_key(name) for name in named}
     giver = next((progress for progress in raters if progress.rater == giving and progress.rater in named), None)
     return {
         "raters": raters,
@@ -205,6 +207,7 @@ def coordinator_page(room: RatingRoom, giving: str, invited: Iterable[str]) -> M
         "disputed": len(room.disputed),
         "known": sum(item.hidden.gold is not None for item in room.items),
         "shared_out": has_partial_assignment(room.round),
+        "outside": sorted(name for name in invited if named and name_key(name) not in keys),
         "giving": giver,
         "others": [progress for progress in raters if progress.rater in named and progress is not giver],
         "ago": [None if (at_s := progress.rows.last_wall_s) is None else max(0.0, now_s - at_s) for progress in raters],

@@ -75,6 +75,13 @@ def test_the_instructions_lead_a_coordinator_to_the_progress(carla: Browser) -> 
     assert ">Open responses</th>" in carla.page("/coordinate")
 
 
+def test_the_coordinator_learns_who_is_invited_and_not_in_the_round(premises: Premises, carla: Browser) -> None:
+    assert "cannot judge" not in carla.page("/coordinate")
+    premises.round = replace(premises.round, raters=("Ann", "<cem>"))
+    premises.restart()
+    assert "bob cannot judge: invited to this site" in premises.rater("carla").page("/coordinate")
+
+
 def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla: Browser) -> None:
     bob = premises.rater("bob")
     before = bob.page()
