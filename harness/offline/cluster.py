@@ -146,18 +146,18 @@ def run_on_cluster(
             workers = ClusterWorkers(link, on_line)
             facts = workers.await_workers(order, stop)
             order = replace(order, likeness=facts_hash(facts))
-            with journal(facts) as opened:
+            with journal(facts) as writer:
                 going = _ClusterRun(
                     order=order,
                     files=files,
                     link=link,
                     workers=workers,
-                    journal=opened,
+                    journal=writer,
                     on_outcome=on_outcome,
                     report_line=on_line,
                     task_s=task_s,
                 )
-                opened.end(partial=going.play(stop, on_progress), used=going.used)
+                writer.end(partial=going.play(stop, on_progress), used=going.used)
             return going.pace
         finally:
             link.run_on_all(cluster_worker.end_run, order.run)
@@ -267,13 +267,13 @@ class _ClusterRun:
 
     def _submit(self, piece: TaskPiece, failures: int = 0) -> None:
         self._names += 1
-        where = self._workers.fit(self._stranger)
+        addresses = self._workers.fit(self._stranger)
         order = replace(self._order, proven=self._proven)
         files = encode_files(self._files[position] for position in piece.positions)
         future = self._link.submit(
-            f"harness-{order.run}-{self._names}", cluster_worker.play, order.encoded(), files, where=where
+            f"harness-{order.run}-{self._names}", cluster_worker.play, order.encoded(), files, addresses=addresses
         )
-        self._flights[future] = _TaskInFlight(piece, where, self._proven, failures)
+        self._flights[future] = _TaskInFlight(piece, addresses, self._proven, failures)
 
     def _arrived(self, future: Any) -> None:
         if self._workers.take_introduction(future) or future not in self._flights:
@@ -326,8 +326,8 @@ class _ClusterRun:
         names = [self._files[position].listed for position in piece.positions]
         self._journal.lost(f"workers of the cluster ended {words} while playing {shortened_list(names)}")
         if self._cutting.retry_suspect(piece):
-            then = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
-            self._report_line(f"workers ended {words} while playing {shortened_list(names)}; {then}")
+            remedy = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
+            self._report_line(f"workers ended {words} while playing {shortened_list(names)}; {remedy}")
             return
         self._report_line(f"{names[0]} is rejected: workers ended each time that they played it")
         file = self._files[piece.positions[0]]

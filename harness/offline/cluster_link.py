@@ -94,9 +94,11 @@ class ClusterLink:
                 raise self.gone() from error
         return self._known
 
-    def submit(self, name: str, task: Callable[..., Any], *given: Any, where: Collection[str] = ()) -> Any:
-        """A future of the task; `arrived` returns it when it is done. where: workers that may run it, all if empty."""
-        future = self._client.submit(_by_name(task), *given, key=name, pure=False, workers=sorted(where) or None)
+    def submit(self, name: str, task: Callable[..., Any], *arguments: Any, addresses: Collection[str] = ()) -> Any:
+        """A future of the task; `arrived` returns it when it is done. addresses: of allowed workers, all if empty."""
+        future = self._client.submit(
+            _by_name(task), *arguments, key=name, pure=False, workers=sorted(addresses) or None
+        )
         future.add_done_callback(self._arrived.put)
         return future
 
@@ -128,11 +130,11 @@ class ClusterLink:
             future.add_done_callback(self._arrived.put)
             return None
 
-    def run_on_all(self, task: Callable[..., Any], *given: Any) -> None:
+    def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> None:
         """Runs a function on all workers beside their tasks. Workers that cannot run it are skipped."""
         if not self.lost:
             try:
-                self._client.run(_by_name(task), *given, on_error="ignore", callback_timeout=ASK_S)
+                self._client.run(_by_name(task), *arguments, on_error="ignore", callback_timeout=ASK_S)
             except (OSError, TimeoutError):
                 return  # The workers are gone, and their engines with them.
 
@@ -160,10 +162,10 @@ def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
     would end."""
     module, name = task.__module__, task.__qualname__
 
-    def called(*given: Any) -> Any:
+    def called(*arguments: Any) -> Any:
         from importlib import import_module
 
-        return getattr(import_module(module), name)(*given)
+        return getattr(import_module(module), name)(*arguments)
 
     return called
 
@@ -215,9 +217,9 @@ class ClusterWorkers:
         """Workers that may run a task: all (an empty set) until one was unfit. stranger: a task met an unfit one."""
         return self._fit & self._here.keys() if self.misfits or stranger else set()
 
-    def gone(self, where: set[str]) -> bool:
+    def gone(self, addresses: set[str]) -> bool:
         """Whether all of these workers are gone."""
-        return bool(where) and not where & self._here.keys()
+        return bool(addresses) and not addresses & self._here.keys()
 
     def await_workers(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
         """Waits for workers and checks each. InputError if one is unfit or there is none."""
@@ -260,7 +262,7 @@ class ClusterWorkers:
         for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
             self._names += 1
             future = self._link.submit(
-                f"harness-{order.run}-who-{self._names}", describe_engine, order.encoded(), where={address}
+                f"harness-{order.run}-who-{self._names}", describe_engine, order.encoded(), addresses={address}
             )
             self._asked[future] = address
 

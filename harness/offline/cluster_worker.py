@@ -76,14 +76,14 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
     """Paths that a worker must be able to open. For each list: the first file that this machine can read, and its
     reference. If it can read none: the first few."""
     probes: list[tuple[str, ...]] = []
-    for first in _firsts(files):
-        here = next((file for file in first if not _closed(file.path)), None)
-        if here is None:
-            probes.append(tuple(file.path for file in first))
+    for group in _firsts(files):
+        readable = next((file for file in group if not _closed(file.path)), None)
+        if readable is None:
+            probes.append(tuple(file.path for file in group))
         else:
-            probes.append((here.path,))
-            if here.reference and not here.reference.startswith(INLINE) and not _closed(here.reference):
-                probes.append((here.reference,))
+            probes.append((readable.path,))
+            if readable.reference and not readable.reference.startswith(INLINE) and not _closed(readable.reference):
+                probes.append((readable.reference,))
     return tuple(probes)
 
 

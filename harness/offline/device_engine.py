@@ -185,8 +185,8 @@ class DeviceStream:
         if self._held >= piece:
             whole = np.concatenate(self._waiting)
             cut = len(whole) // piece * piece
-            for at in range(0, cut, piece):
-                self._give(whole[at : at + piece])
+            for start in range(0, cut, piece):
+                self._give(whole[start : start + piece])
             self._waiting, self._held = [whole[cut:].copy()], len(whole) - cut
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
@@ -229,8 +229,8 @@ class DeviceStream:
 
 def _fingerprint(device: ReachableDevice, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
     """Everything known that events depend on: firmware version as reported, profile, settings."""
-    known = {each.name for each in DeviceEngine.settings if each.scores}
-    relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in known]
+    scoring = {setting.name for setting in DeviceEngine.settings if setting.scores}
+    relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in scoring]
     rules = [file.sha256 for file in profile.files]
     parts = [device.driver, profile.id, *rules, firmware, str(getattr(device.options, "encoding", "")), *relevant]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

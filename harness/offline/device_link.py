@@ -54,7 +54,7 @@ class ReachableDevice:
 
 def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevice, ...]:
     """The devices of a task, in its order. Opens nothing. InputError, InputProblems, PluginError."""
-    given = {name: value for name, value in settings.items() if name in CONNECTION and value}
+    assignments = {name: value for name, value in settings.items() if name in CONNECTION and value}
     file, hash_sign, ids = model.partition("#")
     if hash_sign:
         bench = load_bench(file)
@@ -64,16 +64,16 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
                 f"{model!r} names no device, or names one twice",
                 remedy=f"Write {file}#ID, with devices of the bench: {_listed(bench)}",
             )
-        return tuple(_of_bench(bench, name, given) for name in names)
+        return tuple(_of_bench(bench, name, assignments) for name in names)
     profile = load_profile(model, beside=Path.cwd())
-    places = PLACES & given.keys()
+    places = PLACES & assignments.keys()
     if not places:
         raise InputError(
             f"the profile {profile.id!r} does not say how to reach the device",
             remedy="Set port=/dev/… or usb=…, or address=host:port of a broker; or use a bench: device:bench.yaml#ID",
         )
     driver = driver_taking(places, profile)
-    return (_check_injects(ReachableDevice(profile.id, driver, options_of(driver, given), profile)),)
+    return (_check_injects(ReachableDevice(profile.id, driver, options_of(driver, assignments), profile)),)
 
 
 def _of_bench(bench: Bench, name: str, assignments: Mapping[str, str]) -> ReachableDevice:
@@ -86,8 +86,8 @@ def _of_bench(bench: Bench, name: str, assignments: Mapping[str, str]) -> Reacha
     connection = device.connection
     if connection is None:
         raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate a black box live: harness run")
-    own = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
-    options = options_of(connection.driver, assignments, own) if assignments else connection.options
+    bench_options = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
+    options = options_of(connection.driver, assignments, bench_options) if assignments else connection.options
     return _check_injects(ReachableDevice(name, connection.driver, options, device.profile))
 
 
@@ -107,13 +107,13 @@ def first_free(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice
     """A device that no other evaluation uses, locked until the end. InputError after LOCK_WAIT_S without one. The
     lock of a dead process is free, so a worker that replaces another finds its device."""
     deadline_s = time.monotonic() + LOCK_WAIT_S
-    held: int | None = None
+    lock: int | None = None
     while True:
         for device in devices:
-            held = _lock(device)
-            if held is not None:
+            lock = _lock(device)
+            if lock is not None:
                 break
-        if held is not None:
+        if lock is not None:
             break
         if time.monotonic() >= deadline_s:
             count = len(devices)
@@ -126,7 +126,7 @@ def first_free(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice
     try:
         yield device
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def _lock(device: ReachableDevice) -> int | None:

@@ -118,8 +118,8 @@ class EvaluationFiles:
         if not (self.log.exists() or self.journal.exists()):
             return
         if not force:
-            there = self.log if self.log.exists() else self.journal
-            raise InputError("this file already exists", place=Place(str(there)), remedy=self._remedies())
+            existing = self.log if self.log.exists() else self.journal
+            raise InputError("this file already exists", place=Place(str(existing)), remedy=self._remedies())
         if self.log.exists() and not _is_log(self.log):
             raise InputError(
                 "this is not a wake-evaluation log, and --force replaces only such logs",
@@ -201,17 +201,17 @@ def listing_of(
     )
     if conditions:
         demand_local(listing.files)
-    wanted = [column for names in request.by for column in names]
-    known = (*listing.columns, *listing.label_columns)
-    demand_columns(known, [*wanted, *filter(None, [request.clustered_by])])
+    required = [name for names in request.by for name in names]
+    columns = (*listing.columns, *listing.label_columns)
+    demand_columns(columns, [*required, *filter(None, [request.clustered_by])])
     return listing
 
 
 def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
     """The column whose values are clusters, or ""."""
     columns = (*listing.columns, *listing.label_columns)
-    known = next((column for column in TALKERS if column in columns), "")
-    return known if request.clustered_by is None else request.clustered_by
+    talkers = next((column for column in TALKERS if column in columns), "")
+    return talkers if request.clustered_by is None else request.clustered_by
 
 
 def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[CollectedFiles]:
@@ -220,10 +220,10 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
         return []
     from harness.offline.labels import LabelsOfRecordings
 
-    known = LabelsOfRecordings(request.labels, request.encoding, request.tier)
+    labels = LabelsOfRecordings(request.labels, request.encoding, request.tier)
     places = [collect_files(place, request.encoding) for place in request.long]
-    recordings = [replace(place, labels=known.labels_of(place)) for place in places]
-    if unused := known.unused():
+    recordings = [replace(place, labels=labels.labels_of(place)) for place in places]
+    if unused := labels.unused():
         warn(f"{counted(len(unused), 'recording')} with labels but not in --long, such as {unused[0]}")
     return recordings
 
@@ -234,9 +234,9 @@ def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[S
     def is_place(name: str) -> bool:
         return os.path.isdir(name) or (name.lower().endswith(MANIFESTS) and os.path.isfile(name))
 
-    both = (sweep.dev_inv, sweep.dev_oov)
-    inv, oov = ([name for name in names if not is_place(name)] for names in both)
-    inside, outside = ([collect_files(name, encoding) for name in names if is_place(name)] for names in both)
+    lists = (sweep.dev_inv, sweep.dev_oov)
+    inv, oov = ([name for name in names if not is_place(name)] for names in lists)
+    inside, outside = ([collect_files(name, encoding) for name in names if is_place(name)] for names in lists)
     return read_lists(inv, oov, (), inside, outside, conditions=conditions, encoding=encoding)
 
 
@@ -246,10 +246,10 @@ class EvaluationRunner:
     def __init__(
         self,
         request: EvaluationRequest,
-        named: str,
+        engine_name: str,
         evaluation: Evaluation,
         listing: Listing,
-        written: EvaluationFiles,
+        output: EvaluationFiles,
         screen: EvaluationScreen,
         command_line: Sequence[str],
         *,
@@ -257,7 +257,7 @@ class EvaluationRunner:
         limits: DeclaredLimits,
         verbose: int,
     ) -> None:
-        self._request, self._named, self._evaluation, self._written = request, named, evaluation, written
+        self._request, self._engine_name, self._evaluation, self._output = request, engine_name, evaluation, output
         self._screen, self._command_line = screen, tuple(command_line)
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
         self._listing, self._clustered_by = listing, clusters_of(request, listing)
@@ -314,7 +314,7 @@ class EvaluationRunner:
     def _opens(self, facts: EngineFacts) -> Journal:
         """Opens the journal once the engine has reported its facts, before audio is read."""
         request = self._request
-        request.demand_fit(self._named, facts)
+        request.demand_fit(self._engine_name, facts)
         if self._sweep:
             from harness.offline.sweep import demand_scores
 
@@ -341,30 +341,32 @@ class EvaluationRunner:
             shard=self._shard,
             bases=self._listing.bases,
         )
-        journal = self._written.opened(header, resume=request.resume)
+        journal = self._output.opened(header, resume=request.resume)
         self._header = header
         if self._verbose:
             from harness.offline.reports.log import writing_line
 
-            self._screen.say(writing_line(str(self._written.log)))
+            self._screen.say(writing_line(str(self._output.log)))
         return journal
 
     def _phrases(self, facts: EngineFacts) -> tuple[str, ...]:
         """The engine's phrases, as compared with labels. InputError if every label is of another phrase."""
         from harness.offline.figures.phrase_matching import compared
 
-        known = tuple(dict.fromkeys(map(compared, facts.phrases)))
+        engine_phrases = tuple(dict.fromkeys(map(compared, facts.phrases)))
         labels = Counter(compared(label.phrase) for file in self._listing.files for label in file.labels)
-        others = {phrase: count for phrase, count in labels.items() if phrase and phrase not in known}
-        if known and others:
-            heard, phrases = ", ".join(map(repr, known)), ", ".join(f"{phrase!r} ({n})" for phrase, n in others.items())
+        others = {phrase: count for phrase, count in labels.items() if phrase and phrase not in engine_phrases}
+        if engine_phrases and others:
+            engine_texts = ", ".join(map(repr, engine_phrases))
+            label_texts = ", ".join(f"{phrase!r} ({count})" for phrase, count in others.items())
             if others.keys() == labels.keys():
                 raise InputError(
-                    f"no label matches a phrase of this engine: the labels name {phrases}, the engine detects {heard}",
+                    "no label matches a phrase of this engine: "
+                    f"the labels name {label_texts}, the engine detects {engine_texts}",
                     remedy="Write the engine's phrase in the labels, or omit the phrase from all of them",
                 )
-            self._screen.warn(f"labels of other phrases do not count: {phrases}; the engine detects {heard}")
-        return known
+            self._screen.warn(f"labels of other phrases do not count: {label_texts}; the engine detects {engine_texts}")
+        return engine_phrases
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
         from harness.offline.figures.counts import judged
@@ -378,11 +380,11 @@ class EvaluationRunner:
     def _write_after(self, error: BaseException) -> None:
         """Writes the partial log after an error. A second error is reported; the first one decides."""
         try:
-            self._written.write()
+            self._output.write()
         except HarnessError as another:
             self._screen.warn(f"the partial log could not be written: {another}")
         else:
-            self._screen.warn(f"{self._written.log} contains the files evaluated so far; continue with --resume")
+            self._screen.warn(f"{self._output.log} contains the files evaluated so far; continue with --resume")
 
     def _report_results(self) -> EvaluationStatus:
         from harness.offline.figures.figures import limit_failures
@@ -400,7 +402,7 @@ class EvaluationRunner:
         )
 
         screen, request = self._screen, self._request
-        done, figures = self._written.write(
+        done, figures = self._output.write(
             self._breakdowns, self._limits, talker_of(self._listing.columns, self._clustered_by)
         )
         facts = done.header.facts
@@ -420,7 +422,7 @@ class EvaluationRunner:
                 screen.say(line)
         for line in stored_lines(done):
             screen.warn(line)
-        log = shown(str(self._written.log), 200)
+        log = shown(str(self._output.log), 200)
         for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log):
             screen.warn(line)
         if corrected := corrected_command(done.header, figures.counts):
@@ -467,7 +469,7 @@ class EvaluationRunner:
         def talkers(listing: Listing) -> TalkerOf | None:
             return talker_of(listing.columns, clusters_of(self._request, listing))
 
-        journal = JournalFile(self._written.journal)
+        journal = JournalFile(self._output.journal)
         try:
             sweep = SweepRun(self._sweep, journal, self._screen.warn, talkers(self._listing))
         except InputError:
@@ -477,17 +479,17 @@ class EvaluationRunner:
         well = self._developed is None or sweep.develop(self._developed, self._play, talkers(self._developed))
         self._screen.clear()
         if self._sweep:
-            for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):
+            for line in sweep.write(self._sweep.prefix or f"{self._output.log.with_suffix('')}.det"):
                 self._screen.say(line)
         self.developed, self.chosen = sweep.developed, sweep.chosen
         return well
 
 
-def _no_room(written: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
+def _no_room(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
     """Why the log cannot be written; reported after the mistakes in what is read, which are the user's first ones."""
     try:
-        for one in written:
-            one.check_output(resume=request.resume, force=request.force)
+        for output in outputs:
+            output.check_output(resume=request.resume, force=request.force)
     except InputError as error:
         return [error]
     return []
@@ -500,7 +502,7 @@ class MultiEngineRunner:
     def __init__(
         self,
         request: EvaluationRequest,
-        named: Sequence[str],
+        engine_names: Sequence[str],
         tasks: Sequence[Task],
         screen: EvaluationScreen,
         command_line: Sequence[str],
@@ -511,7 +513,7 @@ class MultiEngineRunner:
         pages: bool,
         demand: Callable[[Path], None],
     ) -> None:
-        self._request, self._named, self._screen, self._sweep = request, named, screen, sweep
+        self._request, self._engine_names, self._screen, self._sweep = request, engine_names, screen, sweep
         self._several, self._pages = len(tasks) > 1, pages
         limits.demand_figures(request)
         if self._several:
@@ -519,16 +521,16 @@ class MultiEngineRunner:
         if not self._several or sweep.developed:
             sweep.check_consistent(request)
         own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together
-        self._logs = [Path(log) for log in log_names(request.log, named, tasks)]
-        written = [EvaluationFiles(log) for log in self._logs]
-        for files in written:
+        self._logs = [Path(log) for log in log_names(request.log, engine_names, tasks)]
+        outputs = [EvaluationFiles(log) for log in self._logs]
+        for files in outputs:
             for file in files.all:
                 demand(file)
-        no_room = _no_room(written, request)
+        no_room = _no_room(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
             request.evaluation(task, request.cache or (f"{files.log}.scores" if own_sweep or keeps_scores else ""))
-            for task, files in zip(tasks, written, strict=True)
+            for task, files in zip(tasks, outputs, strict=True)
         ]
         try:
             self._listing = listing_of(request, screen.warn, evaluations[0].conditions)
@@ -542,17 +544,17 @@ class MultiEngineRunner:
         self._sittings = [
             EvaluationRunner(
                 request=request,
-                named=name,
+                engine_name=name,
                 evaluation=evaluation,
                 listing=self._listing,
-                written=files,
+                output=files,
                 screen=screen,
                 command_line=command_line,
                 sweep=own_sweep,
                 limits=limits,
                 verbose=verbose,
             )
-            for name, evaluation, files in zip(named, evaluations, written, strict=True)
+            for name, evaluation, files in zip(engine_names, evaluations, outputs, strict=True)
         ]
         self.engines: list[EvaluatedEngine] = []
         self.table: EnginesTable | None = None
@@ -560,7 +562,7 @@ class MultiEngineRunner:
     def evaluate(self) -> EvaluationStatus:
         """The worst ending of them. The engines are compared unless one was interrupted."""
         endings = []
-        for name, sitting in zip(self._named, self._sittings, strict=True):
+        for name, sitting in zip(self._engine_names, self._sittings, strict=True):
             if self._several:
                 self._screen.say(f"{shown(name, 200)}:")
             endings.append(sitting.evaluate())

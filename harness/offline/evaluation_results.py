@@ -97,8 +97,8 @@ def _read(
             if entry.outcome.kind is ListKind.OOV or not sweep.wants(entry.outcome):
                 continue
             tracks = cache.get(header.facts.fingerprint, entry.outcome.sha256) or ()
-            again = replace(entry.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
-            for phrase in spoken_in(again, judged(again, header.counting)):
+            outcome = replace(entry.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
+            for phrase in spoken_in(outcome, judged(outcome, header.counting)):
                 missed[phrase.key] = phrase.known_s is None
         return missed
 
@@ -127,19 +127,19 @@ def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
 
 def scores_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
     """The scores that an evaluation stored: where it put them, or beside its journal if that has moved."""
-    named = Path(journal.header.evaluation.cache or f"{journal.path.stem}.scores")
-    beside = journal.path.parent / named.name
-    return ScoreCache(named if named.is_dir() or not beside.is_dir() else beside, warn)
+    folder = Path(journal.header.evaluation.cache or f"{journal.path.stem}.scores")
+    moved = journal.path.parent / folder.name
+    return ScoreCache(folder if folder.is_dir() or not moved.is_dir() else moved, warn)
 
 
-def sound_path(listed: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
+def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
     """Where a file of a list is, from its name in the list and the folders of relative names; a path if it is here."""
     if condition is not None:
-        listed = listed.removesuffix(f" @ {condition.label()}")
-    if listed.startswith("/") or is_address(listed):
-        return local_file(listed) or listed
-    candidates = (str(Path(base) / listed) for base in bases)
-    return next((candidate for candidate in candidates if Path(candidate).is_file()), listed)
+        name = name.removesuffix(f" @ {condition.label()}")
+    if name.startswith("/") or is_address(name):
+        return local_file(name) or name
+    candidates = (str(Path(base) / name) for base in bases)
+    return next((candidate for candidate in candidates if Path(candidate).is_file()), name)
 
 
 def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
@@ -148,22 +148,24 @@ def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
     stated = {
         key: MeasuredDuration(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None
     }
-    for at, text in enumerate(columns.get(PHRASE_END, {}).get(ListKind.INV, ())):
+    for index, text in enumerate(columns.get(PHRASE_END, {}).get(ListKind.INV, ())):
         try:
-            stated |= {(ListKind.INV.value, at, -1): MeasuredDuration(float(text) / _speed(engine, at))} if text else {}
+            if text:
+                end = MeasuredDuration(float(text) / _speed(engine, index))
+                stated[ListKind.INV.value, index, -1] = end
         except ValueError as error:
             raise InputError(f"the column {PHRASE_END} has no number: {error}", remedy="Write seconds") from error
     if stated:
         return stated, True
     bases = engine.journal.header.bases
-    every = [
+    paths = [
         (key, sound_path(entry.listed, bases, engine.journal.header.evaluation.condition(entry.outcome.number)))
         for entry in engine.journal.outcomes()
         if (key := (entry.outcome.kind.value, entry.outcome.number, -1)) in engine.phrases
     ]
-    if len(every) > MOST_TIMED:
-        every = [every[at] for at in np.linspace(0, len(every) - 1, MOST_TIMED, dtype=int)]
-    speech_ends = ((key, _speech_end(path)) for key, path in every)
+    if len(paths) > MOST_TIMED:
+        paths = [paths[index] for index in np.linspace(0, len(paths) - 1, MOST_TIMED, dtype=int)]
+    speech_ends = ((key, _speech_end(path)) for key, path in paths)
     return {
         key: MeasuredDuration(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S)
         for key, at_s in speech_ends

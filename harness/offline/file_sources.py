@@ -113,13 +113,13 @@ def _each(name: str) -> Iterator[str]:
 
 def _below(folder: str) -> Iterator[str]:
     """The sound files below a folder, in the order of their names. A folder that links lead to again is left out."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     for top, inside, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(top)
-        if real in seen:
+        if real in visited:
             inside.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         inside.sort()
         yield from (os.path.join(top, name) for name in sorted(files) if _is_sound(name))
 
@@ -150,15 +150,17 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     files = _of_names(place, [row.cells[audio] for row in table.rows])
     columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
     texts = columns[text] if text is not None else ()
-    others = {name: of for name, of in columns.items() if name and name != audio}
+    others = {name: values for name, values in columns.items() if name and name != audio}
     folder = os.path.dirname(os.path.abspath(place))
     return CollectedFiles(place, files.names, files.columns | others, folder, texts=texts)
 
 
-def demand_columns(known: Sequence[str], required: Sequence[str]) -> None:
+def demand_columns(column_names: Sequence[str], required: Sequence[str]) -> None:
     """InputError for a column that no place has."""
     for name in required:
-        if name not in known:
-            columns = sorted(set(known))
-            remedy = nearest(name, columns, listed="Columns") if known else "Give folders or a manifest with --in"
+        if name not in column_names:
+            columns = sorted(set(column_names))
+            remedy = (
+                nearest(name, columns, listed="Columns") if column_names else "Give folders or a manifest with --in"
+            )
             raise InputError(f"no recording has the column {name!r}", remedy=remedy)

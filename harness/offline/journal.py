@@ -87,9 +87,9 @@ class JournalFile:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not the journal of an evaluation: {error}") from error
         self._untimed += unmarked
-        unique, at = np.unique(np.asarray(keys, np.int64), return_index=True)
+        unique, firsts = np.unique(np.asarray(keys, np.int64), return_index=True)
         self.keys = unique
-        self.offsets, self.lengths = np.asarray(offsets, np.int64)[at], np.asarray(lengths, np.int32)[at]
+        self.offsets, self.lengths = np.asarray(offsets, np.int64)[firsts], np.asarray(lengths, np.int32)[firsts]
 
     def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
         """The place of an outcome. None for a mark, which is kept. checked: every line has a CRC."""
@@ -168,7 +168,7 @@ def key_of(kind_place: int, number: int) -> int:
 def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
     """Outcomes of journals in list order, each file once (from the first journal that has it)."""
     keys = np.concatenate([journal.keys for journal in journals])
-    place = np.concatenate([np.full(len(journal), at, np.int32) for at, journal in enumerate(journals)])
+    place = np.concatenate([np.full(len(journal), index, np.int32) for index, journal in enumerate(journals)])
     offsets = np.concatenate([journal.offsets for journal in journals])
     lengths = np.concatenate([journal.lengths for journal in journals])
     order = np.argsort(keys, kind="stable") if len(journals) > 1 else None
@@ -177,21 +177,21 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
         descriptors = [os.open(journal.path, os.O_RDONLY | os.O_CLOEXEC) for journal in journals]
         before = -1
         for step in range(len(keys)):
-            at = step if order is None else int(order[step])
-            key = int(keys[at])
+            row = step if order is None else int(order[step])
+            key = int(keys[row])
             if key == before:
                 continue
             before = key
-            line = os.pread(descriptors[place[at]], int(lengths[at]), int(offsets[at]))
+            line = os.pread(descriptors[place[row]], int(lengths[row]), int(offsets[row]))
             try:
                 outcome = outcome_of(line)
             except ValueError as error:
-                begins = int(offsets[at])
-                with journals[place[at]].path.open("rb") as file:
+                begins = int(offsets[row])
+                with journals[place[row]].path.open("rb") as file:
                     number = 1 + sum(
                         file.read(min(_PIECE, begins - past)).count(b"\n") for past in range(0, begins, _PIECE)
                     )
-                raise _damaged(journals[place[at]].path, number, error) from error
+                raise _damaged(journals[place[row]].path, number, error) from error
             yield outcome
     finally:
         for descriptor in descriptors:
@@ -264,9 +264,9 @@ class Journal:
             os.close(descriptor)
             raise
 
-    def append(self, outcome: FileOutcome, listed: str) -> None:
+    def append(self, outcome: FileOutcome, name: str) -> None:
         """When this returns, the outcome survives the end of the process."""
-        self.append_lines(outcome_line(outcome, listed))
+        self.append_lines(outcome_line(outcome, name))
 
     def append_lines(self, lines: bytes) -> None:
         """Appends lines made by `outcome_line`, all or none."""
@@ -336,9 +336,9 @@ class Journal:
 
     def _write(self, lines: bytes) -> None:
         try:
-            written = 0
-            while written < len(lines):
-                written += os.write(self._descriptor, lines[written:])
+            offset = 0
+            while offset < len(lines):
+                offset += os.write(self._descriptor, lines[offset:])
         except OSError as error:
             # Half a line would look like a torn one, and the next line would begin in its middle.
             try:

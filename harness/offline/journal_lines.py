@@ -94,15 +94,25 @@ def differences(
         look(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
     look("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if header.evaluation.conditions != other.evaluation.conditions:
-        then, now = ([each.label() for each in of.evaluation.conditions] for of in (header, other))
-        before = _differing(then, now) if then != now else "others of the same names"
-        look("conditions are", before, _differing(now, then))
+        first_labels, other_labels = (
+            [condition.label() for condition in journal.evaluation.conditions] for journal in (header, other)
+        )
+        before = _differing(first_labels, other_labels) if first_labels != other_labels else "others of the same names"
+        look("conditions are", before, _differing(other_labels, first_labels))
     look("the engine's fingerprint is", header.facts.fingerprint[:12], other.facts.fingerprint[:12])
     look("the engine's version is", header.facts.version, other.facts.version)
     if header.facts != other.facts and not changes:
         changes.append("the engine's other facts differ")
-    look("lists have sha256", [each.sha256[:12] for each in header.lists], [each.sha256[:12] for each in other.lists])
-    look("the lists' numbers of files are", [each.files for each in header.lists], [each.files for each in other.lists])
+    look(
+        "lists have sha256",
+        [list_facts.sha256[:12] for list_facts in header.lists],
+        [list_facts.sha256[:12] for list_facts in other.lists],
+    )
+    look(
+        "the lists' numbers of files are",
+        [list_facts.files for list_facts in header.lists],
+        [list_facts.files for list_facts in other.lists],
+    )
     look("versions are", header.versions, other.versions)
     if parts:
         look("the number of shards is", header.shard.of if header.shard else 1, other.shard.of if other.shard else 1)
@@ -218,9 +228,9 @@ def header_of(line: bytes) -> JournalHeader:
     """ValueError if the line is not a journal's header, or has a later format."""
     try:
         document = json.loads(line)
-        written = document["journal"]
-        if written != FORMAT:
-            raise ValueError(f"its format is {written!r}; this version reads {FORMAT}")
+        format_number = document["journal"]
+        if format_number != FORMAT:
+            raise ValueError(f"its format is {format_number!r}; this version reads {FORMAT}")
         return from_plain(JournalHeader, document)
     except (TypeError, KeyError) as error:
         raise ValueError(f"its first line is not a header: {error}") from error
@@ -237,9 +247,9 @@ def mark_of(line: bytes) -> MarkLine:
         raise ValueError(f"not a mark: {error}") from error
 
 
-def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
+def outcome_line(outcome: FileOutcome, file_name: str) -> bytes:
     """The line of an outcome, without empty or zero values."""
-    document: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": listed}
+    document: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": file_name}
     for name in ("samples", "rate_hz", "engine_rate_hz", "reference", "detail", "error", "sha256"):
         value = getattr(outcome, name)
         if value:

@@ -85,11 +85,11 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
     for recording, label in rows:
         labels.setdefault(recording, []).extend([] if label is None else [label])
     problems.refuse()
-    for of in labels.values():
-        of.sort(key=lambda label: (label[0].start_s, label[0].end_s))
-        _refuse_overlaps(of, problems)
+    for label_lines in labels.values():
+        label_lines.sort(key=lambda label: (label[0].start_s, label[0].end_s))
+        _refuse_overlaps(label_lines, problems)
     problems.refuse()
-    return LabelFile(path, {name: tuple(label for label, _ in of) for name, of in labels.items()})
+    return LabelFile(path, {name: tuple(label for label, _ in label_lines) for name, label_lines in labels.items()})
 
 
 _TABLES = (".csv", ".tsv")
@@ -164,9 +164,9 @@ _Read = Iterator[tuple[str, _LabelLine | None]]
 def _csv(text: str, problems: Problems) -> _Read:
     table = CsvRows.of(text, problems, separator_of(problems.file))
     rows = iter(table)
-    first_line, written = next(rows, (1, []))
+    first_line, fields = next(rows, (1, []))
     problems.refuse()
-    header = [name.strip().lower() for name in written]
+    header = [name.strip().lower() for name in fields]
 
     def column(names: Sequence[str]) -> int | None:
         return next((header.index(name) for name in names if name in header), None)
@@ -179,8 +179,8 @@ def _csv(text: str, problems: Problems) -> _Read:
         problem = f"no column has the {'start' if start is None else 'end'} of the phrases"
         problems.add(first_line, 0, problem, _CSV_REMEDY)
         return
-    others = [at for at in range(len(header)) if at not in (audio, start, end, phrase) and header[at]]
-    for name in (header[at] for at in others if phrase is None):
+    others = [index for index in range(len(header)) if index not in (audio, start, end, phrase) and header[index]]
+    for name in (header[index] for index in others if phrase is None):
         if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # else any phrase would count
             remedy = f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}"
             problems.add(first_line, 0, f"the column {name!r} is not known", remedy)
@@ -196,7 +196,7 @@ def _csv(text: str, problems: Problems) -> _Read:
         elif audio is not None and not (row[start].strip() or row[end].strip()):
             yield name, None
         else:
-            traits = tuple((header[at], " ".join(unmarked(row[at]).split())) for at in others)
+            traits = tuple((header[index], " ".join(unmarked(row[index]).split())) for index in others)
             phrase_text = "" if phrase is None else unmarked(row[phrase])
             times = table.number(row[start]), table.number(row[end])
             yield name, _label(problems, line, *times, phrase_text, _CSV_REMEDY, lasts=lasts, traits=traits)
@@ -242,19 +242,21 @@ def _grid_encoding(path: str) -> str | None:
         return None  # reported when it is read
 
 
-def _grid(text: str, problems: Problems, wanted: str) -> _Read:
-    """Both text formats: the short one has the values of the long one without their names. wanted: the only tier that
+def _grid(text: str, problems: Problems, only_tier: str) -> _Read:
+    """Both text formats: the short one has the values of the long one without their names. only_tier: the tier that
     is read, or ""."""
     values = list(_grid_values(text))
-    at = 0
+    index = 0
 
     def take(kind: type[str] | type[float]) -> tuple[int, str]:
-        nonlocal at
-        line, of, value = values[at] if at < len(values) else (text.count("\n") + 1, None, "the end of the file")
-        if of is not kind:
+        nonlocal index
+        line, kind_of_value, value = (
+            values[index] if index < len(values) else (text.count("\n") + 1, None, "the end of the file")
+        )
+        if kind_of_value is not kind:
             problem = f"{shown(value)} is not the {'text' if kind is str else 'number'} that a TextGrid has here"
             raise InputError(problem, place=Place(problems.file, line), remedy=_GRID_REMEDY)
-        at += 1
+        index += 1
         return line, value
 
     try:
@@ -275,13 +277,13 @@ def _grid(text: str, problems: Problems, wanted: str) -> _Read:
                 line, start = take(float)
                 end = take(float)[1] if kind == "IntervalTier" else start
                 phrase = take(str)[1]
-                if wanted not in ("", tier):
+                if only_tier not in ("", tier):
                     continue
                 intervals_seen |= kind == "IntervalTier"
                 if kind == "IntervalTier" and phrase.strip():
                     yield "", _label(problems, line, start, end, phrase, _GRID_REMEDY, traits=((TIER, tier),))
-        if wanted and wanted not in names:
-            problems.add(1, 0, f"there is no tier {shown(wanted)}", nearest(wanted, names, listed="Tiers"))
+        if only_tier and only_tier not in names:
+            problems.add(1, 0, f"there is no tier {shown(only_tier)}", nearest(only_tier, names, listed="Tiers"))
         elif tiers and not intervals_seen:
             problems.add(1, 0, "no tier has intervals, and points have no end", "Label phrases as intervals in Praat")
     except InputError as error:
@@ -290,9 +292,9 @@ def _grid(text: str, problems: Problems, wanted: str) -> _Read:
 
 def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]]:
     """Line, kind and text of each value: texts in quotes, and numbers between blanks. All else is for people."""
-    line, at = 1, 0
+    line, offset = 1, 0
     for match in _GRID_TOKEN.finditer(text):
-        line, at = line + text.count("\n", at, match.start()), match.start()
+        line, offset = line + text.count("\n", offset, match.start()), match.start()
         if match.lastindex == 1:
             yield line, str, match[1].replace('""', '"')
         elif match.lastindex == 2:
@@ -323,13 +325,13 @@ class LabelsOfRecordings:
         for name in gathered.names:
             labelled = (self._files[0], "") if only else self._label_file_of(name)
             if labelled is None:
-                beside = (
+                searched = (
                     "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt next to it"
                 )
                 remedy = (
                     "Name its labels with --long-labels. For a recording without phrases, use --out, or an empty file"
                 )
-                raise InputError(f"there are no labels for it{beside}", place=Place(name), remedy=remedy)
+                raise InputError(f"there are no labels for it{searched}", place=Place(name), remedy=remedy)
             file, recording = labelled
             self._used.add((file.path, recording))
             labels.append(file.of[recording])
@@ -344,30 +346,32 @@ class LabelsOfRecordings:
     def _label_file_of(self, name: str) -> tuple[LabelFile, str] | None:
         path = PurePath(name.partition("::")[0])  # within an archive
         if not self._places:
-            beside = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]
-            there = [candidate for candidate in beside if os.path.isfile(candidate)]
-            if len(there) > 1:
+            candidates = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]
+            label_files = [candidate for candidate in candidates if os.path.isfile(candidate)]
+            if len(label_files) > 1:
                 remedy = "Name one with --long-labels"
-                raise InputError(f"it has several label files: {', '.join(there)}", place=Place(name), remedy=remedy)
-            if not there:
+                raise InputError(
+                    f"it has several label files: {', '.join(label_files)}", place=Place(name), remedy=remedy
+                )
+            if not label_files:
                 return None
-            file = read_labels(there[0], self._encoding, self._tier)
+            file = read_labels(label_files[0], self._encoding, self._tier)
             if not file.named:
                 return file, ""
-            known = {recording: (file, recording) for recording in file.of}
+            places = {recording: (file, recording) for recording in file.of}
         else:
-            known = self._by_name
-        return next((known[key] for key in (name, path.name, path.stem) if key in known), None) or next(
-            (known[key] for key in known if PurePath(key).name == path.name), None
+            places = self._by_name
+        return next((places[key] for key in (name, path.name, path.stem) if key in places), None) or next(
+            (places[key] for key in places if PurePath(key).name == path.name), None
         )
 
     def _demand_phrases(self, label_lists: Sequence[Labels]) -> None:
         every = [label for labels in label_lists for label in labels]
-        named = sum(bool(label.phrase) for label in every)
-        if 0 < named < len(every):
+        named_count = sum(bool(label.phrase) for label in every)
+        if 0 < named_count < len(every):
             nameless = next(label for label in every if not label.phrase)
-            start, others = exact(nameless.start_s, 9), len(every) - named
-            problem = f"{named} labels name a phrase, and {others} do not, such as that at {start} s"
+            start, others = exact(nameless.start_s, 9), len(every) - named_count
+            problem = f"{named_count} labels name a phrase, and {others} do not, such as that at {start} s"
             raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
 
 

@@ -71,15 +71,15 @@ class _FileColumns:
         self._in_base.append(base)
 
     def file(self, number: int) -> ListedFile:
-        at = 2 * number if self._with_reference else number
-        listed, path = self._name(at)
+        index = 2 * number if self._with_reference else number
+        name, path = self._name(index)
         return ListedFile(
             kind=self.kind,
             number=number,
-            listed=listed.decode("utf-8", "surrogateescape"),
+            listed=name.decode("utf-8", "surrogateescape"),
             path=os.fsdecode(path),
             line=self._lines[number],
-            reference=os.fsdecode(self._name(at + 1)[1]) if self._with_reference else "",
+            reference=os.fsdecode(self._name(index + 1)[1]) if self._with_reference else "",
             rejected=_REASONS[self.rejected[number]],
             labels=self.labels[number] if self.labels else (),
             size=self._sizes[number],
@@ -141,16 +141,23 @@ def _labels_in_conditions(
         return columns
     times = len(conditions)
 
-    def repeated(of: Sequence[str]) -> Sequence[str]:
-        return LazySequence(times * len(of), lambda at: of[at // times])
+    def repeated(labels: Sequence[str]) -> Sequence[str]:
+        return LazySequence(times * len(labels), lambda index: labels[index // times])
 
-    def cycled(count: int, of: Sequence[str]) -> Sequence[str]:
-        return LazySequence(times * count, lambda at: of[at % times])
+    def cycled(count: int, labels: Sequence[str]) -> Sequence[str]:
+        return LazySequence(times * count, lambda index: labels[index % times])
 
-    all_columns = {name: {kind: repeated(of) for kind, of in by_kind.items()} for name, by_kind in columns.items()}
-    own = {CONDITION: [condition.label() for condition in conditions]}
-    own |= {name: [dict(condition.axes).get(name, "") for condition in conditions] for name, _ in conditions[0].axes}
-    return all_columns | {name: {kind: cycled(count, of) for kind, count in files.items()} for name, of in own.items()}
+    all_columns = {
+        name: {kind: repeated(labels) for kind, labels in by_kind.items()} for name, by_kind in columns.items()
+    }
+    condition_columns = {CONDITION: [condition.label() for condition in conditions]}
+    condition_columns |= {
+        name: [dict(condition.axes).get(name, "") for condition in conditions] for name, _ in conditions[0].axes
+    }
+    return all_columns | {
+        name: {kind: cycled(count, labels) for kind, count in files.items()}
+        for name, labels in condition_columns.items()
+    }
 
 
 def _seal(parts: Sequence[_FileColumns]) -> None:
@@ -160,17 +167,17 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
     marks = np.zeros(len(keys), np.uint8)
     if len(keys):
         order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in list order
-        again = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
-        marks[order[again]] = _TWICE
-        firsts = np.flatnonzero(~again)
+        repeated = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
+        marks[order[repeated]] = _TWICE
+        firsts = np.flatnonzero(~repeated)
         lasts = np.append(firsts[1:], len(order)) - 1
         vocabulary = sum(map(len, parts[:-2]))
         in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
         marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
-    at = 0
+    start = 0
     for part in parts:
-        part.rejected, part.keys = bytearray(marks[at : at + len(part)].tobytes()), bytearray()
-        at += len(part)
+        part.rejected, part.keys = bytearray(marks[start : start + len(part)].tobytes()), bytearray()
+        start += len(part)
 
 
 class _FileLocation(NamedTuple):
@@ -212,14 +219,14 @@ class _Places:
                 self._stores.add(kind)
             return _FileLocation(0, True, False, name)
         if name.startswith(b"/"):
-            there, link, size = _file_status(name)
-            return _FileLocation(0, there, link, name, size)
+            exists, link, size = _file_status(name)
+            return _FileLocation(0, exists, link, name, size)
         for base in folders:
             path = self.bases[base] + b"/" + name
             if _is_listed_address(path):
                 return _FileLocation(base, True, False, path)
-            there, link, size = _file_status(path)
-            if there:
+            exists, link, size = _file_status(path)
+            if exists:
                 return _FileLocation(base, True, link, path, size)
         return _FileLocation(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
@@ -305,27 +312,28 @@ def read_lists(
         (ListKind.OOV, [*(_table_or_list(path, encoding) for path in oov), *outside]),
         (ListKind.LABELLED, long),
     )
-    gathered = [source for _, of in sources for source in of if isinstance(source, CollectedFiles)]
-    known = dict.fromkeys(name for source in gathered for name in source.columns)
+    gathered = [source for _, of_kind in sources for source in of_kind if isinstance(source, CollectedFiles)]
+    names = dict.fromkeys(name for source in gathered for name in source.columns)
     for kind, places_of_kind in sources:
         columns.append(_FileColumns(kind, places.bases))
         for place in places_of_kind:
             before = len(columns[-1])
             lists.append((reading := _ListReader(place, places, columns[-1])).read())
             columns[-1].labels += place.labels if isinstance(place, CollectedFiles) else ()
-            given = place.columns if isinstance(place, CollectedFiles) else {}
+            place_columns = place.columns if isinstance(place, CollectedFiles) else {}
             blank = ("",) * (len(columns[-1]) - before)
-            for name in known:
-                labels.setdefault(name, {}).setdefault(kind, []).extend(given.get(name, blank))
+            for name in names:
+                labels.setdefault(name, {}).setdefault(kind, []).extend(place_columns.get(name, blank))
             bases |= dict.fromkeys(os.fsdecode(places.bases[base]) for base in reading.folders if base in reading.used)
     _seal(columns)
-    traits = dict.fromkeys(
-        name for source in long for of in source.labels for label in of for name, _ in (("phrase", ""), *label.traits)
-    )
-    counts = {kind: len(of) for (kind, _), of in zip(sources, columns, strict=True)}
+    label_names: dict[str, None] = {}
+    for labels_of_file in (labels_of_file for source in long for labels_of_file in source.labels):
+        for label in labels_of_file:
+            label_names |= dict.fromkeys(("phrase", *(name for name, _ in label.traits)))
+    counts = {kind: len(files) for (kind, _), files in zip(sources, columns, strict=True)}
     played = tuple(replace(list_facts, files=list_facts.files * max(1, len(conditions))) for list_facts in lists)
     labels_of_all = _labels_in_conditions(labels, counts, conditions)
-    return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(traits))
+    return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(label_names))
 
 
 def _table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
@@ -460,8 +468,8 @@ class _ListReader:
                 self._check_start(block)
                 block = block.removeprefix(b"\xef\xbb\xbf")
             if b"\0" in block:
-                at = number + 1 + block[: block.index(b"\0")].count(b"\n")
-                raise InputError("this is not text: it contains a NUL", place=Place(self._name, at))
+                line_number = number + 1 + block[: block.index(b"\0")].count(b"\n")
+                raise InputError("this is not text: it contains a NUL", place=Place(self._name, line_number))
             lines = (tail + block).split(b"\n")
             tail = lines.pop()
             if not block and tail:

@@ -46,8 +46,8 @@ class WorkerFrame(Enum):
 
 def resource_use(cached_s: float, cached_files: int, host: HostFacts) -> WorkerUse:
     """Memory of this process and the programs that run for it, and their processor time. Source: proc(5)."""
-    peak_kb, own = 0, os.getpid()
-    for pid in (own, *descendants(own)):
+    peak_kb, own_pid = 0, os.getpid()
+    for pid in (own_pid, *descendants(own_pid)):
         try:
             status = Path(f"/proc/{pid}/status").read_text()
             peak_kb += int(status.partition("VmHWM:")[2].split()[0])
@@ -68,18 +68,18 @@ class WorkerFrames:
 
     def feed(self, piece: bytes) -> Iterator[tuple[WorkerFrame, bytes]]:
         self._rest += piece
-        at = 0
-        while len(self._rest) - at >= _HEAD.size:
-            kind, length = _HEAD.unpack_from(self._rest, at)
+        start = 0
+        while len(self._rest) - start >= _HEAD.size:
+            kind, length = _HEAD.unpack_from(self._rest, start)
             if length > LARGEST:
                 raise ValueError(f"a frame of {length} bytes")
-            end = at + _HEAD.size + length
+            end = start + _HEAD.size + length
             if len(self._rest) < end:
                 break
-            frame = WorkerFrame(kind), bytes(self._rest[at + _HEAD.size : end])
-            at = end
+            frame = WorkerFrame(kind), bytes(self._rest[start + _HEAD.size : end])
+            start = end
             yield frame
-        del self._rest[:at]
+        del self._rest[:start]
 
 
 @frozen
@@ -92,8 +92,8 @@ class FileAnswer:
     error: bool
 
     @classmethod
-    def of(cls, outcome: FileOutcome, listed: str) -> Self:
-        return cls(outcome_line(outcome, listed), outcome.seconds, outcome.rejected, bool(outcome.error))
+    def of(cls, outcome: FileOutcome, name: str) -> Self:
+        return cls(outcome_line(outcome, name), outcome.seconds, outcome.rejected, bool(outcome.error))
 
 
 def encode_answers(answers: Sequence[FileAnswer]) -> bytes:
@@ -138,12 +138,12 @@ def decode_files(content: bytes) -> list[ListedFile]:
         ListedFile(
             kind=ListKind(kind),
             number=number,
-            listed=listed,
+            listed=name,
             path=path,
             line=line,
             reference=reference,
             rejected=None if reason is None else RejectReason(reason),
             labels=labels_of(labels),
         )
-        for kind, number, listed, path, line, reference, reason, labels in json.loads(content)
+        for kind, number, name, path, line, reference, reason, labels in json.loads(content)
     ]

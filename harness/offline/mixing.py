@@ -70,15 +70,15 @@ class Mixer:
     ) -> None:
         self._asked = request
         self._chance = np.random.Generator(np.random.PCG64(request.seed))
-        self._names = [name for of in phrases for name in of.names]
-        self._phrases = [_path(name, of.folder) for of in phrases for name in of.names]
-        columns = dict.fromkeys(name for of in phrases for name in of.columns)
-        self._traits = [
-            {name: of.columns[name][at] if name in of.columns else "" for name in columns}
-            for of in phrases
-            for at in range(len(of.names))
-        ]
-        self._background = [_path(name, of.folder) for of in background for name in of.names]
+        self._names = [name for recordings in phrases for name in recordings.names]
+        self._phrases = [_path(name, recordings.folder) for recordings in phrases for name in recordings.names]
+        blank_row = {name: "" for recordings in phrases for name in recordings.columns}
+        self._traits: list[dict[str, str]] = []
+        for recordings in phrases:
+            for index in range(len(recordings.names)):
+                row = {name: values[index] for name, values in recordings.columns.items()}
+                self._traits.append(blank_row | row)
+        self._background = [_path(name, recordings.folder) for recordings in background for name in recordings.names]
         self._lengths_s = [check(path) for path in self._background]
         for path in self._phrases:
             check(path)
@@ -110,49 +110,51 @@ class Mixer:
     def _pieces(self) -> Iterator[RecordingPiece]:
         """The background in random order, again and again, in pieces that fit into memory."""
         while True:
-            for at in self._chance.permutation(len(self._background)):
+            for index in self._chance.permutation(len(self._background)):
                 offset_s = 0.0
-                while offset_s < self._lengths_s[at]:
-                    length_s = min(self._asked.file_s, self._lengths_s[at] - offset_s)
-                    yield RecordingPiece(self._background[at], offset_s, length_s)
+                while offset_s < self._lengths_s[index]:
+                    length_s = min(self._asked.file_s, self._lengths_s[index] - offset_s)
+                    yield RecordingPiece(self._background[index], offset_s, length_s)
                     offset_s += length_s
 
     def _stretch(self, pieces: Iterator[RecordingPiece], count: int) -> Samples:
         """So many samples of background."""
         sound = np.zeros(count, dtype=np.float32)
-        at = 0
-        while at < count:
-            piece = read_piece(next(pieces), self._asked.rate_hz)[: count - at]
-            sound[at : at + len(piece)] = piece
-            at += len(piece)
+        filled = 0
+        while filled < count:
+            piece = read_piece(next(pieces), self._asked.rate_hz)[: count - filled]
+            sound[filled : filled + len(piece)] = piece
+            filled += len(piece)
         return sound
 
     def _plant(self, sound: Samples) -> Iterator[PlantedPhrase]:
         """Adds phrases to the background, from the first to the last that fits."""
-        request, at = self._asked, 0
+        request, place = self._asked, 0
         while True:
-            at += round(self._chance.uniform(*request.gap_s) * request.rate_hz)
+            place += round(self._chance.uniform(*request.gap_s) * request.rate_hz)
             snr_db = float(self._chance.uniform(*request.snr_db))
             if not self._waiting:
                 self._waiting = self._chance.permutation(len(self._phrases)).tolist()
             phrase = self._speech(self._phrases[self._waiting[-1]])
             assert phrase is not None, self._phrases[self._waiting[-1]]
             speech, start, end, level_dbfs = phrase
-            if at - start < 0:
-                at = start
-            first = at - start
+            if place - start < 0:
+                place = start
+            first = place - start
             if first + len(speech) + round(AFTER_S * request.rate_hz) > len(sound):
                 return
-            under = sound[first : first + len(speech)]
-            noise_dbfs = max(QUIETEST_DBFS, rms_dbfs(under[start:end]))
+            background = sound[first : first + len(speech)]
+            noise_dbfs = max(QUIETEST_DBFS, rms_dbfs(background[start:end]))
             gain = 10 ** ((noise_dbfs + snr_db - level_dbfs) / 20)
-            most = float(np.abs(under).max(initial=0.0)) + gain * float(np.abs(speech).max())
+            most = float(np.abs(background).max(initial=0.0)) + gain * float(np.abs(speech).max())
             if most > 1.0:  # only as loud as fits; its label says how loud that is
-                quieter = max(0.05, (1.0 - float(np.abs(under).max(initial=0.0))) / float(np.abs(speech).max())) / gain
+                quieter = (
+                    max(0.05, (1.0 - float(np.abs(background).max(initial=0.0))) / float(np.abs(speech).max())) / gain
+                )
                 gain, snr_db = gain * quieter, snr_db + 20 * float(np.log10(quieter))
-            under += np.float32(gain) * speech
-            yield self._waiting.pop(), at, at + end - start, snr_db
-            at += end - start
+            background += np.float32(gain) * speech
+            yield self._waiting.pop(), place, place + end - start, snr_db
+            place += end - start
 
     def _speech(self, path: str) -> tuple[Samples, int, int, float] | None:
         return _speech(path, self._asked.rate_hz)
@@ -160,7 +162,7 @@ class Mixer:
     def _labels(self, planted: Sequence[PlantedPhrase]) -> str:
         """CSV: when each phrase is spoken, and what is known of its recording."""
         rate_hz = self._asked.rate_hz
-        names = [name for name in dict.fromkeys(name for of in self._traits for name in of) if name != PHRASE]
+        names = [name for name in dict.fromkeys(name for traits in self._traits for name in traits) if name != PHRASE]
         rows = [
             [
                 f"{start / rate_hz:.4f}", f"{end / rate_hz:.4f}",

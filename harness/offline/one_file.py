@@ -199,17 +199,17 @@ def in_order(detected: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
 class SoundInCondition:
     """A file in a condition, at the engine's rate; the samples of `Renderer.render`, as 16 bits.
 
-    sha256: of the recipe. assumed: of the file. known: its length, if that is stored with its scores; then only
+    sha256: of the recipe. assumed: of the file. stored_length: its length, if that is stored with its scores; then only
     `blocks` renders it.
     """
 
     def __init__(
-        self, renderer: Renderer, recipe: StimulusRecipe, key: str, known: int | None, assumed: str = ""
+        self, renderer: Renderer, recipe: StimulusRecipe, key: str, stored_length: int | None, assumed: str = ""
     ) -> None:
         self._renderer, self._recipe, self.sha256, self.assumed = renderer, recipe, key, assumed
         self.rate_hz = recipe.rate_hz
-        self._made = self._rendered() if known is None else None
-        self.samples = len(self._made) if self._made is not None else known or 0
+        self._made = self._rendered() if stored_length is None else None
+        self.samples = len(self._made) if self._made is not None else stored_length or 0
 
     def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
         yield self._made if self._made is not None else self._rendered()
@@ -361,8 +361,10 @@ class FilePlayer:
             self._renderer = Renderer(None)
         recipe = condition.recipe(local_file(file.path) or file.path, facts.rate_hz)
         key = self._renderer.key(recipe)
-        known = None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
-        yield SoundInCondition(self._renderer, recipe, key, known, sound.assumed), constant
+        stored_length = (
+            None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
+        )
+        yield SoundInCondition(self._renderer, recipe, key, stored_length, sound.assumed), constant
 
     def _scored(
         self, engine: ScoresSound, sound: _PlayedSound, constant: ConstantStretches, file: ListedFile

@@ -116,13 +116,13 @@ class WorkerProcess:
     def write(self) -> None:
         """Writes as much as the pipe takes. A dead worker is noticed when its answers end."""
         try:
-            written = os.write(self.tasks, memoryview(self._out)[:_PIECE].tobytes())
+            sent = os.write(self.tasks, memoryview(self._out)[:_PIECE].tobytes())
         except BlockingIOError:
             return
         except OSError:
             self._out.clear()
             return
-        del self._out[:written]
+        del self._out[:sent]
 
     def read(self) -> list[tuple[WorkerFrame, bytes]] | None:
         """Messages that have arrived; None if no more will. ValueError for invalid messages."""
@@ -141,7 +141,7 @@ class WorkerProcess:
         self._words = (self._words + piece)[-_LAST_WORDS:]
         return bool(piece)
 
-    def ended(self, how: str = "") -> str:
+    def ended(self, ending: str = "") -> str:
         """Kills what is left of the worker. Returns how it ended, with the last line that it printed."""
         self.standing = WorkerState.GONE
         status = self._child.status
@@ -154,9 +154,9 @@ class WorkerProcess:
         os.close(self.answers)
         self._memory.close()
         words = last_line(self._words)
-        if not how:
-            how = "was ended" if status is None else ended_words(status)
-        return f"{how}: {words}" if words else how
+        if not ending:
+            ending = "was ended" if status is None else ended_words(status)
+        return f"{ending}: {words}" if words else ending
 
     def close_input(self) -> None:
         """Lets it finish its files and exit."""
@@ -374,22 +374,22 @@ class WorkerPool:
             return taken_s > self._limits.load_within_s
         if not worker.hands:
             return False
-        at = worker.current_position
-        length_s = rough_s(worker.hands[0] if at is None else at)
+        position = worker.current_position
+        length_s = rough_s(worker.hands[0] if position is None else position)
         return taken_s > self._limits.hang_after_s + SLOWER * length_s / (self.speed or 1.0)
 
-    def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> LostWorker:
+    def _lose(self, worker: WorkerProcess, reason: RejectReason, ending: str = "") -> LostWorker:
         guilty = worker.current_position
         if worker.standing is not WorkerState.READY:
-            return self._failed_start(worker, reason, how)
-        why = self._end(worker, how)
+            return self._failed_start(worker, reason, ending)
+        why = self._end(worker, ending)
         self._start()
         others = tuple(position for position in worker.hands if position != guilty)
         return LostWorker(worker, guilty, others, reason, why)
 
-    def _failed_start(self, worker: WorkerProcess, reason: RejectReason, how: str) -> LostWorker:
+    def _failed_start(self, worker: WorkerProcess, reason: RejectReason, ending: str) -> LostWorker:
         """A worker ended before its engine was loaded. Another is tried, up to a limit."""
-        why = self._end(worker, how)
+        why = self._end(worker, ending)
         self._failed_starts += 1
         if (self._failed_starts >= STARTS and not self.workers) or self.facts is None:
             raise EngineError(
@@ -413,12 +413,12 @@ class WorkerPool:
             f"a worker could not load {name}, continuing with {counted(len(self.workers), 'worker')}: {error}"
         )
 
-    def _end(self, worker: WorkerProcess, how: str) -> str:
+    def _end(self, worker: WorkerProcess, ending: str) -> str:
         for descriptor in (worker.answers, worker.words, worker.tasks):
             self._forget(descriptor)
         self.workers.remove(worker)
         self._used = WorkerUse.of_all([self._used, worker.used])
-        return worker.ended(how)
+        return worker.ended(ending)
 
 
 def _error(content: bytes) -> HarnessError:

@@ -199,8 +199,8 @@ def log_names(log: str | None, texts: Sequence[str], tasks: Sequence[Task]) -> l
     names: list[str] = []
     for text, task in zip(texts, tasks, strict=True):
         name = f"{stem}{log_name(text, task)}"
-        again = sum(other == name or other.startswith(f"{name}-") for other in names)
-        names.append(f"{name}-{again + 1}" if again else name)
+        repeats = sum(other == name or other.startswith(f"{name}-") for other in names)
+        names.append(f"{name}-{repeats + 1}" if repeats else name)
     return [f"{name}.log" for name in names]
 
 
@@ -306,11 +306,11 @@ class SweepRequest:
 
     def demand_several_engines(self) -> None:
         """InputError for options that apply to one engine only."""
-        for option, given in (
+        for option, value in (
             ("--target-fr", self.target_fr_percent), ("--target-cost", self.target_cost), ("--twv", self.twv),
             ("--sweep-refractory-ms", self.refractory_ms),
         ):  # fmt: skip
-            if given not in (None, False):
+            if value not in (None, False):
                 raise InputError(f"{option} applies to one engine", remedy="Give one -t")
 
     def check_consistent(self, request: EvaluationRequest) -> None:

@@ -65,9 +65,9 @@ class SessionStimuli:
         is neither."""
         why = "the result differs: a voice or a recording has changed"
         try:
-            made = renders.render(play.trial.recipe)
-            if made.sha256 == play.row.stimulus_sha256:
-                return made.waveform
+            stimulus = renders.render(play.trial.recipe)
+            if stimulus.sha256 == play.row.stimulus_sha256:
+                return stimulus.waveform
         except HarnessError as error:
             why = error.what
         clip = self.clips.get(play.row.stimulus_sha256)
@@ -114,7 +114,7 @@ def hear(
     devices: Sequence[str],
     *,
     continuous: bool = False,
-    progress: RunProgress = lambda done, of: None,
+    progress: RunProgress = lambda done, total: None,
 ) -> tuple[dict[str, OfflineDetections], dict[str, str]]:
     """What an engine finds in each stimulus, by play_id; and why others were left out.
 
@@ -158,7 +158,7 @@ def _hear_continuously(
     spans: list[tuple[Play, int, int]] = []
 
     def sounds() -> Iterator[npt.NDArray[np.int16]]:
-        at = 0
+        offset = 0
         for done, play in enumerate(plays):
             progress(done, len(plays))
             try:
@@ -166,8 +166,8 @@ def _hear_continuously(
             except LogError as error:
                 failed[play.row.play_id] = str(error)
                 continue
-            spans.append((play, at, at + len(samples)))
-            at += len(samples)
+            spans.append((play, offset, offset + len(samples)))
+            offset += len(samples)
             yield samples
         progress(len(plays), len(plays))
 

@@ -40,15 +40,15 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
     parts = _parts(files, shard.of)
     places = np.flatnonzero(parts == shard.number - 1)
     cut = hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16]
-    return LazySequence(len(places), lambda at: files[int(places[at])]), replace(shard, cut=cut)
+    return LazySequence(len(places), lambda index: files[int(places[index])]), replace(shard, cut=cut)
 
 
-def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:
+def _parts(files: Sequence[ListedFile], shard_count: int) -> npt.NDArray[np.uint32]:
     """The shard of each file, from 0."""
     lengths = np.fromiter((max(LEAST_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files))
     parts = np.zeros(len(files), np.uint32)
     # (seconds, files, shard): where lengths are not known, the shard with the fewest files is next.
-    loads = [(0.0, 0, part) for part in range(of)]
+    loads = [(0.0, 0, part) for part in range(shard_count)]
     for place in np.argsort(-lengths, kind="stable"):
         seconds, count, part = loads[0]
         parts[place] = part
@@ -71,20 +71,20 @@ def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
                 f"{first.path} and {other.path} belong to different evaluations: {'; '.join(differs)}",
                 remedy="Merge shards of the same lists, task, settings and version",
             )
-    seen: dict[int, Path] = {}
+    path_by_number: dict[int, Path] = {}
     for journal in journals:
         shard = journal.header.shard
         if shard is None:
             raise InputError(
                 f"{journal.path} is not a shard: it covers whole lists", remedy="Merge logs written with --shard I/N"
             )
-        if shard.number in seen:
-            raise InputError(f"{seen[shard.number]} and {journal.path} are both shard {shard}")
-        seen[shard.number] = journal.path
+        if shard.number in path_by_number:
+            raise InputError(f"{path_by_number[shard.number]} and {journal.path} are both shard {shard}")
+        path_by_number[shard.number] = journal.path
     if partial:
         return
-    of = first.header.shard.of if first.header.shard else 1
-    missing = [f"{number}/{of}" for number in range(1, of + 1) if number not in seen]
+    shard_count = first.header.shard.of if first.header.shard else 1
+    missing = [f"{number}/{shard_count}" for number in range(1, shard_count + 1) if number not in path_by_number]
     if missing:
         raise InputError(
             f"missing: shard {', '.join(missing)}", remedy="Add the missing shards, or merge the others with --partial"

@@ -39,14 +39,14 @@ def read_sound_list(path: Path) -> dict[str, Path]:
 
     Relative names are looked up in the current folder, then in the list's. InputProblems with each missing file.
     """
-    listed = read_groups(path, case_counts=True)
-    columns = {grouping.name: grouping.labels for grouping in listed.groupings}
+    groups = read_groups(path, case_counts=True)
+    columns = {grouping.name: grouping.labels for grouping in groups.groupings}
     if AUDIO not in columns:
         remedy = nearest(AUDIO, sorted(columns), listed="Columns")
         raise InputError(f"the header has no column {AUDIO}", place=Place(str(path), 1), remedy=plain_text(remedy, 300))
     sounds: dict[str, Path] = {}
     missing: list[InputError] = []
-    for id_, line, name in zip(listed.ids, listed.lines, columns[AUDIO], strict=True):
+    for id_, line, name in zip(groups.ids, groups.lines, columns[AUDIO], strict=True):
         # Unlike that of Path, this isfile answers no for a name that is too long.
         file = next((place for place in (Path(name), path.parent / name) if name and os.path.isfile(place)), None)
         if file is None:

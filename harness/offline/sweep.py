@@ -77,9 +77,9 @@ def sweep_of(
                 continue
         sweep.add(outcome, tracks or ())
     if gone:
-        named = ", ".join(repr(name) for name in missing)
+        missing_names = ", ".join(repr(name) for name in missing)
         raise InputError(
-            f"{cache.folder} has no scores for {gone:,} files, such as {named}",
+            f"{cache.folder} has no scores for {gone:,} files, such as {missing_names}",
             remedy="Run the evaluation again with the same --cache folder: only missing scores are computed",
         )
     return sweep
@@ -135,9 +135,9 @@ class SweepRun:
                     f"no file of {option} could be used, so no point can be chosen", place=Place(str(path)),
                     remedy="Give readable recordings; the log gives the reason for each rejection",
                 )  # fmt: skip
-        if both := len(self._reported & on_dev):
-            same = counted(both, "development file")
-            self._warn(f"{same} with the same bytes as reported files: the lists are not independent")
+        if shared := len(self._reported & on_dev):
+            files = counted(shared, "development file")
+            self._warn(f"{files} with the same bytes as reported files: the lists are not independent")
         return not counts.has_faults
 
     def _counted(
@@ -145,21 +145,21 @@ class SweepRun:
     ) -> tuple[Sweep, set[bytes]]:
         """The sweep of a journal, and the first bytes of its files' sha256. phrase: only this one, in all but the files
         that hold any phrase once."""
-        header, seen = journal.header, set[bytes]()
+        header, hashes = journal.header, set[bytes]()
 
         def outcomes() -> Iterator[tuple[FileOutcome, str]]:
             for entry in journal.outcomes():
                 if phrase is not None and entry.outcome.kind is ListKind.INV:
                     continue
                 if entry.outcome.sha256:
-                    seen.add(bytes.fromhex(entry.outcome.sha256)[:12])
+                    hashes.add(bytes.fromhex(entry.outcome.sha256)[:12])
                 yield entry.outcome, entry.listed
 
         sweep = sweep_of(
             outcomes(), header.facts, header.evaluation, header.counting, self._cache,
             refractory_ms=self._asked.refractory_ms, phrase=phrase, talker_of=talker_of,
         )  # fmt: skip
-        return sweep, seen
+        return sweep, hashes
 
     def _phrases(self) -> tuple[str, ...]:
         """Phrases with a curve of their own: those of labels, if there are several."""
@@ -171,21 +171,23 @@ class SweepRun:
         """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
         options, header, report, developed = self._asked, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
-        on = (developed or report).det_at()
-        chosen = None if target is None else choose(target, on, points, None if developed is None else report)
+        target_det = (developed or report).det_at()
+        chosen = None
+        if target is not None:
+            chosen = choose(target, target_det, points, None if developed is None else report)
         if chosen is not None:
             chosen = replace(chosen, chosen=(developed or report).figures_at(chosen.chosen.threshold))
         self.chosen = chosen
-        named = [] if chosen is None else [chosen.chosen.threshold]
-        det = report.det_at(report.thresholds(named))
+        chosen_thresholds = [] if chosen is None else [chosen.chosen.threshold]
+        det = report.det_at(report.thresholds(chosen_thresholds))
         twv = (options.beta, options.speech_s) if options.twv else None
-        at = named[0] if named else None
-        files = {f"{prefix}.csv": pictures.det_csv(det, points, at, twv)}
+        chosen_threshold = chosen_thresholds[0] if chosen_thresholds else None
+        files = {f"{prefix}.csv": pictures.det_csv(det, points, chosen_threshold, twv)}
         summary = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
         summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if developed is not None:
             files[f"{prefix}.dev.csv"] = pictures.det_csv(
-                developed.det_at(developed.thresholds(named)), points, at, twv
+                developed.det_at(developed.thresholds(chosen_thresholds)), points, chosen_threshold, twv
             )
         if target is not None:
             summary["choice"] = pictures.chosen_json(target, chosen)
@@ -194,26 +196,32 @@ class SweepRun:
             summary["term_weighted"] = pictures.twv_json(values)
         files[f"{prefix}.json"] = json.dumps(summary, indent=1) + "\n"
         of_phrases = {phrase: self._counted(self._journal, phrase=phrase)[0] for phrase in self._phrases()}
-        dets = {phrase: of.det_at(of.thresholds(named)) for phrase, of in of_phrases.items()}
-        for phrase, of in dets.items():
-            files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(of, points, at, twv)
+        dets = {
+            phrase: det_of_phrase.det_at(det_of_phrase.thresholds(chosen_thresholds))
+            for phrase, det_of_phrase in of_phrases.items()
+        }
+        for phrase, det_of_phrase in dets.items():
+            files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(det_of_phrase, points, chosen_threshold, twv)
         for name, text in files.items():
             write_atomically(Path(name), text.encode())
         drawn = [*files]
         if not options.no_picture and det.has_accepts and det.has_rejects:
-            own = report.figures_at(report.rule.threshold)
-            curves = [pictures.Curve("list" if developed is None else "reported list", det, own)]
+            rule_point = report.figures_at(report.rule.threshold)
+            curves = [pictures.Curve("list" if developed is None else "reported list", det, rule_point)]
             if developed is not None:
-                curves.append(pictures.Curve("development list", on))
+                curves.append(pictures.Curve("development list", target_det))
             for ending in pictures.ENDINGS:
                 pictures.draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curves, points, chosen)
                 drawn.append(f"{prefix}.{ending}")
-            for phrase, of in dets.items():
-                if of.has_accepts and of.has_rejects:
+            for phrase, det_of_phrase in dets.items():
+                if det_of_phrase.has_accepts and det_of_phrase.has_rejects:
                     for ending in pictures.ENDINGS:
                         path = Path(f"{prefix}.{_file_name(phrase)}.{ending}")
                         pictures.draw(
-                            path, f"{header.evaluation.task.name}, {phrase}", [pictures.Curve("list", of)], points
+                            path,
+                            f"{header.evaluation.task.name}, {phrase}",
+                            [pictures.Curve("list", det_of_phrase)],
+                            points,
                         )
                         drawn.append(str(path))
         yield f"Sweep: {len(det):,} thresholds, in {', '.join(drawn)}"

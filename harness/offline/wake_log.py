@@ -253,18 +253,18 @@ def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
     counts too.
     """
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
-    of = sums if sums is not None else LineSums(log.events)
-    return wake_totals(of.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=of.said)
+    line_sums = sums if sums is not None else LineSums(log.events)
+    return wake_totals(line_sums.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.said)
 
 
 def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
     """Totals that differ from the sum of the log's lines, in words for people; empty for a correct log."""
     totals = computed(log, sums)
-    written = dict(log.decimals)
+    written_decimals = dict(log.decimals)
     wrong: list[str] = []
     for key, stated in log.totals:
         by_lines = totals.get(key)
-        decimals = min(DECIMALS.get(key, 0), written.get(key, DECIMALS.get(key, 0)))
+        decimals = min(DECIMALS.get(key, 0), written_decimals.get(key, DECIMALS.get(key, 0)))
         allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
         if by_lines is None:
             if stated:
@@ -303,9 +303,9 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
 
 def _all_rejected(log: WakeLog) -> bool:
     """Whether there was a list of in-vocabulary files, of which none is usable or left to be played."""
-    listed = any(name == "x-list" and detail.startswith(("inv ", "referenced ")) for name, detail in log.info)
+    has_list = any(name == "x-list" and detail.startswith(("inv ", "referenced ")) for name, detail in log.info)
     is_part = log.about("x-partial") is not None or log.about("x-shard") is not None
-    return listed and not is_part and log.about("inv-files") == "0" and log.about("rejected-files") != "0"
+    return has_list and not is_part and log.about("inv-files") == "0" and log.about("rejected-files") != "0"
 
 
 def _shown(totals: dict[str, float], key: str, decimals: int) -> str:

@@ -140,12 +140,12 @@ def unescaped(text: str) -> str:
 
 def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
     """Lines with any kind of line end."""
-    at, number = file.tell(), 0
+    offset, number = file.tell(), 0
     while line := file.readline(LONGEST_LINE):
         number += 1
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             raise _unreadable(f"the line is longer than {LONGEST_LINE >> 20} MB", Place(name, number))
-        begins, at = at, at + len(line)
+        begins, offset = offset, offset + len(line)
         body = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
         if not begins and body.startswith(BOM_UTF8):
             begins, body = len(BOM_UTF8), body.removeprefix(BOM_UTF8)

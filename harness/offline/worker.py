@@ -107,8 +107,8 @@ class Worker:
         for outcome in outcomes:
             self._answer(outcome, self._listed.pop(outcome.number))
 
-    def _answer(self, outcome: FileOutcome, listed: str) -> None:
-        self._waiting.append((outcome, listed))
+    def _answer(self, outcome: FileOutcome, name: str) -> None:
+        self._waiting.append((outcome, name))
         if time.monotonic() - self._flushed_s >= FLUSH_S:
             self.flush()
 
@@ -131,8 +131,8 @@ def _die_with(parent: int) -> None:
 def _refused(error: HarnessError, worker: Worker | None) -> bytes:
     """The error, with the engine and the file that it was playing."""
     place = str(error.place) + ": " if error.place else ""
-    at = worker.progress_prefix if worker is not None else ""
-    return json.dumps([type(error).__name__, at + place + error.what, error.remedy]).encode()
+    prefix = worker.progress_prefix if worker is not None else ""
+    return json.dumps([type(error).__name__, prefix + place + error.what, error.remedy]).encode()
 
 
 def main(arguments: list[str]) -> int:

@@ -170,7 +170,9 @@ class ResponseFacts:
             case "recognised":
                 return {Recognition.YES: "yes", Recognition.NO: "no"}.get(self.recognised)
             case "whole":
-                return None if self.truncated is None else ("cut" if self.truncated else "yes")
+                if self.truncated is None:
+                    return None
+                return "cut" if self.truncated else "yes"
             case "cannot":
                 # It acted, so odd words must not hide a right effect.
                 return "no" if self.effect in (EffectOutcome.RIGHT, EffectOutcome.PARTIAL) else None
@@ -202,9 +204,9 @@ class AidState:
     steps: tuple[AidStep, ...] = ()
 
     @classmethod
-    def begin(cls, known: ResponseFacts) -> AidState:
+    def begin(cls, facts: ResponseFacts) -> AidState:
         """The state before the first question for a person; at its end if the harness knows enough."""
-        return cls(known).filled_in()
+        return cls(facts).filled_in()
 
     @property
     def question(self) -> AidQuestion | None:
@@ -238,8 +240,8 @@ class AidState:
     @property
     def suggested(self) -> AidAnswer | None:
         """The answer of the harness to the current question, which a rater who went back may change."""
-        wanted = self.known.answer_to(self.question.id) if self.question else None
-        return self.question.answer(wanted) if self.question and wanted else None
+        answer_id = self.known.answer_to(self.question.id) if self.question else None
+        return self.question.answer(answer_id) if self.question and answer_id else None
 
     @property
     def can_go_back(self) -> bool:
@@ -254,8 +256,8 @@ class AidState:
             raise ValueError("the aid has come to its end")
         answer = self.question.answer(answer_id)
         if answer is None:
-            known = ", ".join(option.id for option in self.question.answers)
-            raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({known})")
+            answer_ids = ", ".join(option.id for option in self.question.answers)
+            raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({answer_ids})")
         return self._with(AidStep(self.question, answer)).filled_in()
 
     def press(self, key: str) -> AidState | None:
@@ -285,8 +287,8 @@ class AidState:
 
     def _longest(self, question: AidQuestion, asked: bool = False) -> int:
         """Questions on the longest path from this one, along the answers that the harness will give."""
-        wanted = None if asked else self.known.answer_to(question.id)
-        ways = [answer for answer in question.answers if wanted in (None, answer.id)]
+        answer_id = None if asked else self.known.answer_to(question.id)
+        ways = [answer for answer in question.answers if answer_id in (None, answer.id)]
         ends = [answer.to(core_capability=self.known.core_capability) for answer in ways]
         return 1 + max(self._longest(_BY_ID[end]) if isinstance(end, str) else 0 for end in ends)
 
@@ -317,8 +319,8 @@ def aid_lines(state: AidState, width: int = 76) -> list[str]:
         text += wrapped.wrap(state.question.text)
         hanging = textwrap.TextWrapper(width, subsequent_indent="   ", break_on_hyphens=False)
         for answer in state.question.answers:
-            known = " (known)" if answer == state.suggested else ""
-            text += hanging.wrap(f"{answer.key}: {answer.text}{known}")
+            mark = " (known)" if answer == state.suggested else ""
+            text += hanging.wrap(f"{answer.key}: {answer.text}{mark}")
         return text
     ending = state.ending
     if ending is not None:

@@ -220,20 +220,20 @@ class Desk:
             self._message = "listen to the response to its end first, or put it aside if you cannot"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
-        wanted = tuple(self._draft.sub_flags)
+        flags = tuple(self._draft.sub_flags)
         for flag in sub_flags:
-            wanted = (*_without(flag, wanted), flag)
+            flags = (*_without(flag, flags), flag)
         notice = self._difference_message(item, category)
         row = self._row(
             item,
             JudgmentStatus.SUBMITTED,
             category,
-            sub_flags=tuple(flag.value for flag in wanted if flag in allowed),
+            sub_flags=tuple(flag.value for flag in flags if flag in allowed),
             aid_path=aid_path or self._draft.aid_path,
         )
         if notice:
             row = replace(row, proposal_shown=ProposalShown.AFTER)
-        left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
+        left_out = [flag.value.replace("_", " ") for flag in flags if flag not in allowed]
         message = f"{notice}saved as {LABELS[category]}"
         self._save_row(item, row, f"{message}; without {', '.join(left_out)}" if left_out else message)
         if item.exercise is not None:
@@ -295,7 +295,7 @@ class Desk:
         self._save(item, row)
         self._queue.add(row)
         self._explained = None
-        self._show(item, withdrawn, again=not self._queue.open(item))
+        self._show(item, withdrawn, reopened=not self._queue.open(item))
         self._message = "taken back; judge it again"
         return True
 
@@ -429,9 +429,9 @@ class Desk:
         return True
 
     def _row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
-        own = self._queue.rows.standing(item)
-        seen = self._seen_for(item)
-        shown = self._in_sight(item) or (None if seen is None else seen.proposal)
+        earlier = self._queue.rows.standing(item)
+        unaided_view = self._seen_for(item)
+        shown = self._in_sight(item) or (None if unaided_view is None else unaided_view.proposal)
         proposal = shown or self._proposal(item)
         return new_row(
             item.subject,
@@ -439,7 +439,7 @@ class Desk:
             status,
             category,
             id_=self.ids.next(),
-            replaces=own.id if own else None,
+            replaces=earlier.id if earlier else None,
             comment=self._draft.comment,
             plays=self._draft.plays,
             time_to_answer_s=self._presence.time_to_answer_s,
@@ -457,7 +457,7 @@ class Desk:
             proposed=None if proposal is None else proposal.category,
             proposed_probability=None if proposal is None else proposal.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
-            unaided=None if seen is None or category is None else seen.unaided,
+            unaided=None if unaided_view is None or category is None else unaided_view.unaided,
             program=self._program,
             program_confidence=self._draft.program_confidence,
             **more,
@@ -481,8 +481,8 @@ class Desk:
             return None
         if rule.show is ProposalShown.BEFORE:
             return self._proposal(item)
-        seen = self._seen_for(item)
-        return None if seen is None else seen.proposal
+        unaided_view = self._seen_for(item)
+        return None if unaided_view is None else unaided_view.proposal
 
     def _difference_message(self, item: Item, category: Category) -> str:
         """The message after a choice that differs; "" if the rater had seen the proposal."""
@@ -505,21 +505,23 @@ class Desk:
         """Steps through the rater's own rows, backwards for 1, forwards for −1."""
         self._presence.sign()
         # Number 0 is the latest row. The item to judge, which follows it, has number −1.
-        own = [entry for entry in self.reopenable_items() if entry.row is not None]
-        here = next((number for number, entry in enumerate(own) if self._is_reopened and entry.item == self._item), -1)
-        goal = here + step
-        if self._explained is not None or not -1 <= goal < len(own) or (goal < 0 and not self._is_reopened):
+        judged = [entry for entry in self.reopenable_items() if entry.row is not None]
+        current = next(
+            (number for number, entry in enumerate(judged) if self._is_reopened and entry.item == self._item), -1
+        )
+        goal = current + step
+        if self._explained is not None or not -1 <= goal < len(judged) or (goal < 0 and not self._is_reopened):
             self._message = "there is no earlier response" if step > 0 else "this is the response to judge"
             return False
         if goal < 0:
             return self.leave()
-        self._reopen(own[goal])
+        self._reopen(judged[goal])
         return True
 
     def _reopen(self, entry: ReopenableItem) -> None:
         if self._item is not None and not self._is_reopened:
             self._parked = self._item.id, self._draft
-        self._show(entry.item, entry.row, again=not self._queue.open(entry.item))
+        self._show(entry.item, entry.row, reopened=not self._queue.open(entry.item))
         self._message = ""
 
     def _next(self) -> None:
@@ -529,8 +531,8 @@ class Desk:
             self._draft = self._parked[1]
         self._parked = None
 
-    def _show(self, item: Item | None, row: Judgment | None = None, *, again: bool = False) -> None:
-        """Shows an item, with the notes of a row. again: it is reopened."""
+    def _show(self, item: Item | None, row: Judgment | None = None, *, reopened: bool = False) -> None:
+        """Shows an item, with the notes of a row. reopened: whether it is judged again."""
         self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
         if row is not None:
             self._draft = Draft(
@@ -543,7 +545,7 @@ class Desk:
                 heard_ms=row.heard_ms or 0,
                 heard_to_end=row.category is not None,
             )
-        self._item, self._is_reopened = item, again
+        self._item, self._is_reopened = item, reopened
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 
@@ -575,8 +577,8 @@ def effect_words(evidence: EffectEvidence) -> tuple[str, str]:
 
 def found_words(entry: ReopenableItem) -> str:
     """An item that can be reopened, as one line of escaped text."""
-    given = "agreed" if entry.row is None else given_words(entry.row)
-    return f"{plain_text(entry.item.query, 120)}: {given}"
+    answer = "agreed" if entry.row is None else given_words(entry.row)
+    return f"{plain_text(entry.item.query, 120)}: {answer}"
 
 
 def given_words(row: Judgment) -> str:
@@ -588,9 +590,9 @@ def given_words(row: Judgment) -> str:
             JudgmentStatus.FLAGGED: "put aside",
         }.get(row.status, row.status.value)
     parts = [LABELS[row.category]]
-    known = {flag.value: words for flag, words in SUB_FLAG_TEXTS.items()}
+    flag_texts = {flag.value: words for flag, words in SUB_FLAG_TEXTS.items()}
     if row.sub_flags:
-        parts[0] += f" ({', '.join(known.get(name, plain_text(name, 40)) for name in row.sub_flags)})"
+        parts[0] += f" ({', '.join(flag_texts.get(name, plain_text(name, 40)) for name in row.sub_flags)})"
     if row.confidence is not None:
         parts.append(SURE[row.confidence])
     if row.comment:

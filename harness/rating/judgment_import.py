@@ -94,11 +94,11 @@ class ImportPlan:
                 log.add(records)
 
     def _place(self, row: ParsedJudgment) -> _Place:
-        named = row.text("session").strip()
-        if named:
-            if named not in self._sessions:
-                raise WrongCell(f"no session {shown(named)} was given", self._nearest(named, self._sessions))
-            return self._sessions[named].place(row, self._nearest)
+        session_id = row.text("session").strip()
+        if session_id:
+            if session_id not in self._sessions:
+                raise WrongCell(f"no session {shown(session_id)} was given", self._nearest(session_id, self._sessions))
+            return self._sessions[session_id].place(row, self._nearest)
         holding = [candidate for candidate in self._sessions.values() if row.text("id") in candidate.rows]
         holding = holding or [candidate for candidate in self._sessions.values() if candidate.holds(row)]
         if len(self._sessions) > 1 and len(holding) != 1:
@@ -107,23 +107,23 @@ class ImportPlan:
         (responses,) = holding or self._sessions.values()
         return responses.place(row, self._nearest)
 
-    def _nearest(self, word: str, known: Iterable[str]) -> str:
+    def _nearest(self, word: str, candidates: Iterable[str]) -> str:
         """A hint at the nearest known word; empty when the message would not be shown."""
         if self.bad >= MOST_LISTED:
             return ""
-        match = extractOne(word, list(known), score_cutoff=50)
+        match = extractOne(word, list(candidates), score_cutoff=50)
         return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"
 
     def _put(self, row: ParsedJudgment, place: _Place, responses: _Responses) -> None:
         rater = known_name(person_name(row.text("rater"), "rater name"), self._raters)
         self._raters.setdefault(rater)
         judgment = _judgment(row, place, self._path.name, rater)
-        there, first = responses.rows.get(judgment.id), self._first.get(judgment.id)
-        if there is not None:
-            if _content(there, judgment) != _content(judgment, judgment):
-                where = "there" if first is None else f"in line {first}"
+        existing, first = responses.rows.get(judgment.id), self._first.get(judgment.id)
+        if existing is not None:
+            if _content(existing, judgment) != _content(judgment, judgment):
+                location = "there" if first is None else f"in line {first}"
                 raise WrongCell(
-                    f"the judgment {shown(judgment.id)} is already {where}, with other content",
+                    f"the judgment {shown(judgment.id)} is already {location}, with other content",
                     "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
                 )
             self._first.setdefault(judgment.id, row.line)
@@ -194,14 +194,14 @@ class _Responses:
             return _Place(self._session, trial, row.integer("take") or 1, row.integer("attempt") or 1, clip)
         if trial and trial not in self._trials:
             raise WrongCell(f"there is no trial {shown(trial)} in this session", nearest(trial, self._trials))
-        known = self.rows.get(row.text("id"))
-        if known is not None and known.clip_sha256 == clip:
-            trial = trial or known.trial_id
+        existing = self.rows.get(row.text("id"))
+        if existing is not None and existing.clip_sha256 == clip:
+            trial = trial or existing.trial_id
         place = self._of_clip(trial, clip) if clip else self._of_trial(trial)
         for column, is_so in (("take", place.take), ("attempt", place.attempt)):
-            written = row.integer(column)
-            if written is not None and written != is_so:
-                problem = f"the response is from {column} {is_so}, not {written}"
+            number = row.integer(column)
+            if number is not None and number != is_so:
+                problem = f"the response is from {column} {is_so}, not {number}"
                 raise WrongCell(
                     problem, "The trial was run again, or answered at another attempt. Judge the current response"
                 )
@@ -218,9 +218,9 @@ class _Responses:
         if len(places) == 1:
             return places[0]
         if not places:
-            of = f"the trial {shown(trial)}" if trial else "this session"
+            owner = f"the trial {shown(trial)}" if trial else "this session"
             raise WrongCell(
-                f"the clip {shown(clip)} is not a response in {of}", "Check that the file belongs to this session"
+                f"the clip {shown(clip)} is not a response in {owner}", "Check that the file belongs to this session"
             )
         if trial:
             return places[-1]
@@ -287,9 +287,9 @@ def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
     return name_key(judgment.rater), judgment.trial_id, judgment.clip_sha256, bool(judgment.adjudicates)
 
 
-def _content(judgment: Judgment, written: Judgment) -> Judgment:
-    """Its content, without what a file may leave out or add. written: of the file, in which columns may be missing."""
+def _content(judgment: Judgment, file_row: Judgment) -> Judgment:
+    """Its content, without what a file may leave out or add. file_row: of the file, in which columns may be missing."""
     may_lack = {**_UNKNOWN, "span_s": None, "item_id": ""}
-    unknown = {name: value for name, value in may_lack.items() if getattr(written, name) == value}
+    unknown = {name: value for name, value in may_lack.items() if getattr(file_row, name) == value}
     comment, rater = to_nfc(judgment.comment), name_key(judgment.rater)
     return replace(judgment, imported_from="", session_id="", replaces=None, comment=comment, rater=rater, **unknown)

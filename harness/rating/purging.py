@@ -85,8 +85,8 @@ def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
         if why := _kept_because(session, rule, ()):
             return why
         with writer_lock(session):
-            known = removals(purgeable.folder)
-            if fresh := tuple(name for name in purgeable.clips if name not in known):
+            removed = removals(purgeable.folder)
+            if fresh := tuple(name for name in purgeable.clips if name not in removed):
                 with closing(JudgmentLog(purgeable.folder)) as log:
                     log.append(SoundsRemoved(fresh, reason, by))
             for name in purgeable.clips:
@@ -124,14 +124,15 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
             if not 0 <= start_s < end_s <= length_s:
                 problem = f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: it is {moment(length_s)} long"
                 raise InputError(problem, remedy="Write the start before the end, both within the clip")
-        known = redactions(folder).get(name)
-        wanted = tuple(sorted({*spans_s, *(known.spans_s if known else ())}))
-        for start_s, end_s in wanted:
+        earlier = redactions(folder).get(name)
+        earlier_spans_s = earlier.spans_s if earlier else ()
+        all_spans_s = tuple(sorted({*spans_s, *earlier_spans_s}))
+        for start_s, end_s in all_spans_s:
             samples[math.floor(start_s * rate_hz) : math.ceil(end_s * rate_hz)] = 0
         buffer = io.BytesIO()
         soundfile.write(buffer, samples, rate_hz, format="FLAC", subtype="PCM_16")
         digest = hashlib.sha256(buffer.getvalue()).hexdigest()
-        if known is None or known.spans_s != wanted or known.sha256 != digest:
+        if earlier is None or earlier.spans_s != all_spans_s or earlier.sha256 != digest:
             with closing(JudgmentLog(folder)) as log:
                 log.append(SoundRedacted(name, digest, tuple(sorted({*spans_s})), reason, by))
         write_atomically(session.clips / name, buffer.getvalue())

@@ -71,7 +71,7 @@ class RaterPlayer:
                 self._sound_server,
                 on_started=self._started,
                 on_ended=self._ended,
-                on_fault=lambda at, problem: self._lost(playback, problem),
+                on_fault=lambda stamp, problem: self._lost(playback, problem),
                 frames_per_buffer=960,
             )
             playback.open()
@@ -92,10 +92,10 @@ class RaterPlayer:
         play = _RaterPlay(f"rater-{number}", waveform.duration_s, on_done)
         with self._lock:
             playback = self._playback
-            wanted = playback is not None and number > self._stopped_until
-            if wanted:
+            is_current = playback is not None and number > self._stopped_until
+            if is_current:
                 self._plays[play.id] = play
-        if playback is None or not wanted:
+        if playback is None or not is_current:
             if on_done is not None:
                 on_done(0.0, False)
             return
@@ -135,17 +135,17 @@ class RaterPlayer:
             if playback is not None:
                 playback.close()
 
-    def _started(self, play_id: str, at: Stamp) -> None:
+    def _started(self, play_id: str, stamp: Stamp) -> None:
         with self._lock:
             if play_id in self._plays:
-                self._plays[play_id].began_at_s = at.at_s
+                self._plays[play_id].began_at_s = stamp.at_s
 
-    def _ended(self, play_id: str, at: Stamp, complete: bool) -> None:
+    def _ended(self, play_id: str, stamp: Stamp, complete: bool) -> None:
         with self._lock:
             play = self._plays.pop(play_id, None)
         if play is None or play.on_done is None:
             return
-        played_s = 0.0 if play.began_at_s is None else max(0.0, min(at.at_s - play.began_at_s, play.duration_s))
+        played_s = 0.0 if play.began_at_s is None else max(0.0, min(stamp.at_s - play.began_at_s, play.duration_s))
         play.on_done(play.duration_s if complete else played_s, complete)
 
     def _lost(self, playback: Playback, problem: str) -> None:
@@ -213,14 +213,14 @@ class ItemPlayer:
 
     def _begin(self, sound: Waveform, *, of_response: bool, tempo: float) -> None:
         self.stop()
-        over = threading.Event()
+        ended = threading.Event()
 
         def done(played_s: float, complete: bool) -> None:
-            if self._over is over:
+            if self._over is ended:
                 self._heard_s = played_s
-            over.set()
+            ended.set()
 
-        self._over, self._of_response, self._tempo = over, of_response, tempo
+        self._over, self._of_response, self._tempo = ended, of_response, tempo
         try:
             self._player.play(sound, done)
         except BaseException:

@@ -199,8 +199,8 @@ class OwnRows:
         new = tuple(item for item in exercises if self.standing(item) is None)
         if new or not exercises:
             return new
-        given = [(item, item.exercise, self.standing(item)) for item in exercises]
-        wrong = [item for item, exercise, row in given if not (exercise and row and exercise.is_right(row.category))]
+        answers = [(item, item.exercise, self.standing(item)) for item in exercises]
+        wrong = [item for item, exercise, row in answers if not (exercise and row and exercise.is_right(row.category))]
         if len(exercises) - len(wrong) >= self._round.pass_share * len(exercises):
             return ()
         return tuple(item for item in wrong if self._answers(item) < 2)
@@ -214,10 +214,10 @@ class OwnRows:
     def all_of(self, item: Item) -> list[Judgment]:
         """All rows on an item, in force or not, oldest first."""
         subject = item.subject
-        named = self._rows.get(subject.key, [])
+        rows = self._rows.get(subject.key, [])
         if not subject.session_id:
-            return named
-        return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *named]
+            return rows
+        return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *rows]
 
 
 def _in_order(rows: Iterable[Judgment]) -> list[Judgment]:
@@ -398,13 +398,13 @@ class RaterQueue:
 
         For an adjudicator also agreed items. Exercises cannot be reopened, since they were explained.
         """
-        own: dict[str, ReopenableItem] = {}
+        judged: dict[str, ReopenableItem] = {}
         for row in () if self.stopped else self.rows.undoable:
             item = self._by_subject.get(subject_of(row))
             if item is not None and item.exercise is None:
-                own.setdefault(item.id, ReopenableItem(item, row))
-        agreed = (ReopenableItem(item, None) for item in self._mine if item.agreed and item.id not in own)
-        return tuple(entry for entry in (*own.values(), *agreed) if entry.has(words))
+                judged.setdefault(item.id, ReopenableItem(item, row))
+        agreed = (ReopenableItem(item, None) for item in self._mine if item.agreed and item.id not in judged)
+        return tuple(entry for entry in (*judged.values(), *agreed) if entry.has(words))
 
     @property
     def count(self) -> QueueCounts:
@@ -437,8 +437,8 @@ class RaterQueue:
                 (fresh if row is None else later).append(item)
         # An item that is skipped twice comes after all others.
         left = (*fresh, *freed, *sorted(later, key=self.rows.row_number))
-        held = total - done - len(left)
-        return left, QueueCounts(total, done, len(left), len(later), held, flagged)
+        held_count = total - done - len(left)
+        return left, QueueCounts(total, done, len(left), len(later), held_count, flagged)
 
 
 def _known_since(item: Item, hold: Judgment) -> bool:

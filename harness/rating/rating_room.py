@@ -126,8 +126,8 @@ class RatingSource:
         effects = self._effects.evidence(self._effects_said)
         entries = chronological(self._at_bench, self._later)
         rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
-        given = tuple(with_one_name(rows, self._names))
-        responses = judged_in(session_id, self._played.trials, given)
+        judgments = tuple(with_one_name(rows, self._names))
+        responses = judged_in(session_id, self._played.trials, judgments)
         gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
         names = self._profiles | _names_of_devices(trials)
         items = tuple(
@@ -140,7 +140,7 @@ class RatingSource:
             folder=self._folder,
             session_id=session_id,
             items=items,
-            rows=given,
+            rows=judgments,
             responses=responses,
             trials=by_id,
             moves=tuple(self._moves),
@@ -166,13 +166,15 @@ def to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) ->
     """
     items = []
     for session in sessions:
-        judged = {(each.response.trial.id, each.response.clip.sha256): each for each in session.responses}
+        responses = {
+            (response.response.trial.id, response.response.clip.sha256): response for response in session.responses
+        }
         for item in session.items:
-            each = judged[item.subject.trial_id, item.subject.clip_sha256]
-            done = rater is not None and each.settled is not None and each.settled.rater != rater
-            if each.submitted and not done:
-                agreed = len({row.category for row in each.submitted}) == 1
-                items.append(replace(item, inputs=each.submitted, agreed=agreed))
+            judged_response = responses[item.subject.trial_id, item.subject.clip_sha256]
+            done = rater is not None and judged_response.settled is not None and judged_response.settled.rater != rater
+            if judged_response.submitted and not done:
+                agreed = len({row.category for row in judged_response.submitted}) == 1
+                items.append(replace(item, inputs=judged_response.submitted, agreed=agreed))
     return tuple(items)
 
 
@@ -278,12 +280,12 @@ class Proposer:
         self._lock = threading.Lock()
         self._known: dict[str, CategoryProposal] = {}
         learnt = [example for folder in rule.sessions for example in _learnt(Path(folder), own_sessions)]
-        given = {category for _, category in learnt}
-        self._labels = tuple(category for category in Category if category in given)
-        if len(learnt) < LEAST_RESPONSES or len(given) < LEAST_CATEGORIES:
+        learnt_categories = {category for _, category in learnt}
+        self._labels = tuple(category for category in Category if category in learnt_categories)
+        if len(learnt) < LEAST_RESPONSES or len(learnt_categories) < LEAST_CATEGORIES:
             raise InputError(
                 f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
-                f"text, of {len(given)} kinds",
+                f"text, of {len(learnt_categories)} kinds",
                 place=Place(path) if path else None,
                 remedy=f"Name in `proposals: from:` sessions with at least {LEAST_RESPONSES} of them, of "
                 f"{LEAST_CATEGORIES} kinds. Disputed responses count only after an adjudication",
@@ -482,8 +484,8 @@ class RatingRoom:
                 record = SharesMoved(self.round.id, rater, items, by)
                 self._log(self._found[0].folder).append(record)
                 self.refresh()
-        taken = sum(bool(new_rater) for _, new_rater in items)
-        return taken, len(items) - taken
+        moved_count = sum(bool(new_rater) for _, new_rater in items)
+        return moved_count, len(items) - moved_count
 
     # What is kept
 
@@ -508,10 +510,10 @@ class RatingRoom:
         if trial is None or trial.talker:
             return _alike(self._spoken(item.query, VoiceSpec()))
         plain = replace(trial.recipe, wake_phrase=None, noise=None, lead_in_s=0.0, tail_s=0.0)
-        made = self._sounds.render(plain)
-        start_s, end_s = made.span_s(Role.QUERY) or (0.0, made.waveform.duration_s)
-        rate_hz = made.waveform.rate_hz
-        return _alike(Waveform(made.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz))
+        stimulus = self._sounds.render(plain)
+        start_s, end_s = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
+        rate_hz = stimulus.waveform.rate_hz
+        return _alike(Waveform(stimulus.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz))
 
     def close(self) -> None:
         with self._lock:
@@ -542,8 +544,8 @@ class RatingRoom:
         return RaterQueue(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))
 
     def _judged(self, rater: str | None) -> tuple[Item, ...]:
-        wanted = {item.id for item in self.items}
-        return tuple(item for item in to_adjudicate(self._found, rater) if item.id in wanted)
+        ids = {item.id for item in self.items}
+        return tuple(item for item in to_adjudicate(self._found, rater) if item.id in ids)
 
     def _proposer(self, rule: ProposalRule) -> Proposer:
         return Proposer(
@@ -564,8 +566,8 @@ class RatingRoom:
         return renderer()
 
     def _session(self, item: Item) -> SessionItems:
-        wanted = item.subject.session_id
-        session = next((candidate for candidate in self._found if candidate.session_id == wanted), None)
+        session_id = item.subject.session_id
+        session = next((candidate for candidate in self._found if candidate.session_id == session_id), None)
         return session if session is not None else self._found[0]
 
     def _log(self, folder: Path) -> JudgmentLog:
@@ -592,6 +594,6 @@ def _alike(sound: Waveform) -> Waveform:
 
 def open_room(sessions: Sequence[Path], round_: RatingRound | None = None) -> RatingRoom:
     """A room for these sessions, or for those that the round names."""
-    named = tuple(str(path.resolve()) for path in sessions)
-    wanted = round_ or RatingRound()
-    return RatingRoom(replace(wanted, sessions=named or wanted.sessions))
+    folders = tuple(str(path.resolve()) for path in sessions)
+    rules = round_ or RatingRound()
+    return RatingRoom(replace(rules, sessions=folders or rules.sessions))

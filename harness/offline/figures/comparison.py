@@ -159,8 +159,8 @@ def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
     twice = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1) & (nth[1:] == nth[:-1]))
     # Among equal keys the first's row comes first.
     first_rows, other = order[twice], order[twice + 1] - len(first.names)
-    by = np.argsort(first_rows)
-    return first_rows[by], other[by]
+    order_of_first = np.argsort(first_rows)
+    return first_rows[order_of_first], other[order_of_first]
 
 
 def others(file_keys: FileKeys, rows: Rows) -> Rows:
@@ -274,7 +274,8 @@ class FalseAccepts:
     same_audio: bool = False
 
     def interval(self, second: bool = False) -> Interval | None:
-        return garwood(*(self.second if second else self.first))
+        count, hours = self.second if second else self.first
+        return garwood(count, hours)
 
 
 @frozen
@@ -294,39 +295,39 @@ def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> Evaluation
     ambient = None
     if first.ambient is not None and second.ambient is not None:
         ambient = keys(first.ambient), keys(second.ambient)
-    same = _same_files(first, second, *spoken) if len(first.spoken) and len(second.spoken) else None
+    shared = _same_files(first, second, *spoken) if len(first.spoken) and len(second.spoken) else None
     rates = _false_accepts(first, second, ambient) if first.hours and second.hours else None
-    if same is None and rates is None:
+    if shared is None and rates is None:
         raise InputError(
             f"{first.name} and {second.name} have no kind of file in common",
             remedy="Compare evaluations that both have in-vocabulary files, or out-of-vocabulary ones",
         )
-    warnings = [*_named_twice(first, second, spoken, ambient), *_warnings(first, second, same, rates)]
-    return EvaluationComparison(first.name, second.name, same, rates, tuple(warnings))
+    warnings = [*_named_twice(first, second, spoken, ambient), *_warnings(first, second, shared, rates)]
+    return EvaluationComparison(first.name, second.name, shared, rates, tuple(warnings))
 
 
 def _same_files(
     first: ComparedEvaluation, second: ComparedEvaluation, first_keys: FileKeys, other: FileKeys
 ) -> SharedFilesResult:
     rows = in_both(first_keys, other)
-    sides = [(side.spoken, at) for side, at in zip((first, second), rows, strict=True)]
-    right = [np.frombuffer(files.right, np.bool_)[at] for files, at in sides]
+    sides = [(side.spoken, side_rows) for side, side_rows in zip((first, second), rows, strict=True)]
+    right = [np.frombuffer(files.right, np.bool_)[side_rows] for files, side_rows in sides]
     groups = first.spoken.clusters(rows[0])
-    wrong = [ComparedColumns((~of).astype(np.int64), clusters=groups) for of in right]
-    errors = [np.asarray(files.errors, np.uint32)[at] for files, at in sides]
-    references = [np.asarray(files.words, np.uint32)[at] for files, at in sides]
+    wrong = [ComparedColumns((~is_right).astype(np.int64), clusters=groups) for is_right in right]
+    errors = [np.asarray(files.errors, np.uint32)[side_rows] for files, side_rows in sides]
+    references = [np.asarray(files.words, np.uint32)[side_rows] for files, side_rows in sides]
     alike = references[0] == references[1]
     words, sums = None, (0, 0, 0)
     if first.has_words and second.has_words:
         clusters = None if groups is None else renumbered(groups[alike])
-        texts = [ComparedColumns(of[alike], references[0][alike], clusters) for of in errors]
+        texts = [ComparedColumns(counts[alike], references[0][alike], clusters) for counts in errors]
         words = difference_of(MeasureKind.WORDS, *texts, paired=True)
         sums = int(errors[0][alike].sum()), int(errors[1][alike].sum()), int(references[0][alike].sum())
     return SharedFilesResult(
         discordance=Discordance.of(*right),
         only_first=_only(first, others(first_keys, rows[0])),
         only_second=_only(second, others(other, rows[1])),
-        differing=_differing(first, second, *(at[right[0] != right[1]] for at in rows)),
+        differing=_differing(first, second, *(side_rows[right[0] != right[1]] for side_rows in rows)),
         first=wrong[0].share_interval,
         second=wrong[1].share_interval,
         difference=difference_of(MeasureKind.SHARE, *wrong, paired=True),
@@ -338,14 +339,14 @@ def _same_files(
 
 
 def _only(side: ComparedEvaluation, rows: Rows) -> Sequence[str]:
-    return LazySequence(len(rows), lambda at: side.spoken.outcome_of(int(rows[at]))[0])
+    return LazySequence(len(rows), lambda index: side.spoken.outcome_of(int(rows[index]))[0])
 
 
 def _differing(
     first: ComparedEvaluation, second: ComparedEvaluation, left: Rows, right: Rows
 ) -> Sequence[tuple[str, SpokenFile, SpokenFile]]:
-    def differing_file(at: int) -> tuple[str, SpokenFile, SpokenFile]:
-        return *first.spoken.outcome_of(int(left[at])), second.spoken.outcome_of(int(right[at]))[1]
+    def differing_file(index: int) -> tuple[str, SpokenFile, SpokenFile]:
+        return *first.spoken.outcome_of(int(left[index])), second.spoken.outcome_of(int(right[index]))[1]
 
     return LazySequence(len(left), differing_file)
 
@@ -354,19 +355,21 @@ def _false_accepts(
     first: ComparedEvaluation, second: ComparedEvaluation, ambient: tuple[FileKeys, FileKeys] | None
 ) -> FalseAccepts:
     counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
-    rates = difference_of(MeasureKind.RATE, *(ComparedColumns([of], [hours]) for of, hours in counts), paired=False)
+    rates = difference_of(
+        MeasureKind.RATE, *(ComparedColumns([count], [hours]) for count, hours in counts), paired=False
+    )
     if ambient is None or first.ambient is None or second.ambient is None:
         return FalseAccepts(*counts, rates)
     rows = in_both(*ambient)
     if not len(rows[0]) == len(first.ambient) == len(second.ambient):
         return FalseAccepts(*counts, rates)
     sides = zip((first.ambient, second.ambient), rows, strict=True)
-    events = [np.asarray(files.false_accepts, np.uint32)[at] for files, at in sides]
+    events = [np.asarray(files.false_accepts, np.uint32)[side_rows] for files, side_rows in sides]
     difference = None
     if np.any(events[0] != events[1]):  # without a difference its variance is unknown
         hours, clusters = np.asarray(first.ambient.hours, np.float64)[rows[0]], first.ambient.clusters(rows[0])
         difference = difference_of(
-            MeasureKind.RATE, *(ComparedColumns(of, hours, clusters) for of in events), paired=True
+            MeasureKind.RATE, *(ComparedColumns(accepts, hours, clusters) for accepts in events), paired=True
         )
     return FalseAccepts(*counts, rates, difference, same_audio=True)
 
@@ -378,36 +381,36 @@ def _named_twice(
     ambient: tuple[FileKeys, FileKeys] | None,
 ) -> Iterator[str]:
     for side, evaluated in enumerate((first, second)):
-        again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
-        if again:
-            files = "1 file has" if again == 1 else f"{again:,} files have"
+        repeats = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
+        if repeats:
+            files = "1 file has" if repeats == 1 else f"{repeats:,} files have"
             yield f"{evaluated.name}: {files} the same name as another one; such files are paired in list order"
 
 
 def _warnings(
-    first: ComparedEvaluation, second: ComparedEvaluation, same: SharedFilesResult | None, rates: FalseAccepts | None
+    first: ComparedEvaluation, second: ComparedEvaluation, shared: SharedFilesResult | None, rates: FalseAccepts | None
 ) -> Sequence[str]:
     warnings = [f"{evaluated.name}: {note}" for evaluated in (first, second) for note in evaluated.notes]
     for name in dict.fromkeys([*first.settings, *second.settings]):
         before, after = first.settings.get(name), second.settings.get(name)
         if before is None or after is None:
-            known = first.name if before is not None else second.name
-            warnings.append(f"only {known} reports {name}: the other may differ")
+            reporting = first.name if before is not None else second.name
+            warnings.append(f"only {reporting} reports {name}: the other may differ")
         elif before != after:
             warnings.append(f"{name} differs: {before} and {after}")
-    if same is not None:
-        if not same.discordance.total:
+    if shared is not None:
+        if not shared.discordance.total:
             warnings.append("no in-vocabulary file is in both: names must be the same in both lists")
-        elif same.only_first or same.only_second:
+        elif shared.only_first or shared.only_second:
             warnings.append(
-                f"{len(same.only_first):,} in-vocabulary files are only in the first and {len(same.only_second):,} "
+                f"{len(shared.only_first):,} in-vocabulary files are only in the first and {len(shared.only_second):,} "
                 "only in the second: the comparison is over those in both"
             )
-        if same.other_references:
+        if shared.other_references:
             warnings.append(
-                f"{same.other_references:,} files differ in their number of reference words; the WER leaves them out"
+                f"{shared.other_references:,} files differ in their number of reference words; the WER leaves them out"
             )
-        if same.clusters == 1:
+        if shared.clusters == 1:
             warnings.append("all files are in one cluster, so the spread between clusters is unknown")
     if rates is not None and not rates.same_audio and first.ambient is not None and second.ambient is not None:
         warnings.append("the out-of-vocabulary files differ: the rates are of different audio")

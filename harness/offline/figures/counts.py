@@ -167,22 +167,22 @@ def _labelled(outcome: FileOutcome, counting: CountingRules) -> tuple[Fact, ...]
 
 
 def _command(spot: OfflineSpot, reference: str, counting: CountingRules) -> Fact:
-    wanted, words = as_compared(reference, counting), as_compared(spot.phrase, counting)
+    expected, words = as_compared(reference, counting), as_compared(spot.phrase, counting)
     compared = OfflineSpot(" ".join(words), spot.start, spot.end, spot.score)
-    return Fact(LogKey.CMDTA if wanted == words else LogKey.CMDSB, compared, " ".join(wanted))
+    return Fact(LogKey.CMDTA if expected == words else LogKey.CMDSB, compared, " ".join(expected))
 
 
 def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """A transcript against its reference. Without a transcript every word is a deletion."""
     from harness.transcripts.words import word_counts
 
-    wanted = as_compared(outcome.reference, counting)
+    expected = as_compared(outcome.reference, counting)
     transcript = outcome.said
     words = as_compared(transcript.text, counting) if transcript is not None else ()
-    reference = " ".join(wanted)
-    counts = word_counts(wanted, words)
+    reference = " ".join(expected)
+    counts = word_counts(expected, words)
     if transcript is None or not words:
-        if wanted:
+        if expected:
             return FileVerdict((Fact(LogKey.STTFR, reference=reference, words=counts),))
         return FileVerdict((Fact(LogKey.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, as it should be
     spot = OfflineSpot(" ".join(words), transcript.start, transcript.end, transcript.score)
@@ -200,8 +200,8 @@ def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
 
 def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: CountingRules) -> bool:
     """Whether the spot lies before the end of the lead-in. A spot exactly at its end does not."""
-    at = spot.end if counting.lead_in_ref is LeadInRef.END else spot.start
-    return at * 1000 < counting.lead_in_ms * rate_hz
+    position = spot.end if counting.lead_in_ref is LeadInRef.END else spot.start
+    return position * 1000 < counting.lead_in_ms * rate_hz
 
 
 FAULT_REASONS = (
@@ -377,8 +377,8 @@ class Tally:
         """Of each file or labelled phrase in all its conditions; [] if each is there once."""
         return list(self._by_file.values())
 
-    def add(self, outcome: FileOutcome, listed: str = "") -> FileVerdict:
-        """Counts a file; returns its verdict. listed: its name in the list."""
+    def add(self, outcome: FileOutcome, name: str = "") -> FileVerdict:
+        """Counts a file; returns its verdict. name: its name in the list."""
         verdict, counts = judged(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
         file = outcome.kind, file_number(outcome.number, self._conditions)
@@ -391,12 +391,12 @@ class Tally:
             if fact.words is not None:
                 self._add_words(fact.words, file)
         if verdict.rejected is not None:
-            self._add_rejected(verdict.rejected, outcome, listed)
+            self._add_rejected(verdict.rejected, outcome, name)
             return verdict
         if outcome.detail:
             counts.wrong_lengths += 1
         if outcome.sha256:
-            self._add_content(outcome.sha256, listed)
+            self._add_content(outcome.sha256, name)
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
         if outcome.tail_ms is not None and any(fact.key in TARGETS for fact in verdict.facts):
@@ -419,23 +419,23 @@ class Tally:
         self.word_errors[-1] += words.errors
         self.words[-1] += words.words
 
-    def _add_rejected(self, reason: RejectReason, outcome: FileOutcome, listed: str) -> None:
+    def _add_rejected(self, reason: RejectReason, outcome: FileOutcome, name: str) -> None:
         counts = self.counts
         counts.rejected[reason] += 1
-        if listed and len(counts.named) < MOST_REJECTS_NAMED:
-            counts.named.append(listed)
+        if name and len(counts.named) < MOST_REJECTS_NAMED:
+            counts.named.append(name)
         if outcome.error:
-            counts.first_error = counts.first_error or (listed, outcome.error)
+            counts.first_error = counts.first_error or (name, outcome.error)
         elif outcome.rejected is not None:
-            counts.first_rejected = counts.first_rejected or (listed, outcome.detail or outcome.rejected.value)
+            counts.first_rejected = counts.first_rejected or (name, outcome.detail or outcome.rejected.value)
 
-    def _add_content(self, sha256: str, listed: str) -> None:
+    def _add_content(self, sha256: str, name: str) -> None:
         content = int(sha256[:16], 16)  # 64 bits, as many as the array holds
         self.contents.append(content)
         if earlier := self._seen.get(content):
-            self.counts.first_copy = self.counts.first_copy or (listed, earlier)
+            self.counts.first_copy = self.counts.first_copy or (name, earlier)
         elif len(self._seen) < MOST_HASHES_KEPT:
-            self._seen[content] = listed
+            self._seen[content] = name
 
     def _add_sound(self, outcome: FileOutcome, verdict: FileVerdict, file: tuple[ListKind, int]) -> None:
         """Adds the length of a file, and its share of the false-accept rate."""

@@ -99,17 +99,17 @@ def so_far(values: Floats) -> Floats:
     return most
 
 
-def at_most_false_accepts(det: Det, per_hour: float, by: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
+def at_most_false_accepts(det: Det, per_hour: float, basis: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
     """Index of the fewest false rejects among thresholds that meet `per_hour`; among equals the strictest. None if
     none meets it, or without data."""
-    rates = det.per_hour() if by is TargetBasis.ESTIMATE else det.per_hour_band()[1]
+    rates = det.per_hour() if basis is TargetBasis.ESTIMATE else det.per_hour_band()[1]
     return _least_of(det, det.misses.astype(np.float64), so_far(rates) <= per_hour)
 
 
-def at_most_false_rejects(det: Det, share: float, by: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
+def at_most_false_rejects(det: Det, share: float, basis: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
     """Index of the fewest false accepts per hour among thresholds that meet `share`; among equals the fewest false
     rejects."""
-    shares = det.false_rejects() if by is TargetBasis.ESTIMATE else det.false_reject_band()[1]
+    shares = det.false_rejects() if basis is TargetBasis.ESTIMATE else det.false_reject_band()[1]
     is_met = shares <= share
     rates = so_far(det.per_hour())
     return _least_of(det, det.misses.astype(np.float64), is_met & (rates <= rates[is_met].min(initial=np.inf)))

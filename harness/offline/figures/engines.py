@@ -115,14 +115,14 @@ class EvaluatedEngine:
         """At every threshold; without scores at the one that the engine ran with. Kept, since it may have millions."""
         if self.sweep is not None:
             return self.sweep.det_at()
-        own = self.as_run
+        point = self.as_run
         return Det(
-            np.array([own.threshold], np.float32),
-            np.array([own.misses]),
-            own.files,
-            np.array([own.false_accepts]),
-            np.array([own.hours]),
-            repeats=own.repeats,
+            np.array([point.threshold], np.float32),
+            np.array([point.misses]),
+            point.files,
+            np.array([point.false_accepts]),
+            np.array([point.hours]),
+            repeats=point.repeats,
         )
 
     def choice(self, target: SweepTarget) -> ChosenPoint | None:
@@ -232,9 +232,9 @@ def _interval(equal: PointFigures, missed: MissedPhrases, clusters: Mapping[Spok
 def _missed_difference(
     missed: MissedPhrases, first: MissedPhrases, clusters: Mapping[SpokenKey, str]
 ) -> Difference | None:
-    both = [key for key in first if key in missed]
+    shared_keys = [key for key in first if key in missed]
     return difference_of(
-        MeasureKind.SHARE, *(_missed_columns(side, both, clusters) for side in (missed, first)), paired=True
+        MeasureKind.SHARE, *(_missed_columns(side, shared_keys, clusters) for side in (missed, first)), paired=True
     )
 
 

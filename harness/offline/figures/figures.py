@@ -116,7 +116,7 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
         DeclaredLimit(
             option,
             words,
-            wanted,
+            limit,
             value,
             unit=RATE if option == "--max-fa-per-hour" else SHARE,
             interval=interval,
@@ -124,8 +124,8 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
             has_interval=True,
             on_bound=limits.on is LimitBasis.BOUND,
         )
-        for option, words, wanted, value, interval in declared
-        if wanted is not None
+        for option, words, limit, value, interval in declared
+        if limit is not None
     )
 
 

@@ -89,7 +89,7 @@ def breakdown(
     for outcome in outcomes:
         value = partial(label_of, outcome.kind, outcome.number, columns)
         # All files of no known talker are one cluster.
-        of = value(clustered_by) if clustered_by else f"{outcome.kind} {file_number(outcome.number, conditions)}"
+        cluster = value(clustered_by) if clustered_by else f"{outcome.kind} {file_number(outcome.number, conditions)}"
         if outcome.kind is ListKind.LABELLED:
             labelled = True
             _add_labelled(
@@ -102,26 +102,22 @@ def breakdown(
                 conditions=conditions,
             )
         else:
-            tallies[", ".join(value(name) or NO_LABEL for name in by), of].add(outcome)
+            tallies[", ".join(value(name) or NO_LABEL for name in by), cluster].add(outcome)
     parts = group_by((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
-    rejects = {label: [share for counts in of if (share := _rejects(counts)).total] for label, of in parts.items()}
-    accepts = {label: sum(counts.false_accepts(counting) for counts in of) for label, of in parts.items()}
-    hours = {label: sum(counts.exposure_hours(counting) for counts in of) for label, of in parts.items()}
-    rejects_p = _corrected(
-        {
-            label: _share_difference(of, [share for other, some in rejects.items() if other != label for share in some])
-            for label, of in rejects.items()
-        }
-    )
-    every, heard = sum(accepts.values()), sum(hours.values())
-    accepts_p = _corrected(
-        {
-            label: _rate_difference((accepts[label], of), (every - accepts[label], max(0.0, heard - of)))
-            if 0 < of < heard - 1e-9
-            else None
-            for label, of in hours.items()
-        }
-    )
+    rejects = {label: _rejects(part) for label, part in parts.items()}
+    accepts = {label: sum(counts.false_accepts(counting) for counts in part) for label, part in parts.items()}
+    hours = {label: sum(counts.exposure_hours(counting) for counts in part) for label, part in parts.items()}
+    all_accepts, all_hours = sum(accepts.values()), sum(hours.values())
+    share_differences: dict[str, Difference | None] = {}
+    rate_differences: dict[str, Difference | None] = {}
+    for label in parts:
+        rest = [share for other in parts if other != label for share in rejects[other]]
+        share_differences[label] = _share_difference(rejects[label], rest)
+        group_rate = accepts[label], hours[label]
+        rest_rate = all_accepts - accepts[label], max(0.0, all_hours - hours[label])
+        has_rest = 0 < hours[label] < all_hours - 1e-9
+        rate_differences[label] = _rate_difference(group_rate, rest_rate) if has_rest else None
+    rejects_p, accepts_p = _corrected(share_differences), _corrected(rate_differences)
     groups = [
         FileGroup(
             label=label,
@@ -200,8 +196,10 @@ def _badness(group: FileGroup) -> tuple[bool, float, float, str]:
     return not group.rejects.total, -(group.rejects.value or 0.0), -(group.accepts_per_hour or 0.0), group.label
 
 
-def _rejects(counts: OfflineCounts) -> Share:
-    return Share(counts.rejects_and_substitutions, counts.true_accepts + counts.rejects_and_substitutions)
+def _rejects(clusters: Iterable[OfflineCounts]) -> list[Share]:
+    """False rejects of each cluster with a phrase."""
+    rejected = [(counts.rejects_and_substitutions, counts.true_accepts) for counts in clusters]
+    return [Share(rejects, rejects + accepts) for rejects, accepts in rejected if rejects + accepts]
 
 
 def _share_difference(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
@@ -224,22 +222,22 @@ def _corrected(differences: Mapping[str, Difference | None]) -> dict[str, float 
 
 
 def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Share]]) -> GroupGap | None:
-    known = [group for group in groups if group.rejects.value is not None]
-    if len(known) < 2:
+    rated = [group for group in groups if group.rejects.value is not None]
+    if len(rated) < 2:
         return None
-    worst, best = known[0].label, known[-1].label
-    return _gap(worst, best, _share_difference(rejects[worst], rejects[best]), len(known))
+    worst, best = rated[0].label, rated[-1].label
+    return _gap(worst, best, _share_difference(rejects[worst], rejects[best]), len(rated))
 
 
 def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
-    known = sorted(
+    rated = sorted(
         (group for group in groups if group.hours), key=lambda group: (group.accepts_per_hour or 0.0, group.label)
     )
-    if len(known) < 2:
+    if len(rated) < 2:
         return None
-    best, worst = known[0], known[-1]
+    best, worst = rated[0], rated[-1]
     difference = _rate_difference((worst.accepts, worst.hours), (best.accepts, best.hours))
-    return _gap(worst.label, best.label, difference, len(known))
+    return _gap(worst.label, best.label, difference, len(rated))
 
 
 def _gap(worst: str, best: str, difference: Difference | None, groups: int) -> GroupGap | None:

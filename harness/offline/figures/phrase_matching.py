@@ -27,7 +27,9 @@ def compared(phrase: str) -> str:
 def counting_labels(outcome: FileOutcome, counting: CountingRules) -> dict[int, LabelledPhrase]:
     """The labels that count, by their places: of the engine's phrases, or without a phrase, and with sound."""
     labels = enumerate(outcome.labels)
-    return {at: label for at, label in labels if at not in outcome.silent_labels and _is_of_engine(label, counting)}
+    return {
+        index: label for index, label in labels if index not in outcome.silent_labels and _is_of_engine(label, counting)
+    }
 
 
 def silent_labels(outcome: FileOutcome, counting: CountingRules) -> list[LabelledPhrase]:

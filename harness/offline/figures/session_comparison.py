@@ -189,7 +189,7 @@ def _trial(
     threshold: float | None,
 ) -> ComparedTrial:
     live = play.reading
-    made = ComparedTrial(
+    trial = ComparedTrial(
         play.trial.id,
         play.kind,
         play.trial.conditions,
@@ -197,14 +197,14 @@ def _trial(
         _side(offline, hearing.peak),
         clips.get(play.row.stimulus_sha256, ""),
     )
-    if not made.differs:
-        return made
+    if not trial.differs:
+        return trial
     notes = [*trial_notes, *_outside("live", play, live), *_outside("offline", play, offline, of_line=False)]
-    score = made.offline.score
+    score = trial.offline.score
     if score is not None and threshold is not None:
         side = "above" if score > threshold else "below"
         notes.append(f"offline it scored {fixed(score, 3)}, {fixed(abs(score - threshold), 3)} {side} the threshold")
-    return replace(made, notes=tuple(notes))
+    return replace(trial, notes=tuple(notes))
 
 
 def _side(reading: PlayReading, peak: float | None = None) -> Side:
@@ -241,9 +241,9 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
     for play, offline in segments:
         live = sorted(of_trial.get(play.trial.id, []), key=lambda wake: wake[0])
         # The phrase that was heard in the recording is in the recording offline, too.
-        known = faults.get(play.trial.id, ())
+        fault_times = faults.get(play.trial.id, ())
         wakes = sorted(((wake.audio_s or 0.0, wake.score) for wake in offline.unmatched), key=lambda wake: wake[0])
-        spots = [wake for wake in wakes if not any(abs(wake[0] - place) <= TOGETHER_S for place in known)]
+        spots = [wake for wake in wakes if not any(abs(wake[0] - place) <= TOGETHER_S for place in fault_times)]
         windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
         paired = set(pairs.values())
@@ -265,7 +265,11 @@ def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordan
     for trial in trials:
         for axis, label in trial.conditions:
             cells.setdefault(axis, {}).setdefault(label, []).append(trial)
-    return tuple((f"{axis}={label}", _counts(of)) for axis, labels in cells.items() for label, of in labels.items())
+    return tuple(
+        (f"{axis}={label}", _counts(trials_of_label))
+        for axis, labels in cells.items()
+        for label, trials_of_label in labels.items()
+    )
 
 
 def _counts(trials: Iterable[ComparedTrial]) -> Discordance:

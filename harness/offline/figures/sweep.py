@@ -165,19 +165,19 @@ def matched_spans(
     """
     end_of_group = 0
     for group in _overlapping(windows):
-        at = end_of_group
+        first_window = end_of_group
         end_of_group += len(group)
         first = int(np.searchsorted(at_s, group[0].start_s, side="left"))
         last = int(np.searchsorted(at_s, max(event_window.end_s for event_window in group), side="right"))
         if first == last:
             continue
         if len(group) == 1:  # as many as one, if there is any
-            yield *joined(low[first:last], high[first:last]), [at]
+            yield *joined(low[first:last], high[first:last]), [first_window]
             continue
         for begin, end in pairwise(np.unique(np.concatenate([low[first:last], high[first:last]]))):
-            there = at_s[first:last][(low[first:last] <= begin) & (begin < high[first:last])]
-            if pairs := match_events(group, there.tolist(), 0.0).pairs:
-                yield np.array([begin]), np.array([end]), [at + place for place, _ in pairs]
+            inside = at_s[first:last][(low[first:last] <= begin) & (begin < high[first:last])]
+            if pairs := match_events(group, inside.tolist(), 0.0).pairs:
+                yield np.array([begin]), np.array([end]), [first_window + place for place, _ in pairs]
 
 
 def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
@@ -217,9 +217,9 @@ class Sweep:
         self.counting, self.rule, self._phrase, self._repeats = counting, rule, phrase, repeats
         self._talker_of, self._most = talker_of, most
         self.points = tuple(points)
-        own = np.array([point.threshold for point in self.points] + [rule.threshold], np.float32)
-        self._grid = Grid(own)
-        self._own: Scores = np.unique(own)
+        thresholds = np.array([point.threshold for point in self.points] + [rule.threshold], np.float32)
+        self._grid = Grid(thresholds)
+        self._own: Scores = np.unique(thresholds)
         self._found = Steps(self._grid, most)
         self._found_of: dict[str, Steps] = {}
         self._phrases_of: Counter[str] = Counter()
@@ -256,7 +256,7 @@ class Sweep:
         else:
             self.inv_files += 1
             self._inv[outcome.rate_hz] += outcome.samples
-            self._in_vocabulary(outcome, [of for _, of in phrase_spans])
+            self._in_vocabulary(outcome, [phrase_hits for _, phrase_hits in phrase_spans])
 
     def wants(self, outcome: FileOutcome) -> bool:
         """Whether the file counts, so that its scores are needed."""
@@ -265,12 +265,12 @@ class Sweep:
     def thresholds(self, also: Iterable[float] = ()) -> Scores:
         """All thresholds at which a count changes, those of the operating points and some others, 0 to 1; the
         strictest first."""
-        named = np.concatenate([self._own, np.array([*also], np.float32)])
-        every = [named, self._found.values(), self._in_oov.values()]
+        required = np.concatenate([self._own, np.array([*also], np.float32)])
+        every = [required, self._found.values(), self._in_oov.values()]
         if self.counting.count_in_vocabulary:
             every += [self._in_inv.values(), self._own_spots.values()]
         if any(steps.coarse for steps in (self._found, self._in_oov, self._in_inv, self._own_spots)):
-            every = [named, self._grid.values]
+            every = [required, self._grid.values]
         values = np.unique(np.concatenate(every))
         return np.ascontiguousarray(values[(values >= 0) & (values <= 1)][::-1])
 
@@ -319,9 +319,9 @@ class Sweep:
             labels = tuple(label for label in labels if compared(label.phrase) == self._phrase)
         self.inv_files += len(labels)
         label_steps = [self._found_steps(outcome, label) for label in labels]
-        named = [(compared(name), of) for name, of in phrase_spans]
+        compared_spans = [(compared(name), phrase_hits) for name, phrase_hits in phrase_spans]
         for phrase, mine in by_phrase(labels):
-            heard = [of for name, of in named if not phrase or name == phrase]
+            heard = [phrase_hits for name, phrase_hits in compared_spans if not phrase or name == phrase]
             if not heard:
                 continue
             low, high, ends = map(np.concatenate, zip(*heard, strict=True))
@@ -346,12 +346,14 @@ class Sweep:
 
     def figures_at(self, threshold: float) -> PointFigures:
         """The counts at a threshold, with the interval over talkers if some are known."""
-        at = np.array([threshold], np.float32)
-        figures = point_figures(self.det_at(at), 0, self.points)
+        thresholds = np.array([threshold], np.float32)
+        figures = point_figures(self.det_at(thresholds), 0, self.points)
         if not any(self._phrases_of):
             return figures
         phrases = self._phrases_of.values()
-        missed = [total - int(self._found_of[name].counts_at(at)[0]) for name, total in self._phrases_of.items()]
+        missed = [
+            total - int(self._found_of[name].counts_at(thresholds)[0]) for name, total in self._phrases_of.items()
+        ]
         return replace(
             figures, talkers=len(phrases), unknown_talkers="" in self._phrases_of,
             talkers_interval=over_clusters(missed, phrases),
@@ -449,19 +451,19 @@ class TermWeighted:
     at_point: PointFigures
 
 
-def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
+def choose(target: SweepTarget, det: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
     """Chooses on one list's curve and counts the other list at that threshold. None if no threshold meets the
     target."""
     match target.aim:
         case SweepCriterion.FALSE_ACCEPTS:
-            index = at_most_false_accepts(on, target.value, target.by)
+            index = at_most_false_accepts(det, target.value, target.by)
         case SweepCriterion.FALSE_REJECTS:
-            index = at_most_false_rejects(on, target.value, target.by)
+            index = at_most_false_rejects(det, target.value, target.by)
         case SweepCriterion.COST:
-            index = least_cost(on, target.miss_cost, target.accept_cost, target.uses_per_hour)
+            index = least_cost(det, target.miss_cost, target.accept_cost, target.uses_per_hour)
     if index is None:
         return None
-    chosen = point_figures(on, index, points)
+    chosen = point_figures(det, index, points)
     return ChosenPoint(chosen, report.figures_at(chosen.threshold) if report is not None else None)
 
 
@@ -469,15 +471,15 @@ def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: floa
     """The largest value, and the value at the run's threshold."""
     values = term_weighted_value(det, beta, speech_s)
     index = best_twv(values)
-    at = sweep.figures_at(sweep.rule.threshold)
-    own = int(np.flatnonzero(det.thresholds == np.float32(sweep.rule.threshold))[0])
+    point = sweep.figures_at(sweep.rule.threshold)
+    rule_index = int(np.flatnonzero(det.thresholds == np.float32(sweep.rule.threshold))[0])
     return TermWeighted(
         beta,
         speech_s,
         None if index is None else float(values[index]),
         None if index is None else point_figures(det, index, sweep.points),
-        float(values[own]) if np.isfinite(values[own]) else None,
-        at,
+        float(values[rule_index]) if np.isfinite(values[rule_index]) else None,
+        point,
     )
 
 

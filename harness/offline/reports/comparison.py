@@ -72,9 +72,9 @@ def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "
     called = called or str(path)
     if path.suffix == JOURNAL:
         return _of_journal(JournalFile(path), path.name, clusters)
-    beside = journal_of(path)
-    if beside.is_file():
-        return _of_journal(JournalFile(beside), path.name, clusters)
+    journal = journal_of(path)
+    if journal.is_file():
+        return _of_journal(JournalFile(journal), path.name, clusters)
     try:
         return _of_log(path, called, clusters)
     except OSError as error:
@@ -253,31 +253,34 @@ def lines(comparison: EvaluationComparison) -> Iterator[str]:
         yield from _rates(comparison.false_accepts)
 
 
-def _same(same: SharedFilesResult) -> Iterator[str]:
-    both = same.discordance
-    yield f"On {both.total:,} files in both:"
-    for name, errors, interval in (("A", same.first_errors, same.first), ("B", same.second_errors, same.second)):
-        yield f"  {name}: {errors:,} wrong, {percent(errors / both.total)}{_between(percent_interval, interval)}"
-    p = "they never differ" if both.p is None else f"McNemar's exact {p_is(both.p)}"
+def _same(shared: SharedFilesResult) -> Iterator[str]:
+    discordance = shared.discordance
+    yield f"On {discordance.total:,} files in both:"
+    for name, errors, interval in (
+        ("A", shared.first_errors, shared.first),
+        ("B", shared.second_errors, shared.second),
+    ):
+        yield f"  {name}: {errors:,} wrong, {percent(errors / discordance.total)}{_between(percent_interval, interval)}"
+    p = "they never differ" if discordance.p is None else f"McNemar's exact {p_is(discordance.p)}"
     yield (
-        f"  both right {both.both:,}, only A {both.only_first:,}, only B {both.only_second:,}, neither "
-        f"{both.neither:,}: {p}"
+        f"  both right {discordance.both:,}, only A {discordance.only_first:,}, only B {discordance.only_second:,}, "
+        f"neither {discordance.neither:,}: {p}"
     )
-    if same.difference is not None:
-        over = f"over {same.clusters:,} clusters" if same.clusters else "over files"
-        yield f"  {_sentence(same.difference, MeasureKind.SHARE)}, {over}"
-        if same.clusters:
+    if shared.difference is not None:
+        units = f"over {shared.clusters:,} clusters" if shared.clusters else "over files"
+        yield f"  {_sentence(shared.difference, MeasureKind.SHARE)}, {units}"
+        if shared.clusters:
             yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
-    if same.words is not None:
-        first, second, words = same.word_errors
+    if shared.words is not None:
+        first, second, words = shared.word_errors
         yield (
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
-            f"{_sentence(same.words, MeasureKind.WORDS)}"
+            f"{_sentence(shared.words, MeasureKind.WORDS)}"
         )
-    for name, first_file, second_file in same.differing[:MOST_NAMED]:
+    for name, first_file, second_file in shared.differing[:MOST_NAMED]:
         yield f"  differs: {plain_text(name, 120)}  A {_word(first_file)}, B {_word(second_file)}"
-    if len(same.differing) > MOST_NAMED:
-        yield f"  and {len(same.differing) - MOST_NAMED:,} more; --csv FILE lists all"
+    if len(shared.differing) > MOST_NAMED:
+        yield f"  and {len(shared.differing) - MOST_NAMED:,} more; --csv FILE lists all"
 
 
 def _rates(rates: FalseAccepts) -> Iterator[str]:
@@ -299,8 +302,8 @@ def _sentence(difference: Difference, what: MeasureKind) -> str:
     return sentence("A", "B", difference, what, more_is_better=False) + (" (exact)" if difference.exact else "")
 
 
-def _between(written: Callable[[Interval], str], interval: Interval | None) -> str:
-    return "" if interval is None else f" (95 % interval {written(interval)})"
+def _between(as_text: Callable[[Interval], str], interval: Interval | None) -> str:
+    return "" if interval is None else f" (95 % interval {as_text(interval)})"
 
 
 def _word(spoken_file: SpokenFile) -> str:
@@ -325,29 +328,29 @@ def differing_csv(comparison: EvaluationComparison) -> Iterator[str]:
 def as_json(comparison: EvaluationComparison) -> dict[str, Any]:
     """The same as plain JSON values: counts, shares 0–1, null without data."""
     document: dict[str, Any] = {"a": comparison.first, "b": comparison.second, "warnings": list(comparison.warnings)}
-    same, rates = comparison.same_files, comparison.false_accepts
-    if same is not None:
-        both = same.discordance
+    shared, rates = comparison.same_files, comparison.false_accepts
+    if shared is not None:
+        discordance = shared.discordance
         document["same_files"] = {
-            "files": both.total,
-            "right_by_both": both.both,
-            "right_by_a_alone": both.only_first,
-            "right_by_b_alone": both.only_second,
-            "right_by_none": both.neither,
-            "mcnemar_p": both.p,
-            "a_wrong": same.first_errors,
-            "a_wrong_95": same.first,
-            "b_wrong": same.second_errors,
-            "b_wrong_95": same.second,
-            "difference": _difference_json(same.difference),
-            "clusters": same.clusters or None,
-            "only_in_a": len(same.only_first),
-            "only_in_b": len(same.only_second),
+            "files": discordance.total,
+            "right_by_both": discordance.both,
+            "right_by_a_alone": discordance.only_first,
+            "right_by_b_alone": discordance.only_second,
+            "right_by_none": discordance.neither,
+            "mcnemar_p": discordance.p,
+            "a_wrong": shared.first_errors,
+            "a_wrong_95": shared.first,
+            "b_wrong": shared.second_errors,
+            "b_wrong_95": shared.second,
+            "difference": _difference_json(shared.difference),
+            "clusters": shared.clusters or None,
+            "only_in_a": len(shared.only_first),
+            "only_in_b": len(shared.only_second),
         }
-        if same.words is not None:
-            first, second, words = same.word_errors
+        if shared.words is not None:
+            first, second, words = shared.word_errors
             document["words"] = {
-                "words": words, "a_errors": first, "b_errors": second, "difference": _difference_json(same.words),
+                "words": words, "a_errors": first, "b_errors": second, "difference": _difference_json(shared.words),
             }  # fmt: skip
     if rates is not None:
         document["false_accepts"] = {

@@ -55,8 +55,8 @@ def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = N
     """Rows to write: all, or of too many the corners of the curve, evenly, and every named point."""
     if len(det) <= MOST_ROWS:
         return np.arange(len(det))
-    named = np.array([point.threshold for point in points] + ([chosen] if chosen is not None else []), np.float32)
-    mask = np.isin(det.thresholds, named)
+    thresholds = np.array([point.threshold for point in points] + ([chosen] if chosen is not None else []), np.float32)
+    mask = np.isin(det.thresholds, thresholds)
     mask[[0, -1]] = True
     # Corners: the first and last row of each count of misses, then of each count of false accepts.
     for values in (det.misses, det.false_accepts):
@@ -78,13 +78,13 @@ def det_cells(
     shares, rates = det.false_rejects(), det.per_hour()
     share_band, rate_band = det.false_reject_band(), det.per_hour_band()
     values = term_weighted_value(det, *twv) if twv is not None else None
-    at = None if chosen is None else np.float32(chosen)
+    chosen_threshold = None if chosen is None else np.float32(chosen)
     for index in turning(det, points, chosen):
         operating_point = point_of(det.thresholds[index], points)
         row = [
             threshold_text(det.thresholds[index]),
             "" if operating_point is None else str(operating_point),
-            "yes" if det.thresholds[index] == at else "",
+            "yes" if det.thresholds[index] == chosen_threshold else "",
             str(det.files),
             str(det.misses[index]),
             *(_number(column[index]) for column in (shares, *share_band)),
@@ -108,12 +108,12 @@ FLATTERS = f"The point was {ONE_LIST}"
 
 
 def target_text(target: SweepTarget) -> str:
-    by = "the estimate" if target.by is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
+    basis_text = "the estimate" if target.by is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
     match target.aim:
         case SweepCriterion.FALSE_ACCEPTS:
-            return f"at most {exact(target.value)} false accepts per hour ({by})"
+            return f"at most {exact(target.value)} false accepts per hour ({basis_text})"
         case SweepCriterion.FALSE_REJECTS:
-            return f"at most {exact(100 * target.value)} % false rejects ({by})"
+            return f"at most {exact(100 * target.value)} % false rejects ({basis_text})"
         case SweepCriterion.COST:
             return (
                 f"the lowest cost per hour, with {exact(target.miss_cost)} a false reject, "
@@ -159,11 +159,11 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
 
 
 def twv_lines(twv: TermWeighted) -> Iterator[str]:
-    over = "the hours of false accepts" if twv.speech_s is None else f"{exact(twv.speech_s)} s of speech"
+    denominator = "the hours of false accepts" if twv.speech_s is None else f"{exact(twv.speech_s)} s of speech"
     if twv.best is None or twv.best_at is None:
-        yield f"MTWV n/a (beta {exact(twv.beta)}, over {over})"
+        yield f"MTWV n/a (beta {exact(twv.beta)}, over {denominator})"
         return
-    yield f"MTWV {fixed(twv.best, 4)} at {point_text(twv.best_at)} (beta {exact(twv.beta)}, over {over})"
+    yield f"MTWV {fixed(twv.best, 4)} at {point_text(twv.best_at)} (beta {exact(twv.beta)}, over {denominator})"
     yield f"ATWV {fixed(twv.actual, 4)} at {point_text(twv.at_point)}"
 
 
@@ -372,8 +372,8 @@ class _Picture:
             rows = np.flatnonzero(det.thresholds == np.float32(point.threshold))
             if not len(rows) or rows[0] > lenient:
                 continue
-            own = point_figures(det, int(rows[0]), points)
-            x, y = self._at.place(own)
+            marked = point_figures(det, int(rows[0]), points)
+            x, y = self._at.place(marked)
             if x > self._at.right or y >= self._at.all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
@@ -407,12 +407,12 @@ class _Picture:
 
     def _scales(self) -> None:
         axes = self._axes
-        at = self._at
-        axes.set_xticks(*zip(*at.x_ticks, strict=True))
-        axes.set_xticks(at.small_ticks, minor=True)
-        axes.set_xlim(at.zero_x - 0.12, at.right)
-        axes.set_yticks(*zip(*at.y_ticks, strict=True))
-        axes.set_ylim(at.zero_y - 0.08, at.all_y + 0.08)
+        scale = self._at
+        axes.set_xticks(*zip(*scale.x_ticks, strict=True))
+        axes.set_xticks(scale.small_ticks, minor=True)
+        axes.set_xlim(scale.zero_x - 0.12, scale.right)
+        axes.set_yticks(*zip(*scale.y_ticks, strict=True))
+        axes.set_ylim(scale.zero_y - 0.08, scale.all_y + 0.08)
         # There is no scale between an edge for zero and the axis.
         axes.axvspan(self._at.zero_x - 0.12, self._at.zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
         axes.axhspan(self._at.zero_y - 0.08, self._at.zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)

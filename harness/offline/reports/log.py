@@ -272,8 +272,8 @@ def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
     yield from interval_lines("x-farate-interval", figures.false_accepts, 1, "/ hr, Garwood")
     clustering = figures.clustering
     if clustering is not None:
-        over = f"over {clustering.stretches} files"
-        yield "x-farate-dispersion", f"{clustering.index:.3f}, p {clustering.p:.4f}, {over}"
+        method = f"over {clustering.stretches} files"
+        yield "x-farate-dispersion", f"{clustering.index:.3f}, p {clustering.p:.4f}, {method}"
         if figures.clustered:
             by_file = f"/ hr, bootstrap by file, seed {BOOTSTRAP_SEED}"
             yield from interval_lines("x-farate-interval-by-file", clustering.interval, 1, by_file)
@@ -288,10 +288,10 @@ def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
             and figures.counts.rejects_and_substitutions + figures.counts.true_accepts
         ):
             yield name, TOO_FEW_VOICES
-        over = "Clopper-Pearson"
+        method = "Clopper-Pearson"
         if figures.by_file or figures.talkers:
-            over = basis(figures.talkers, figures.unknown_talkers) if figures.talkers else "by file"
-        yield from interval_lines(name, interval, 100, f"%, {over}")
+            method = basis(figures.talkers, figures.unknown_talkers) if figures.talkers else "by file"
+        yield from interval_lines(name, interval, 100, f"%, {method}")
         yield from interval_lines(f"{name}-wilson", score, 100, "%, Wilson")
     yield from interval_lines("x-wer-interval", figures.word_errors, 100, "%, by file")
 
@@ -302,8 +302,8 @@ def interval_lines(name: str, interval: Interval | None, scale: float, unit: str
         yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
 
 
-def _yes(on: bool) -> str:
-    return "yes" if on else "no"
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 _LONGEST_PATH = 4096
@@ -338,9 +338,9 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
 
 
 def fault_lines(
-    counts: OfflineCounts, where: str, noun: str = "file", *, resampling: bool, log: str = ""
+    counts: OfflineCounts, log_text: str, noun: str = "file", *, resampling: bool, log: str = ""
 ) -> Iterator[str]:
-    """Warnings about rejected files and errors. where: names the place of details ("the log says"). noun: name of a
+    """Warnings about rejected files and errors. log_text: names the place of details ("the log says"). noun: name of a
     file. log: its path, if readers have it; what is wrong with the first files is then said too."""
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 accepts them)"}
@@ -358,7 +358,7 @@ def fault_lines(
         yield line
     if errors := counts.count(LogKey.ERROR):
         see = f" ({log}). The first is {_fault_of(*counts.first_error)}" if log and counts.first_error else ""
-        yield f"{counted(errors, 'error')}: {where} what went wrong{see}"
+        yield f"{counted(errors, 'error')}: {log_text} what went wrong{see}"
 
 
 def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
@@ -366,7 +366,9 @@ def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
     evaluation, more = header.evaluation, list[str]()
     if counts.rejected[RejectReason.SHORT]:
         # So short a clip has no room for sound after its phrase either.
-        more += ["-s", "min-in-vocab-duration=0", *([] if evaluation.tail_s else ["--tail", "1"])]
+        more += ["-s", "min-in-vocab-duration=0"]
+        if not evaluation.tail_s:
+            more += ["--tail", "1"]
     if counts.rejected[RejectReason.RATE] and not evaluation.resample:
         more.append("--resample")
     if not more:
@@ -375,8 +377,8 @@ def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
     return plain_text(shlex.join([*command, *more, "--force"]), _LONGEST_COMMAND)
 
 
-def _fault_of(listed: str, problem: str) -> str:
-    return f"{shown(listed, 200)}: {plain_text(problem, 1000)}"
+def _fault_of(name: str, problem: str) -> str:
+    return f"{shown(name, 200)}: {plain_text(problem, 1000)}"
 
 
 def clip_warnings(figures: Figures) -> Iterator[str]:
@@ -464,8 +466,8 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         "phrases": counts.phrases,
         "no_sound_phrases": counts.silent_phrases,
         "samples": {
-            name: {str(rate): count for rate, count in sorted(of.items())}
-            for name, of in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))
+            name: {str(rate): count for rate, count in sorted(samples.items())}
+            for name, samples in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))
         },
         "exposure_hours": counts.exposure_hours(figures.counting),
         "intervals_95": {

@@ -158,8 +158,8 @@ def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
 
 def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
     """Whether there was such a list, although all of its files may have been rejected."""
-    listed = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
-    return listed or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
+    in_lists = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
+    return in_lists or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
 
 
 def _per_cent(interval: Interval | None) -> list[float] | None:

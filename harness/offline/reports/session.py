@@ -113,7 +113,8 @@ def _trial(trial: ComparedTrial) -> Iterator[str]:
     scores = [
         f"{name} {score}" for name, score in (("live", _score(trial.live)), ("offline", _score(trial.offline))) if score
     ]
-    for note in (*([f"scores: {', '.join(scores)}"] if scores else []), *trial.notes):
+    notes = [f"scores: {', '.join(scores)}", *trial.notes] if scores else trial.notes
+    for note in notes:
         yield f"      {shown(note, 300)}"
 
 

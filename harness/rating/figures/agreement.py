@@ -108,9 +108,9 @@ def rater_figures(
         for row in {row.id: row for row in session.rows}.values():
             if not row.adjudicates:
                 rows[row.rater].append(row)
-    known = {exercise.trial_id: exercise for exercise in exercises}
+    exercise_by_trial = {exercise.trial_id: exercise for exercise in exercises}
     return tuple(
-        _figures_of_rater(rater, standing.get(rater, []), rows[rater], gold, known, agreed.get(rater, ()))
+        _figures_of_rater(rater, standing.get(rater, []), rows[rater], gold, exercise_by_trial, agreed.get(rater, ()))
         for rater in sorted(rows)
     )
 
@@ -157,9 +157,9 @@ def _figures_of_rater(
             judgment.transcript_shown for _, judgment in submitted if judgment.transcript_shown is not None
         ),
         gold=_share(
-            known.is_right(judgment.category)
+            gold_item.is_right(judgment.category)
             for response, judgment in submitted
-            if (known := gold.get((response.session_id, response.trial.trial.id))) is not None
+            if (gold_item := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
         exercises=_first_answers(rows, exercises),
         others=_share(agreed),
@@ -217,8 +217,9 @@ class AgreedItem:
     @property
     def spread(self) -> float:
         """Share of its pairs of labels that differ."""
-        of = list(combinations([category for _, category in self.labels], 2))
-        return sum(a is not b for a, b in of) / len(of) if of else 0.0
+        label_pairs = list(combinations([category for _, category in self.labels], 2))
+        differing = [pair for pair in label_pairs if pair[0] is not pair[1]]
+        return len(differing) / len(label_pairs) if label_pairs else 0.0
 
     @property
     def votes(self) -> Votes:
@@ -302,8 +303,8 @@ class AgreementFigures:
 
     def right(self, item: AgreedItem) -> Share:
         """The gold items with the votes of this one, and on how many of them the raters are right."""
-        known = self.by_votes.get(item.votes)
-        return Share() if known is None else known.right
+        votes = self.by_votes.get(item.votes)
+        return Share() if votes is None else votes.right
 
     @property
     def settled(self) -> int:
@@ -318,15 +319,15 @@ def agreement_figures(
 
     gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out).
     """
-    known = gold_items(gold)
+    gold_by_key = gold_items(gold)
     responses = [response for session in sessions for response in session.responses]
     judged = [response for response in responses if response.submitted]
     names = sorted({judgment.rater for response in judged for judgment in response.submitted})
     programs = sorted({row.rater for response in responses for row in response.programs if row.category is not None})
     labels = _table(judged, names)
-    drawn = np.array([_key(response) not in known for response in judged], np.bool_)
+    drawn = np.array([_key(response) not in gold_by_key for response in judged], np.bool_)
     model = dawid_skene(labels[:, drawn], len(CATEGORIES))
-    items = _items(judged, labels, drawn, model, known)
+    items = _items(judged, labels, drawn, model, gold_by_key)
     of_others = np.full(labels.shape, MISSING, np.int64)
     of_others[:, drawn] = leave_one_out(labels[:, drawn])
     drawn_ones = [response for response, of_table in zip(judged, drawn, strict=True) if of_table]
@@ -334,7 +335,7 @@ def agreement_figures(
     return AgreementFigures(
         sessions=tuple(session.session_id for session in sessions),
         raters=rater_figures(
-            sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}
+            sessions, gold_by_key, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}
         ),
         names=tuple(names),
         responses=len(responses),
@@ -342,7 +343,7 @@ def agreement_figures(
         agreement=agreement(labels[:, drawn], len(CATEGORIES)),
         pairs=(*pairs(labels[:, drawn], len(CATEGORIES)), *pairs_beside),
         model=model,
-        by_votes=_by_votes(items, judged, known),
+        by_votes=_by_votes(items, judged, gold_by_key),
         sub_flags=_sub_flags(drawn_ones),
         gold_items=int((~drawn).sum()),
         programs=tuple(programs),
@@ -360,9 +361,9 @@ def _program_agreement(
     as_people_say: dict[str, list[bool]] = {}
     of_programs = [replace(response, judgments=response.programs) for response in judged]
     for number, program in enumerate(programs):
-        own = _table(of_programs, [program])
-        table = np.concatenate([labels, own])
-        as_people_say |= _agreed(of_programs, [program], own, leave_one_out(table)[-1:])
+        program_table = _table(of_programs, [program])
+        table = np.concatenate([labels, program_table])
+        as_people_say |= _agreed(of_programs, [program], program_table, leave_one_out(table)[-1:])
         agreements += [
             replace(pair, second=len(people) + number)
             for pair in pairs(table, len(CATEGORIES))
@@ -391,14 +392,14 @@ def _agreed(
     """For each rater, in the order of giving, whether a label equals the consensus of the others."""
     matches: dict[str, list[bool]] = {}
     for row, name in enumerate(names):
-        given = {
+        judgments = {
             column: judgment
             for column, item in enumerate(judged)
             for judgment in item.submitted
             if judgment.rater == name
         }
         order = sorted(
-            np.flatnonzero(of_others[row] != MISSING).tolist(), key=lambda column: given[column].given_wall_s or 0.0
+            np.flatnonzero(of_others[row] != MISSING).tolist(), key=lambda column: judgments[column].given_wall_s or 0.0
         )
         matches[name] = [bool(labels[row, column] == of_others[row, column]) for column in order]
     return matches
@@ -416,7 +417,7 @@ def _items(
     items = []
     for column, response in enumerate(judged):
         category, votes = (response.consensus if drawn[column] else None) or (None, 0)
-        known = gold.get(_key(response))
+        gold_item = gold.get(_key(response))
         items.append(
             AgreedItem(
                 session_id=response.session_id,
@@ -428,7 +429,7 @@ def _items(
                 consensus=category,
                 probability=None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
                 settled=None if response.settled is None else response.settled.category,
-                gold=None if known is None else known.category,
+                gold=None if gold_item is None else gold_item.category,
                 consensus_raters=votes,
             )
         )
@@ -439,19 +440,17 @@ def _by_votes(
     items: Iterable[AgreedItem], judged: Iterable[JudgedResponse], gold: Mapping[tuple[str, str], GoldItem]
 ) -> dict[Votes, VotesFigures]:
     drawn = group_by((item.votes, item) for item in items if item.consensus is not None)
-    known = group_by(
+    gold_answers = group_by(
         ((response.consensus[1], len(response.submitted)), gold[_key(response)].is_right(response.consensus[0]))
         for response in judged
         if response.consensus is not None and _key(response) in gold
     )
-    return {
-        votes: VotesFigures(
-            len(drawn.get(votes, ())),
-            sum((item.probability or 0.0) < DOUBTFUL for item in drawn.get(votes, ())),
-            _share(known.get(votes, ())),
-        )
-        for votes in sorted({*drawn, *known}, key=lambda votes: (-votes[1], -votes[0]))
-    }
+    figures: dict[Votes, VotesFigures] = {}
+    for votes in sorted({*drawn, *gold_answers}, key=lambda votes: (-votes[1], -votes[0])):
+        drawn_items = drawn.get(votes, [])
+        doubtful = [item for item in drawn_items if (item.probability or 0.0) < DOUBTFUL]
+        figures[votes] = VotesFigures(len(drawn_items), len(doubtful), _share(gold_answers.get(votes, ())))
+    return figures
 
 
 def _sub_flags(judged: Sequence[JudgedResponse]) -> tuple[tuple[SubFlag, SubFlagAgreement], ...]:

@@ -156,32 +156,34 @@ class CategoryFigures:
 
 def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     """Category counts over `trials`, of one or more sessions."""
-    held = tuple(trials)
-    outcomes = Counter(trial.outcome for trial in held)
-    with_category = [trial for trial in held if trial.outcome is QueryOutcome.CATEGORY]
+    all_trials = tuple(trials)
+    outcomes = Counter(trial.outcome for trial in all_trials)
+    with_category = [trial for trial in all_trials if trial.outcome is QueryOutcome.CATEGORY]
     by_query = group_by((trial.query, trial) for trial in with_category)
     method = Method.of(len(by_query), len(with_category))
     queries = list(by_query.values())
-    totals = [len(of) for of in queries]
+    totals = [len(responses) for responses in queries]
 
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
-        of_query = [Counter(category_under(trial, reading) for trial in of) for of in queries]
-        counts: dict[Figure, list[int]] = {category: [held[category] for held in of_query] for category in Category}
+        of_query = [Counter(category_under(trial, reading) for trial in responses) for responses in queries]
+        counts: dict[Figure, list[int]] = {
+            category: [categories[category] for categories in of_query] for category in Category
+        }
         for group in CategoryGroup:
             members = [counts[category] for category in Category if category in MEMBERS[group]]
-            counts[group] = [sum(of) for of in zip(*members, strict=True)]
+            counts[group] = [sum(group_counts) for group_counts in zip(*members, strict=True)]
         # Rare categories say too little about how alike repetitions are, so all eleven are pooled.
         effect = design_effect([counts[figure] for figure in Category], totals)
-        for figure, of in counts.items():
-            yield figure, counted_share(of, totals, effect)
+        for figure, figure_counts in counts.items():
+            yield figure, counted_share(figure_counts, totals, effect)
 
     bases = Counter(trial.basis for trial in with_category)
     flags = Counter(flag for trial in with_category for flag in trial.sub_flags)
     lacks = Counter(map(lacks_core, with_category))
-    of_judged = [trial.judged for trial in held if trial.judged is not None]
+    of_judged = [trial.judged for trial in all_trials if trial.judged is not None]
     return CategoryFigures(
         outcomes=tuple((outcome, outcomes[outcome]) for outcome in QueryOutcome),
-        unassessed=sum(not trial.assessed for trial in held if _is_recognised(trial.outcome)),
+        unassessed=sum(not trial.assessed for trial in all_trials if _is_recognised(trial.outcome)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
         core=CoreLack(lacks[True, False], lacks[False, True], lacks[True, True]),
@@ -217,8 +219,8 @@ def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | 
     count, total = sum(counts), sum(totals)
     if Method.of(len(totals), total) is Method.WILSON:
         return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
-    each = clustered_interval(counts, totals, least_effect=effect)
-    return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))
+    interval = clustered_interval(counts, totals, least_effect=effect)
+    return CountedShare(count, total, interval, clustered_interval(counts, totals, TOGETHER, effect))
 
 
 def _is_recognised(outcome: QueryOutcome) -> bool:
@@ -234,9 +236,9 @@ MANY_ATTEMPTS = "3 or more"
 NEVER = ""
 
 
-def label_by(trial: RatedTrial, by: By) -> str:
+def label_by(trial: RatedTrial, grouping: By) -> str:
     """The label of a query; "" where it has none."""
-    match by:
+    match grouping:
         case ResultGrouping.DEVICE:
             return trial.trial.device
         case ResultGrouping.CLASS:
@@ -246,15 +248,16 @@ def label_by(trial: RatedTrial, by: By) -> str:
         case ResultGrouping.SESSION:
             return trial.session_id
         case ResultGrouping.ATTEMPTS:
-            needed = trial.attempts
-            return NEVER if needed is None else str(needed) if needed < 3 else MANY_ATTEMPTS
+            if trial.attempts is None:
+                return NEVER
+            return str(trial.attempts) if trial.attempts < 3 else MANY_ATTEMPTS
         case _:
-            return label_of(trial.trial, trial.trial.device, by)
+            return label_of(trial.trial, trial.trial.device, grouping)
 
 
-def grouped(trials: Iterable[RatedTrial], by: By) -> tuple[tuple[str, tuple[RatedTrial, ...]], ...]:
+def grouped(trials: Iterable[RatedTrial], grouping: By) -> tuple[tuple[str, tuple[RatedTrial, ...]], ...]:
     """Label → queries; labels sorted, numbers by size, "" last."""
-    groups = group_by((label_by(trial, by), trial) for trial in trials)
+    groups = group_by((label_by(trial, grouping), trial) for trial in trials)
     return tuple((name, tuple(groups[name])) for name in sorted_labels(list(groups)))
 
 
@@ -320,29 +323,29 @@ class RepromptFigures:
 def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     """Attempts over `trials`; repetitions of a query count as far as they differ."""
     decided = [trial for trial in trials if trial.progress.outcome in DECIDED]
-    held = [trial for trial in decided if trial.assessed]
-    by_query = group_by((trial.query, trial.attempts) for trial in held)
-    needed = [attempts for of in by_query.values() for attempts in of if attempts is not None]
-    of = list(by_query.values())
-    totals = [len(each) for each in of]
-    at_first = [each.count(1) for each in of]
+    assessed = [trial for trial in decided if trial.assessed]
+    by_query = group_by((trial.query, trial.attempts) for trial in assessed)
+    needed = [attempts for tries in by_query.values() for attempts in tries if attempts is not None]
+    queries = list(by_query.values())
+    totals = [len(tries) for tries in queries]
+    at_first = [tries.count(1) for tries in queries]
     later = [total - first for first, total in zip(at_first, totals, strict=True)]
     return RepromptFigures(
         needed=tuple(sorted(Counter(needed).items())),
-        never=len(held) - len(needed),
+        never=len(assessed) - len(needed),
         first=counted_share(at_first, totals, design_effect([at_first, later], totals)),
         mean=sum(needed) / len(needed) if needed else None,
-        mean_interval=_mean_interval(of),
-        unassessed=len(decided) - len(held),
+        mean_interval=_mean_interval(queries),
+        unassessed=len(decided) - len(assessed),
         waits=_waits(decided),
     )
 
 
 def _mean_interval(queries: list[list[int | None]]) -> Interval | None:
     """Interval of the mean attempts, as for word errors per word; None for fewer than two queries."""
-    units = [[attempts - 1 for attempts in of if attempts is not None] for of in queries]
-    units = [of for of in units if of]
-    interval = wer_interval([sum(of) for of in units], [len(of) for of in units])
+    units = [[attempts - 1 for attempts in tries if attempts is not None] for tries in queries]
+    units = [repeats for repeats in units if repeats]
+    interval = wer_interval([sum(repeats) for repeats in units], [len(repeats) for repeats in units])
     return None if interval is None else (1 + interval[0], 1 + interval[1])
 
 
@@ -352,9 +355,9 @@ def _waits(trials: Iterable[RatedTrial]) -> Waits:
         take = trial.progress.counting
         asked_s = trial.trial.reprompt.context_wait_s
         waited += [(attempt.waited_s, asked_s) for attempt in take.attempts if attempt.attempt > 1] if take else []
-    known = [(seconds, asked_s) for seconds, asked_s in waited if seconds is not None]
-    if not known:
+    measured = [(seconds, asked_s) for seconds, asked_s in waited if seconds is not None]
+    if not measured:
         return Waits(unknown=len(waited))
-    seconds = [waited_s for waited_s, _ in known]
-    shorter = sum(waited_s < asked_s for waited_s, asked_s in known)
-    return Waits(len(known), min(seconds), median(seconds), max(seconds), shorter, len(waited) - len(known))
+    seconds = [waited_s for waited_s, _ in measured]
+    shorter = sum(1 for waited_s, asked_s in measured if waited_s < asked_s)
+    return Waits(len(measured), min(seconds), median(seconds), max(seconds), shorter, len(waited) - len(measured))

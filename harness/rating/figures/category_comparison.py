@@ -18,7 +18,7 @@ from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.statistics.significance import SwapTestResult, swapped_together
 from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference
 
-_NUMBER: dict[Category | None, int] = {category: at for at, category in enumerate(Category)}
+_NUMBER: dict[Category | None, int] = {category: number for number, category in enumerate(Category)}
 _MORE_IS_BETTER: dict[Figure, bool] = {
     Category.CORRECT: True,
     CategoryGroup.SATISFIED: True,
@@ -73,18 +73,18 @@ class CategoryComparison:
 
 
 def compare_categories(
-    trials: Sequence[RatedTrial], first: str, second: str, on: Figure, reading: Reading = Reading.ADMITTED
+    trials: Sequence[RatedTrial], first: str, second: str, figure: Figure, reading: Reading = Reading.ADMITTED
 ) -> CategoryComparison:
     """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
     of_first, of_second = side_of(trials, first), side_of(trials, second)
     mine, theirs = _by_place(of_first), _by_place(of_second)
     shared = [place for place in mine if place in theirs]
     pairs = ((mine, theirs), (theirs, mine))
-    left = [sum(len(of) for place, of in side.items() if place not in other) for side, other in pairs]
-    head = CategoryComparison(first, second, on, reading, first_unpaired=left[0], second_unpaired=left[1])
+    left = [sum(len(responses) for place, responses in side.items() if place not in other) for side, other in pairs]
+    head = CategoryComparison(first, second, figure, reading, first_unpaired=left[0], second_unpaired=left[1])
     if not shared:
         return _nothing(head, of_first, of_second)
-    strata = {place: _stratum(mine[place], theirs[place], on, reading) for place in shared}
+    strata = {place: _stratum(mine[place], theirs[place], figure, reading) for place in shared}
     by_query = group_by((place[0], place) for place in shared)
     return replace(
         head,
@@ -100,9 +100,9 @@ def compare_categories(
 
 def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
     """The queries of a device, or else of a session; ValueError for an unknown name."""
-    held = tuple(trials)
-    side = [trial for trial in held if trial.trial.device == name] or [
-        trial for trial in held if trial.session_id == name
+    all_trials = tuple(trials)
+    side = [trial for trial in all_trials if trial.trial.device == name] or [
+        trial for trial in all_trials if trial.session_id == name
     ]
     if not side:
         raise ValueError(f"there is no device and no session {name!r}")
@@ -124,8 +124,8 @@ def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequ
     return replace(head, why_not=why)
 
 
-def _stratum(mine: Sequence[RatedTrial], theirs: Sequence[RatedTrial], on: Figure, reading: Reading) -> Stratum:
-    counts = [sum(counts_as(trial, on, reading) for trial in of) for of in (mine, theirs)]
+def _stratum(mine: Sequence[RatedTrial], theirs: Sequence[RatedTrial], figure: Figure, reading: Reading) -> Stratum:
+    counts = [sum(counts_as(trial, figure, reading) for trial in side) for side in (mine, theirs)]
     return Stratum(counts[0], len(mine), counts[1], len(theirs))
 
 

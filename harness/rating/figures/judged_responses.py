@@ -45,8 +45,8 @@ class JudgedResponse:
         """The category of the adjudication, else the one that all raters gave; None for neither."""
         if self.settled is not None:
             return self.settled.category
-        given = {judgment.category for judgment in self.submitted}
-        return given.pop() if len(given) == 1 else None
+        categories = {judgment.category for judgment in self.submitted}
+        return categories.pop() if len(categories) == 1 else None
 
     @property
     def consensus(self) -> tuple[Category, int] | None:
@@ -80,10 +80,10 @@ def judged_in(
     programs are raters like people.
     """
     by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
-    seen: set[str] = set()
+    ids: set[str] = set()
     for row in rows:
-        if row.id not in seen:
-            seen.add(row.id)
+        if row.id not in ids:
+            ids.add(row.id)
             by_clip[row.trial_id, row.clip_sha256].append(row)
     responses = []
     for trial in trials:
@@ -194,9 +194,9 @@ def rows_asked_for(
     if not raters and round_id is None:
         return list(rows)
     by_id: dict[str, Judgment] = {}
-    wanted = {name_key(name) for name in raters}
+    keys = {name_key(name) for name in raters}
     for row in rows:
-        if raters and (row.adjudicates or name_key(row.rater) not in wanted):
+        if raters and (row.adjudicates or name_key(row.rater) not in keys):
             continue
         if round_id is None or row.round == round_id or row.replaces in by_id or by_id.keys() & set(row.adjudicates):
             by_id[row.id] = row
@@ -262,9 +262,9 @@ def _end_of(trial: TrialProgress) -> QueryOutcome:
 def _final(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
     if judged.settled is not None:
         return judged.settled.category, Basis.ADJUDICATED
-    given = judged.submitted
+    judgments = judged.submitted
     if judged.agreed is not None:
-        return judged.agreed, Basis.UNANIMOUS if len(given) > 1 else Basis.ALONE
+        return judged.agreed, Basis.UNANIMOUS if len(judgments) > 1 else Basis.ALONE
     if judged.consensus is not None:
         return judged.consensus[0], Basis.CONSENSUS
     return None, None
@@ -288,10 +288,10 @@ def _waiting(judged: JudgedResponse) -> QueryOutcome:
 def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]:
     if judged.settled is not None:
         return frozenset(map(SubFlag, judged.settled.sub_flags))
-    given = [
+    flag_sets = [
         frozenset(map(SubFlag, judgment.sub_flags)) for judgment in judged.submitted if judgment.category is category
     ]
-    return frozenset(flag for flag in SubFlag if 2 * sum(flag in flags for flags in given) >= len(given) > 0)
+    return frozenset(flag for flag in SubFlag if 2 * sum(flag in flags for flags in flag_sets) >= len(flag_sets) > 0)
 
 
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
@@ -300,10 +300,10 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
     names: dict[str, str] = {}
     for folder in folders:
         session = _read(folder, names)
-        known = session_by_id.setdefault(session.session_id, session)
-        if known is not session:
+        first = session_by_id.setdefault(session.session_id, session)
+        if first is not session:
             raise InputError(
-                f"{known.folder} and {folder} hold the same session, {session.session_id}",
+                f"{first.folder} and {folder} hold the same session, {session.session_id}",
                 remedy="Name only one of them, or its judgments count twice",
             )
     return tuple(session_by_id.values())

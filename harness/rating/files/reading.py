@@ -46,33 +46,33 @@ def csv_table(path: Path, encoding: str | None) -> RawRows:
     text, faults = read_text_and_faults(path, encoding, as_written=True)
     broken = Problems(str(path))
     table = CsvRows.of(text, broken, separator_of(path.name))
-    written = list(table) or [(1, [])]
+    lines = list(table) or [(1, [])]
     broken.refuse()
-    line, header = written[0]
-    ends = [at for at, _ in written[1:]] + [max(faults, default=0) + 1]
+    line, header = lines[0]
+    ends = [number for number, _ in lines[1:]] + [max(faults, default=0) + 1]
     wrong = [
-        [faults[at] for at in range(begins, end) if at in faults]
-        for (begins, _), end in zip(written, ends, strict=True)
+        [faults[number] for number in range(begins, end) if number in faults]
+        for (begins, _), end in zip(lines, ends, strict=True)
     ]
     if wrong[0] or (wrong[1:] and all(wrong[1:])):
         raise InputProblems([fault for faults in wrong for fault in faults][:50])
     names = [name.strip() for name in header]
     problems = Problems(str(path))
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         if not name:
-            problems.add(line, 1, f"column {at + 1} has no name", "Name it, or remove its comma from every row")
-        elif names.index(name) < at:
+            problems.add(line, 1, f"column {index + 1} has no name", "Name it, or remove its comma from every row")
+        elif names.index(name) < index:
             problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
     problems.refuse()
     errors: list[InputError] = []
-    rows = zip(written[1:], wrong[1:], strict=True)
+    rows = zip(lines[1:], wrong[1:], strict=True)
     return RawRows(str(path), names, line, _csv_rows(rows, len(names), str(path), errors), errors, table.number)
 
 
 def _csv_rows(
-    written: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, errors: list[InputError]
+    lines: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, errors: list[InputError]
 ) -> Iterator[tuple[int, list[object]]]:
-    for (line, row), faults in written:
+    for (line, row), faults in lines:
         if faults:
             errors.append(faults[0])
             continue
@@ -166,91 +166,91 @@ class WrongCell(Exception):
         self.remedy = remedy
 
 
-def value_of(written: object, content: ColumnContent) -> Value | None:
+def value_of(cell: object, content: ColumnContent) -> Value | None:
     """The value of a cell; None when it is empty. WrongCell."""
-    if written is None or written == "" or (isinstance(written, float) and math.isnan(written)):
+    if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return None
-    if isinstance(written, str):
-        if len(written) > LONGEST_CELL:
-            raise WrongCell(f"a cell of {len(written):,} characters", f"Write at most {LONGEST_CELL:,}")
-        _refuse_halves(written)
-    return _READERS[content](written)
+    if isinstance(cell, str):
+        if len(cell) > LONGEST_CELL:
+            raise WrongCell(f"a cell of {len(cell):,} characters", f"Write at most {LONGEST_CELL:,}")
+        _refuse_halves(cell)
+    return _READERS[content](cell)
 
 
-def _refuse_halves(written: str) -> None:
-    if not written.isascii() and _HALF.search(written):
-        raise WrongCell(f"half a character in {shown(written)}", "Write whole characters")
+def _refuse_halves(text: str) -> None:
+    if not text.isascii() and _HALF.search(text):
+        raise WrongCell(f"half a character in {shown(text)}", "Write whole characters")
 
 
-def _text(written: object) -> str | None:
-    match written:
+def _text(cell: object) -> str | None:
+    match cell:
         case str():
-            return written if written.strip() else None
+            return cell if cell.strip() else None
         case bool() | list() | dict():
-            raise WrongCell(f"{shown(str(written))} is not a text", "Write it in quotes")
-    return str(written)
+            raise WrongCell(f"{shown(str(cell))} is not a text", "Write it in quotes")
+    return str(cell)
 
 
-def _integer(written: object) -> int | None:
-    match written:
+def _integer(cell: object) -> int | None:
+    match cell:
         case bool():
             pass
-        case int() if abs(written) < _LARGEST:
-            return written
-        case float() if written.is_integer() and abs(written) < _LARGEST:
-            return int(written)
-        case str() if not written.strip():
+        case int() if abs(cell) < _LARGEST:
+            return cell
+        case float() if cell.is_integer() and abs(cell) < _LARGEST:
+            return int(cell)
+        case str() if not cell.strip():
             return None
-        case str() if _WHOLE.fullmatch(written.strip()):
-            return int(written.strip().partition(".")[0])
-    raise WrongCell(f"{shown(str(written))} is not a whole number", "Write digits alone")
+        case str() if _WHOLE.fullmatch(cell.strip()):
+            return int(cell.strip().partition(".")[0])
+    raise WrongCell(f"{shown(str(cell))} is not a whole number", "Write digits alone")
 
 
-def _number(written: object) -> float | None:
+def _number(cell: object) -> float | None:
     number = math.nan
-    match written:
+    match cell:
         case bool():
             pass
         case int() | float():
-            number = float(written) if abs(written) < 1e300 else math.inf
-        case str() if not written.strip():
+            number = float(cell) if abs(cell) < 1e300 else math.inf
+        case str() if not cell.strip():
             return None
-        case str() if WRITTEN_NUMBER.fullmatch(written.strip()):
-            number = float(written.strip())
+        case str() if WRITTEN_NUMBER.fullmatch(cell.strip()):
+            number = float(cell.strip())
         case str():
-            number = _moment(written.strip())
+            number = _moment(cell.strip())
         case datetime():
-            number = _moment(written.isoformat())
+            number = _moment(cell.isoformat())
     if not math.isfinite(number):
         remedy = "Write a number, such as 12.5; a time is a Unix time, or 2026-01-31T10:00:00Z"
-        raise WrongCell(f"{shown(str(written))} is not a number", remedy)
+        raise WrongCell(f"{shown(str(cell))} is not a number", remedy)
     return number
 
 
-def _moment(written: str) -> float:
+def _moment(text: str) -> float:
     """Unix time of an ISO 8601 time with a zone; NaN for anything else."""
     try:
-        moment = datetime.fromisoformat(written)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return math.nan
     return moment.timestamp() if moment.tzinfo is not None else math.nan
 
 
-def _yes_no(written: object) -> bool | None:
-    if isinstance(written, bool):
-        return written
-    word = str(written).strip().lower()
+def _yes_no(cell: object) -> bool | None:
+    if isinstance(cell, bool):
+        return cell
+    word = str(cell).strip().lower()
     if not word:
         return None
     if word in _YES or word in _NO:
         return word in _YES
-    raise WrongCell(f"{shown(str(written))} is not true or false", "Write true or false")
+    raise WrongCell(f"{shown(str(cell))} is not true or false", "Write true or false")
 
 
-def _list(written: object) -> tuple[str, ...] | None:
-    items: object = written
-    if isinstance(written, str):
-        text = written.strip()
+def _list(cell: object) -> tuple[str, ...] | None:
+    items: object = cell
+    if isinstance(cell, str):
+        text = cell.strip()
         if text.startswith("["):
             try:
                 items = json.loads(text)
@@ -260,7 +260,7 @@ def _list(written: object) -> tuple[str, ...] | None:
         else:
             items = [word.strip() for word in text.split(";")]
     if not isinstance(items, list) or not all(isinstance(word, str) for word in items):
-        raise WrongCell(f"{shown(str(written))} is not a list of words", "Write one;two")
+        raise WrongCell(f"{shown(str(cell))} is not a list of words", "Write one;two")
     for word in items:
         _refuse_halves(word)
     return tuple(word for word in items if word) or None
@@ -341,40 +341,40 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
         if column in values:
             values[column] = _word(str(values[column]), kind, column)
     for column, kind in _LISTS.items():
-        listed = values.get(column)
-        if isinstance(listed, tuple):
-            values[column] = tuple(_word(word, kind, column) for word in listed)
+        cell = values.get(column)
+        if isinstance(cell, tuple):
+            values[column] = tuple(_word(word, kind, column) for word in cell)
     category = _category(str(values.pop("category", "")), categories)
     status = _status(values.pop("status", None), category)
     _check_sub_flags(values.get("sub_flags", ()), category)
     return ParsedJudgment(line, values, status, category)
 
 
-def _word(written: str, kind: type[StrEnum], column: str) -> str:
-    word = written.strip().lower().replace(" ", "_")
-    known = [member.value for member in kind]
-    if word not in known:
-        raise WrongCell(f"{shown(written)} is not a value of {column}", nearest(word, known))
+def _word(text: str, kind: type[StrEnum], column: str) -> str:
+    word = text.strip().lower().replace(" ", "_")
+    allowed = [member.value for member in kind]
+    if word not in allowed:
+        raise WrongCell(f"{shown(text)} is not a value of {column}", nearest(word, allowed))
     return word
 
 
-def _category(written: str, categories: Mapping[str, Category]) -> Category | None:
-    word = " ".join(written.lower().split())
+def _category(text: str, categories: Mapping[str, Category]) -> Category | None:
+    word = " ".join(text.lower().split())
     if not word:
         return None
     category = categories.get(word)
     if category is None:
         remedy = f"{did_you_mean(word, categories)}Categories: {', '.join(Category)}; or their keys 1 to 9, 0 and -"
-        raise WrongCell(f"{shown(written)} is not a category", remedy)
+        raise WrongCell(f"{shown(text)} is not a category", remedy)
     return category
 
 
-def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
-    if written is None:
+def _status(value: Value | None, category: Category | None) -> JudgmentStatus:
+    if value is None:
         if category is None:
             raise WrongCell("the row has no category", "Write a category, or a status such as skipped")
         return JudgmentStatus.SUBMITTED
-    status = JudgmentStatus(str(written))
+    status = JudgmentStatus(str(value))
     if status is JudgmentStatus.SUBMITTED and category is None:
         raise WrongCell("the row has the status submitted, but no category", "Write one, or another status")
     if status is not JudgmentStatus.SUBMITTED and category is not None:
@@ -384,13 +384,13 @@ def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
     return status
 
 
-def _check_sub_flags(written: Value, category: Category | None) -> None:
+def _check_sub_flags(sub_flags: Value, category: Category | None) -> None:
     allowed = SUB_FLAGS_OF.get(category, ()) if category is not None else ()
-    for sub_flag in written if isinstance(written, tuple) else ():
+    for sub_flag in sub_flags if isinstance(sub_flags, tuple) else ():
         if sub_flag not in allowed:
-            of = category.value if category is not None else "a row without a category"
-            listed = ", ".join(allowed) or "none"
-            raise WrongCell(f"the sub-flag {sub_flag} does not go with {of}", f"It may carry: {listed}")
+            carrier = category.value if category is not None else "a row without a category"
+            allowed_text = ", ".join(allowed) or "none"
+            raise WrongCell(f"the sub-flag {sub_flag} does not go with {carrier}", f"It may carry: {allowed_text}")
 
 
 ALIASES = {
@@ -420,11 +420,11 @@ class JudgmentFile:
 def format_of(path: Path) -> Format:
     """The format, by the file's suffix; InputError."""
     suffix = path.suffix.lower().lstrip(".")
-    known = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
-    if suffix not in known:
+    formats = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
+    if suffix not in formats:
         remedy = "Name it .csv, .jsonl or .parquet, or use --csv, --jsonl or --parquet"
         raise InputError("the file's suffix names no known format", place=Place(str(path)), remedy=remedy)
-    return known[suffix]
+    return formats[suffix]
 
 
 def read_judgments(
@@ -448,10 +448,10 @@ def read_judgments(
     fields = _fields(table, names or {})
     problems = Problems(str(path))
     rows: list[ParsedJudgment] = []
-    bad = seen = 0
-    contents = [(at, field, COLUMNS[field]) for at, field in enumerate(fields) if field]
+    bad = row_count = 0
+    contents = [(index, field, COLUMNS[field]) for index, field in enumerate(fields) if field]
     for line, cells in table.rows:
-        seen += 1
+        row_count += 1
         try:
             values = _values(cells, contents, table.number, marked=kind is Format.CSV)
             rows.append(row_of(line, values, categories))
@@ -459,7 +459,7 @@ def read_judgments(
             problems.add(line, 1 if kind is not Format.PARQUET else 0, wrong.what, wrong.remedy)
             bad += 1
     bad += len(table.bad_lines)
-    if not seen and not bad:
+    if not row_count and not bad:
         raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote it")
     left_out = tuple(
         name
@@ -473,8 +473,8 @@ def _values(
     cells: list[object], contents: list[tuple[int, str, ColumnContent]], number: Callable[[str], str], *, marked: bool
 ) -> dict[str, Value]:
     values: dict[str, Value] = {}
-    for at, field, content in contents:
-        cell = cells[at]
+    for index, field, content in contents:
+        cell = cells[index]
         if cell is None or cell == "":
             continue
         if marked and isinstance(cell, str):
@@ -506,10 +506,10 @@ def _fields(table: RawRows, names: Mapping[str, str]) -> list[str]:
                 table.line, 1, f"two columns hold {field}", "Rename one of them, or map it: --map COLUMN=FIELD"
             )
         fields.append(field)
-    for needed in NEEDED:
-        if needed not in fields and not (needed == "category" and "status" in fields):
-            remedy = f"Add it, or name the column: --map COLUMN={needed}. {nearest(needed, table.header)}"
-            problems.add(table.line, 1, f"no column holds {needed}", remedy)
+    for field_name in NEEDED:
+        if field_name not in fields and not (field_name == "category" and "status" in fields):
+            remedy = f"Add it, or name the column: --map COLUMN={field_name}. {nearest(field_name, table.header)}"
+            problems.add(table.line, 1, f"no column holds {field_name}", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
         remedy = f"Add one, or name the column: --map COLUMN=trial. {nearest('trial', table.header)}"
         problems.add(table.line, 1, "no column names the response: trial or clip_sha256", remedy)

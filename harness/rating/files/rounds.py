@@ -48,11 +48,11 @@ MOST_EXERCISES = 200
 MOST_GOLD = 10_000
 
 
-def _key(written: object) -> object:
+def _key(value: object) -> object:
     """A key of the keyboard; a digit may stand without quotes."""
-    key = str(written) if is_integer(written) else written
+    key = str(value) if is_integer(value) else value
     if not isinstance(key, str):
-        return written
+        return value
     if key in NAMED_KEYS or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
     raise validation_error(
@@ -60,10 +60,10 @@ def _key(written: object) -> object:
     )
 
 
-def _setting(written: object) -> object:
+def _setting(value: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
-    if isinstance(written, str | float) or is_integer(written):
-        return str(written)
+    if isinstance(value, str | float) or is_integer(value):
+        return str(value)
     raise validation_error("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
 
 
@@ -208,11 +208,11 @@ T = TypeVar("T")
 def read_round(path: Path) -> RatingRound:
     """Reads a round with its training and gold files; InputProblems with all errors, InputError."""
     keys, findings = read_keys(path, FileKind.ROUND, RoundKeys)
-    meant = [
+    folders_by_pattern = [
         _matching_sessions(path, pattern, ("sessions", number), findings)
         for number, pattern in enumerate(keys.sessions)
     ]
-    sessions = tuple(dict.fromkeys(folder for of_pattern in meant for folder in of_pattern))
+    sessions = tuple(dict.fromkeys(folder for of_pattern in folders_by_pattern for folder in of_pattern))
     proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, findings)
     _check_raters(keys, findings)
     for axis, labels in keys.items.conditions.items():
@@ -277,28 +277,28 @@ def load_gold(path: Path) -> tuple[GoldItem, ...]:
 def load_rater_keys(path: Path) -> RaterKeys:
     """The keys of a file, with defaults for the others; InputProblems, InputError."""
     keys, findings = read_keys(path, FileKind.RATER_KEYS, RaterKeysKeys)
-    given: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
+    chosen: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
     defaults = RaterKeys()
-    every = {
+    all_keys = {
         **{category.value: key for category, key in defaults.categories.items()},
         **{action.value: key for action, key in defaults.actions.items()},
-        **given,
+        **chosen,
     }
     for action in NEWER:
-        if action.value not in given and every[action.value] in given.values():
-            every[action.value] = next(key for key in SPARE_KEYS if key not in every.values())
-    for name, key in given.items():
-        others = [other for other, its in every.items() if its == key and other != name]
+        if action.value not in chosen and all_keys[action.value] in chosen.values():
+            all_keys[action.value] = next(key for key in SPARE_KEYS if key not in all_keys.values())
+    for name, key in chosen.items():
+        others = [other for other, other_key in all_keys.items() if other_key == key and other != name]
         if others:
             problem = f"the key {key!r} is given to {name} and to {others[0]}"
             remedy = (
-                "Change one of them" if others[0] in given else f"Give {others[0]} another key in this file as well"
+                "Change one of them" if others[0] in chosen else f"Give {others[0]} another key in this file as well"
             )
             findings.add((name,), problem, remedy)
     findings.refuse()
     return RaterKeys(
-        MappingProxyType({category: every[category.value] for category in Category}),
-        MappingProxyType({action: every[action.value] for action in RaterAction}),
+        MappingProxyType({category: all_keys[category.value] for category in Category}),
+        MappingProxyType({action: all_keys[action.value] for action in RaterAction}),
     )
 
 
@@ -316,19 +316,19 @@ def _matching_sessions(
     return tuple(str(session.resolve()) for session in sessions)
 
 
-def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], findings: Findings) -> ProposalRule:
+def _proposals(path: Path, keys: ProposalsKeys, judged_sessions: tuple[str, ...], findings: Findings) -> ProposalRule:
     """The rule; errors for sources that the round judges, and for wrong settings."""
     sources: dict[str, None] = {}
     for number, pattern in enumerate(keys.from_):
-        at = ("proposals", "from", number)
-        meant = _matching_sessions(path, pattern, at, findings)
-        twin = next((Path(folder).name for folder in meant if folder in own), None)
+        key_path = ("proposals", "from", number)
+        folders = _matching_sessions(path, pattern, key_path, findings)
+        twin = next((Path(folder).name for folder in folders if folder in judged_sessions), None)
         if twin is not None:
             problem = (
                 f"{pattern!r} matches {twin!r}, which this round judges: the classifier would repeat its raters' labels"
             )
-            findings.add(at, problem, "Name judged sessions that are not in `sessions`")
-        sources.update(dict.fromkeys(meant))
+            findings.add(key_path, problem, "Name judged sessions that are not in `sessions`")
+        sources.update(dict.fromkeys(folders))
     settings = tuple(keys.settings.items())
     if settings:
         _check_settings(keys.classifier, settings, findings)
@@ -338,13 +338,13 @@ def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], findings: 
 def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], findings: Findings) -> None:
     """Checks each setting; does not create the classifier."""
     try:
-        known = plugins.load(plugins.Group.INTENT_CLASSIFIERS, classifier).settings
+        declared = plugins.load(plugins.Group.INTENT_CLASSIFIERS, classifier).settings
     except PluginError as error:
         findings.add(("proposals", "classifier"), error.what, error.remedy)
         return
     for name, value in settings:
         try:
-            plugins.checked_settings(known, [(name, value)], classifier)
+            plugins.checked_settings(declared, [(name, value)], classifier)
         except InputError as error:
             findings.add(("proposals", "settings", name), error.what, error.remedy)
 
@@ -369,16 +369,16 @@ def _refuse_duplicates(
         first = met.setdefault(alike(name), number)
         if first != number:
             line = findings.place((*key_path, first)).line
-            where: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
+            location: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
             other = "" if ids[first] == name else f", as {ids[first]!r}"
-            findings.add(where, f"{name!r} occurs already in line {line}{other}", "Remove one of the two")
+            findings.add(location, f"{name!r} occurs already in line {line}{other}", "Remove one of the two")
 
 
-def _load_relative(path: Path, named: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
+def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
     """Loads another file, named relative to this one; its errors keep their own places."""
-    other = path.parent / named
+    other = path.parent / relative
     if not other.is_file():
-        findings.add((key,), f"there is no file {named!r}", f"Name it relative to {path.parent}")
+        findings.add((key,), f"there is no file {relative!r}", f"Name it relative to {path.parent}")
         return None
     try:
         return load(other)

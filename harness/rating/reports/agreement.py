@@ -73,16 +73,7 @@ def as_json(figures: AgreementFigures) -> Json:
                 if prior > 0
             },
             "confusion": {
-                name: {
-                    category.value: {
-                        other.value: float(matrix[row, column])
-                        for column, other in enumerate(CATEGORIES)
-                        if matrix[row, column] > 0
-                    }
-                    for row, category in enumerate(CATEGORIES)
-                    if matrix[row].sum() > 0
-                }
-                for name, matrix in zip(figures.names, model.confusion, strict=True)
+                name: _confusion_of_rater(matrix) for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
         "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
@@ -147,6 +138,20 @@ def _share(ratio: Share) -> Json:
     return {"count": ratio.count, "of": ratio.total, "share": ratio.value, "interval": ratio.interval}
 
 
+def _confusion_of_rater(matrix: Any) -> Json:
+    """For each true category: the probabilities above zero of the rater's categories."""
+    rows: Json = {}
+    for category, probabilities in zip(CATEGORIES, matrix, strict=True):
+        cells = {
+            other.value: float(probability)
+            for other, probability in zip(CATEGORIES, probabilities, strict=True)
+            if probability > 0
+        }
+        if cells:
+            rows[category.value] = cells
+    return rows
+
+
 def _cells(confusion: Any, *, symmetric: bool = False) -> list[Json]:
     return [
         {"first": CATEGORIES[c].value, "second": CATEGORIES[k].value, "count": int(confusion[c, k])}
@@ -165,13 +170,21 @@ def _name(rater: RaterFigures) -> str:
 
 
 def _pace(rater: RaterFigures) -> Json | None:
-    at = rater.quartiles_s
-    return None if at is None else {"low": at[0], "median": at[1], "high": at[2], "of": len(rater.times_s)}
+    quartiles_s = rater.quartiles_s
+    return (
+        None
+        if quartiles_s is None
+        else {"low": quartiles_s[0], "median": quartiles_s[1], "high": quartiles_s[2], "of": len(rater.times_s)}
+    )
 
 
 def _pace_in_words(rater: RaterFigures) -> str:
-    at = rater.quartiles_s
-    return NOTHING if at is None else f"{seconds(at[1])} ({seconds_interval(at[0], at[2])})"
+    quartiles_s = rater.quartiles_s
+    return (
+        NOTHING
+        if quartiles_s is None
+        else f"{seconds(quartiles_s[1])} ({seconds_interval(quartiles_s[0], quartiles_s[2])})"
+    )
 
 
 MOST_PER_HOUR = 3600
@@ -218,9 +231,9 @@ def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]
     if figures.untouched:
         yield f"{counted(figures.responses, 'response')}: {NOTHING_JUDGED}. {TO_JUDGE}"
         return
-    listed = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
+    section_lines = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
     settle = [f"Disputed items: --disagreements. To settle: harness rate {rated} --adjudicate"]
-    yield from separated(*listed, settle if figures.disputed else ())
+    yield from separated(*section_lines, settle if figures.disputed else ())
 
 
 def sections(figures: AgreementFigures) -> Iterator[Section]:
@@ -319,7 +332,7 @@ def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
     for name, figure in (("Krippendorff's alpha", table.alpha), ("Gwet's AC1", table.ac1)):
         rows.append((name, coefficient(figure.value), coefficient_interval(figure.interval)))
     titles = ("agreement", "value", "95 % interval")
-    return Table([Field("", title, itemgetter(at)) for at, title in enumerate(titles)], rows)
+    return Table([Field("", title, itemgetter(index)) for index, title in enumerate(titles)], rows)
 
 
 def _care_in_words(figures: AgreementFigures) -> Iterator[str]:

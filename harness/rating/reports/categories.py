@@ -84,19 +84,23 @@ class CategoryReport:
     def devices(self) -> tuple[QueryGroup, ...]:
         """The groups by device, also if that grouping is not selected."""
         return next(
-            (groups for by, groups in self.groups if by is ResultGrouping.DEVICE),
+            (groups for grouping, groups in self.groups if grouping is ResultGrouping.DEVICE),
             _groups(self.trials, ResultGrouping.DEVICE),
         )
 
 
 def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
     """The report over some queries; ValueError if a side of the comparison is unknown."""
-    held = tuple(trials)
-    wanted: tuple[By, ...] = tuple(GROUPINGS.values()) if selection.by is None else selection.by
-    groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(held, by)]
+    all_trials = tuple(trials)
+    groupings: tuple[By, ...] = tuple(GROUPINGS.values()) if selection.by is None else selection.by
+    groups = [
+        (grouping, _groups(all_trials, grouping))
+        for grouping in groupings
+        if selection.by is not None or _is_shown(all_trials, grouping)
+    ]
     crosses = selection.crosses
     if crosses is None:
-        parts = {by for by, of in groups if len(of) > 1}
+        parts = {grouping for grouping, groups_of in groups if len(groups_of) > 1}
         crosses = (
             ((ResultGrouping.DEVICE, ResultGrouping.CLASS),)
             if {ResultGrouping.DEVICE, ResultGrouping.CLASS} <= parts
@@ -105,12 +109,12 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
     return CategoryReport(
         sessions=tuple(sessions),
         selection=selection,
-        trials=held,
-        figures=figures_of(held),
-        reprompts=reprompts_of(held),
+        trials=all_trials,
+        figures=figures_of(all_trials),
+        reprompts=reprompts_of(all_trials),
         groups=tuple(groups),
-        crossed=tuple(crossed(held, *both) for both in crosses),
-        comparisons=_comparisons(held, selection),
+        crossed=tuple(crossed(all_trials, *axes) for axes in crosses),
+        comparisons=_comparisons(all_trials, selection),
     )
 
 
@@ -119,22 +123,24 @@ def name_of(figure: Figure) -> str:
     return LABELS[figure] if isinstance(figure, Category) else GROUP_LABELS[figure.value]
 
 
-def label_in_words(label: str, by: By) -> str:
+def label_in_words(label: str, grouping: By) -> str:
     """A label for people, not yet escaped."""
-    return label or (NEVER_RECOGNISED if by is ResultGrouping.ATTEMPTS else NO_LABEL)
+    return label or (NEVER_RECOGNISED if grouping is ResultGrouping.ATTEMPTS else NO_LABEL)
 
 
-def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[QueryGroup, ...]:
-    return tuple(QueryGroup(label, figures_of(of), reprompts_of(of)) for label, of in grouped(trials, by))
+def _groups(trials: Sequence[RatedTrial], grouping: By) -> tuple[QueryGroup, ...]:
+    return tuple(
+        QueryGroup(label, figures_of(members), reprompts_of(members)) for label, members in grouped(trials, grouping)
+    )
 
 
-def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:
+def _is_shown(trials: Sequence[RatedTrial], grouping: By) -> bool:
     """By default: groupings with several groups, but not by query, and not a single axis twice."""
-    if by is ResultGrouping.QUERY or (
-        by is Grouping.CONDITION and all(len(trial.trial.conditions) < 2 for trial in trials)
+    if grouping is ResultGrouping.QUERY or (
+        grouping is Grouping.CONDITION and all(len(trial.trial.conditions) < 2 for trial in trials)
     ):
         return False
-    return len({label_by(trial, by) for trial in trials}) > 1
+    return len({label_by(trial, grouping) for trial in trials}) > 1
 
 
 def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[CategoryComparison, ...]:
@@ -159,7 +165,8 @@ def limits_of(
         figure, end = share.value, ""
         if bound in (LimitTarget.LOWER, LimitTarget.UPPER):
             end = f", {bound} end of the 95 % interval,"
-            figure = None if share.interval is None else share.interval[bound is LimitTarget.UPPER]
+            low, high = share.interval or (None, None)
+            figure = high if bound is LimitTarget.UPPER else low
         yield DeclaredLimit(
             option,
             f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
@@ -193,11 +200,11 @@ def csv_of(report: CategoryReport) -> str:
 
 def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, str], CategoryFigures]]:
     yield ("", "", "", ""), report.figures
-    for by, groups in report.groups:
+    for grouping, groups in report.groups:
         for group in groups:
-            yield (by.value, plain_text(group.label, 200), "", ""), group.figures
+            yield (grouping.value, plain_text(group.label, 200), "", ""), group.figures
     for crossing in report.crossed:
-        first, second = (by.value for by in crossing.by)
+        first, second = (grouping.value for grouping in crossing.by)
         for row, cells in zip(crossing.rows, crossing.cells, strict=True):
             for column, figures in zip(crossing.columns, cells, strict=True):
                 if figures is not None:
@@ -216,9 +223,9 @@ def _csv_rows(group: tuple[str, str, str, str], figures: CategoryFigures) -> Ite
             share = figures.share(figure, reading)
             ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
             shares = ["" if number is None else fixed(number, 6) for number in (share.value, *ends)]
-            how = ("queries", figures.method.value) if figures.total else ("", "")
+            method = ("queries", figures.method.value) if figures.total else ("", "")
             counts = (figure.value, reading.value, share.count, share.total)
-            yield [*group, *counts, *shares, *how, *funnel, *aside]
+            yield [*group, *counts, *shares, *method, *funnel, *aside]
 
 
 FORMAT = 1
@@ -242,20 +249,20 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
         **_figures(report.figures),
         "reprompts": _reprompts(report.reprompts),
         "groups": {
-            by.value: [
+            grouping.value: [
                 {"label": group.label, **_figures(group.figures), "reprompts": _reprompts(group.reprompts)}
                 for group in groups
             ]
-            for by, groups in report.groups
+            for grouping, groups in report.groups
         },
         "crossed": [
             {
-                "by": [by.value for by in of.by],
-                "rows": list(of.rows),
-                "columns": list(of.columns),
-                "cells": [[None if cell is None else _figures(cell) for cell in row] for row in of.cells],
+                "by": [grouping.value for grouping in crossing.by],
+                "rows": list(crossing.rows),
+                "columns": list(crossing.columns),
+                "cells": [[cell and _figures(cell) for cell in row] for row in crossing.cells],
             }
-            for of in report.crossed
+            for crossing in report.crossed
         ],
         "comparisons": [_comparison(comparison) for comparison in report.comparisons],
         "disputed": [_response(trial) for trial in report.trials_with(QueryOutcome.DISPUTED)],
@@ -343,12 +350,12 @@ def _swap(swap_test: SwapTestResult | None) -> dict[str, Any] | None:
 
 
 def _response(trial: RatedTrial) -> dict[str, Any]:
-    given = [row.category for row in trial.judged.submitted] if trial.judged else []
+    categories = [row.category for row in trial.judged.submitted] if trial.judged else []
     return {
         "session": trial.session_id,
         "trial": trial.trial.id,
         "device": trial.trial.device,
         "query": trial.trial.query_id,
         "text": trial.trial.reference,
-        "given": {category.value: given.count(category) for category in Category if category in given},
+        "given": {category.value: categories.count(category) for category in Category if category in categories},
     }

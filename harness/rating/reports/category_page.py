@@ -87,12 +87,13 @@ def _stacks(figures: CategoryFigures) -> list[dict[str, Any]]:
 def _stack(figures: CategoryFigures, reading: Reading) -> dict[str, Any]:
     """A part has the key of its category where it has room, and the number of its colour. words: for screen readers."""
     shares = [(key, number, category, figures.share(category, reading)) for number, (key, category) in enumerate(KEYS)]
-    held = [(key, number, category, share) for key, number, category, share in shares if share.count]
-    widths = [(key, number, share.value or 0.0) for key, number, _, share in held]
+    shown_shares = [(key, number, category, share) for key, number, category, share in shares if share.count]
+    widths = [(key, number, share.value or 0.0) for key, number, _, share in shown_shares]
     parts = [
-        {"key": key if of >= WIDE_ENOUGH else "", "number": number, "width": 100 * of} for key, number, of in widths
+        {"key": key if width >= WIDE_ENOUGH else "", "number": number, "width": 100 * width}
+        for key, number, width in widths
     ]
-    words = ", ".join(f"{name_of(category)} {percent(share.value, 0)}" for _, _, category, share in held)
+    words = ", ".join(f"{name_of(category)} {percent(share.value, 0)}" for _, _, category, share in shown_shares)
     return {"reading": reading.value.upper(), "parts": parts, "words": words}
 
 

@@ -77,9 +77,9 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     of_sessions = f"{counted(len(report.sessions), 'session')}{_only(report)}"
     yield shown(f"categories of {_counted_in_words(figures)}, {of_sessions}", width)
     yield ""
-    more = [by.value for by, _ in report.groups if by is not ResultGrouping.DEVICE]
+    more = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
     if report.selection.by is None:
-        devices = tuple((by, groups) for by, groups in report.groups if by is ResultGrouping.DEVICE)
+        devices = tuple((grouping, groups) for grouping, groups in report.groups if grouping is ResultGrouping.DEVICE)
         crossed = () if report.selection.crosses is None else report.crossed
         report = replace(report, groups=devices, crossed=crossed)
     else:
@@ -175,16 +175,16 @@ OF_A_RUN = "The intervals of a run treat trials as independent, so they apply to
 
 def interval_in_words(figures: CategoryFigures) -> str:
     """How intervals were made, and what they speak of."""
-    each = "95 % each, not simultaneous"
+    kind = "95 % each, not simultaneous"
     queries = counted(figures.queries, *QUERY)
     match figures.method:
         case Method.CLUSTERED:
-            return f"{each}; clustered over {queries}. {OF_A_RUN}"
+            return f"{kind}; clustered over {queries}. {OF_A_RUN}"
         case Method.WILSON:
-            return f"{each}; Wilson over {queries}, each asked once"
+            return f"{kind}; Wilson over {queries}, each asked once"
         case Method.TOO_FEW:
-            once = f"a single query, asked {counted(figures.total, 'time')}, does not generalise to others"
-            return f"none: {once}. {OF_A_RUN}"
+            reason = f"a single query, asked {counted(figures.total, 'time')}, does not generalise to others"
+            return f"none: {reason}. {OF_A_RUN}"
 
 
 def categories_given(trial: RatedTrial) -> str:
@@ -208,9 +208,9 @@ def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
 
 
 def _only(report: CategoryReport) -> str:
-    of = report.selection
-    raters = f", only by {', '.join(shown(rater, 40) for rater in of.raters)}" if of.raters else ""
-    return raters + (f", round {shown(of.round_id, 40)}" if of.round_id is not None else "")
+    selection = report.selection
+    raters = f", only by {', '.join(shown(rater, 40) for rater in selection.raters)}" if selection.raters else ""
+    return raters + (f", round {shown(selection.round_id, 40)}" if selection.round_id is not None else "")
 
 
 MOST_DIFFERING = 15
@@ -219,13 +219,15 @@ MOST_DIFFERING = 15
 def sections(report: CategoryReport) -> Iterator[Section]:
     """Groups and crossed ones, if anything was judged, and how often queries were said again."""
     groupings, crossed = (report.groups, report.crossed) if report.figures.judged else ((), ())
-    parts: list[Part] = [table for by, groups in groupings for table in (_counts(by, groups), _shares(by, groups))]
+    parts: list[Part] = [
+        table for grouping, groups in groupings for table in (_counts(grouping, groups), _shares(grouping, groups))
+    ]
     if groupings:
         pairs = [("", "1 to -: the categories above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
         if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
-    parts += [_crossed(one, report.selection.on) for one in crossed if one.columns]
+    parts += [_crossed(crossing, report.selection.on) for crossing in crossed if crossing.columns]
     if parts:
         yield Section("groups", "Groups", parts)
     yield Section("reprompts", "Re-prompts", list(_reprompts(report)))
@@ -241,13 +243,13 @@ def waits_in_words(waits: Waits) -> str:
 
 
 def mean_span(figures: RepromptFigures) -> str:
-    known = figures.mean is not None
-    return TOO_FEW if figures.mean_interval is None and known else number_interval(figures.mean_interval)
+    has_mean = figures.mean is not None
+    return TOO_FEW if figures.mean_interval is None and has_mean else number_interval(figures.mean_interval)
 
 
-def _counts(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
-    columns = [Column(title) for title in (f"by {by.value}", "n", *(key for key, _ in KEYS), "9b", "?")]
-    return Table.of(columns, [(label_in_words(group.label, by), *_counts_of(group.figures)) for group in groups])
+def _counts(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
+    columns = [Column(title) for title in (f"by {grouping.value}", "n", *(key for key, _ in KEYS), "9b", "?")]
+    return Table.of(columns, [(label_in_words(group.label, grouping), *_counts_of(group.figures)) for group in groups])
 
 
 def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
@@ -256,9 +258,9 @@ def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(map(str, (figures.total, *counts, wrong, figures.count(QueryOutcome.DISPUTED))))
 
 
-def _shares(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
-    titles = (f"by {by.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
-    rows = [(label_in_words(group.label, by), *_shares_of(group.figures)) for group in groups]
+def _shares(grouping: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
+    titles = (f"by {grouping.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
+    rows = [(label_in_words(group.label, grouping), *_shares_of(group.figures)) for group in groups]
     correct = [group.figures.share(Category.CORRECT) for group in groups]
     return Table.of(
         [Column(title) for title in titles], rows, plots=[(share.value, share.interval) for share in correct], bars=True
@@ -274,20 +276,20 @@ def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(cell for share in shares for cell in (hundredths(share.value), share_span(share)))
 
 
-def _crossed(crossed_figures: CrossedFigures, on: Figure) -> CrossTable:
+def _crossed(crossed_figures: CrossedFigures, figure: Figure) -> CrossTable:
     first, second = crossed_figures.by
     rows = [
-        (label_in_words(label, first), [_crossed_cell(figures, on) for figures in cells])
+        (label_in_words(label, first), [_crossed_cell(figures, figure) for figures in cells])
         for label, cells in zip(crossed_figures.rows, crossed_figures.cells, strict=True)
     ]
-    title = f"{first.value} by {second.value}: {name_of(on)} in %, and the number of responses; 95 % interval below"
+    title = f"{first.value} by {second.value}: {name_of(figure)} in %, and the number of responses; 95 % interval below"
     return CrossTable(title, first.value, [label_in_words(label, second) for label in crossed_figures.columns], rows)
 
 
-def _crossed_cell(figures: CategoryFigures | None, on: Figure) -> tuple[str, str]:
+def _crossed_cell(figures: CategoryFigures | None, figure: Figure) -> tuple[str, str]:
     if figures is None or not figures.total:
         return NOTHING, ""
-    share = figures.share(on)
+    share = figures.share(figure)
     return f"{hundredths(share.value)} of {share.total}", share_span(share)
 
 
@@ -299,13 +301,13 @@ NO_EVIDENCE = (
 def _reprompts(report: CategoryReport) -> Iterator[Part]:
     figures = report.reprompts
     yield _reprompt_table("attempts to recognition", [("all", figures)])
-    for by, groups in report.groups:
-        if by is not ResultGrouping.ATTEMPTS:
-            rows = [(label_in_words(group.label, by), group.reprompts) for group in groups]
-            yield _reprompt_table(f"by {by.value}", rows)
-    needed = [f"{counted(queries, *QUERY)} at the {ordinal(attempt)}" for attempt, queries in figures.needed]
+    for grouping, groups in report.groups:
+        if grouping is not ResultGrouping.ATTEMPTS:
+            rows = [(label_in_words(group.label, grouping), group.reprompts) for group in groups]
+            yield _reprompt_table(f"by {grouping.value}", rows)
+    attempts = [f"{counted(queries, *QUERY)} at the {ordinal(attempt)}" for attempt, queries in figures.needed]
     pairs = [
-        ("attempts", ", ".join([*needed, f"{figures.never} never recognised; the mean is over recognised queries"])),
+        ("attempts", ", ".join([*attempts, f"{figures.never} never recognised; the mean is over recognised queries"])),
         ("waits", waits_in_words(figures.waits)),
     ]
     if figures.unassessed:
@@ -335,9 +337,9 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
         yield f"  {NOTHING}: {shown(comparison.why_not, width - 8)}"
     else:
         estimate = comparison.difference
-        of = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
+        responses = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
         pairs = counted(comparison.strata, "query-condition pair")
-        yield f"  compared     {counted(comparison.queries, *QUERY)}, {pairs}; {of}"
+        yield f"  compared     {counted(comparison.queries, *QUERY)}, {pairs}; {responses}"
         yield f"  shares       {percent(estimate.first)} versus {percent(estimate.second)}"
         yield from note("  difference", difference_in_words(comparison), width, 15)
         if (counts := estimate.discordance) is not None:
@@ -354,8 +356,8 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
                 f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
                 for query in comparison.differing
             ]
-            listed = shortened(lines, MOST_DIFFERING, ", which the JSON has")
-            yield from (shown(f"    {line}", width) for line in listed)
+            shown_lines = shortened(lines, MOST_DIFFERING, ", which the JSON has")
+            yield from (shown(f"    {line}", width) for line in shown_lines)
     yield f"  unpaired     {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
 
 

@@ -83,9 +83,9 @@ def number_counting(table: TypedTable) -> int:
 
 def _judgment(judgment: Judgment, session_id: str) -> dict[str, Value]:
     start_s, end_s = judgment.span_s or (None, None)
-    own = {name: value.value if isinstance(value := getattr(judgment, name), StrEnum) else value for name in _OWN}
+    columns = {name: value.value if isinstance(value := getattr(judgment, name), StrEnum) else value for name in _OWN}
     session = judgment.session_id or session_id
-    return {**own, "session": session, "trial": judgment.trial_id, "span_start_s": start_s, "span_end_s": end_s}
+    return {**columns, "session": session, "trial": judgment.trial_id, "span_start_s": start_s, "span_end_s": end_s}
 
 
 _OWN = [name for name in COLUMNS if name not in ("session", "trial", "span_start_s", "span_end_s")]
