@@ -24,7 +24,7 @@ from harness.model.offline import CountingRules, EngineFacts, EngineKind, Evalua
 from harness.model.stimulus import SoundCondition
 from harness.offline.file_sources import CollectedFiles, collect_files, demand_columns
 from harness.offline.journal import Journal, JournalFile
-from harness.offline.journal_lines import JournalHeader, Shard
+from harness.offline.journal_lines import JournalHeader, Shard, Talkers
 from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.request import DeclaredLimits, EvaluationRequest, SweepRequest, log_names
@@ -33,7 +33,6 @@ from harness.sound.manifests import MANIFESTS
 from harness.statistics.text import number_interval
 
 if TYPE_CHECKING:
-    from harness.offline.figures.counts import TalkerOf
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.figures.figures import Figures
     from harness.offline.figures.groups import FileBreakdown
@@ -141,7 +140,6 @@ class EvaluationFiles:
         self,
         breakdowns: Breakdowns = lambda journal: (),
         limits: DeclaredLimits = DeclaredLimits(),  # noqa: B008 – frozen
-        talker_of: TalkerOf | None = None,
     ) -> tuple[EvaluationRun, Figures]:
         """Writes log and summary from the journal, each completely or not at all. HarnessError, InputError.
 
@@ -153,7 +151,7 @@ class EvaluationFiles:
         evaluated = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
         with WholeFile(str(self.log)) as file:
             text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
-            figures = write_log(text, evaluated, journal.outcomes(), talker_of)
+            figures = write_log(text, evaluated, journal.outcomes())
             text.flush()
             file.keep()
         with WholeFile(str(self.summary)) as file:
@@ -212,6 +210,12 @@ def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
     columns = (*listing.columns, *listing.label_columns)
     talkers = next((column for column in TALKERS if column in columns), "")
     return talkers if request.clustered_by is None else request.clustered_by
+
+
+def talkers_of(request: EvaluationRequest, listing: Listing) -> Talkers:
+    """Who says the phrases, as the listing knows it."""
+    column = clusters_of(request, listing)
+    return Talkers.of_column(column, listing.columns.get(column, {})) if column else Talkers()
 
 
 def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[CollectedFiles]:
@@ -340,6 +344,7 @@ class EvaluationRunner:
             versions=(("voice-harness", __version__),),
             shard=self._shard,
             bases=self._listing.bases,
+            talkers=talkers_of(request, self._listing),
         )
         journal = self._output.opened(header, resume=request.resume)
         self._header = header
@@ -388,7 +393,6 @@ class EvaluationRunner:
 
     def _report_results(self) -> EvaluationStatus:
         from harness.offline.figures.figures import limit_failures
-        from harness.offline.figures.groups import talker_of
         from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import (
             clip_warnings,
@@ -402,9 +406,7 @@ class EvaluationRunner:
         )
 
         screen, request = self._screen, self._request
-        done, figures = self._output.write(
-            self._breakdowns, self._limits, talker_of(self._listing.columns, self._clustered_by)
-        )
+        done, figures = self._output.write(self._breakdowns, self._limits)
         facts = done.header.facts
         if self._verbose:
             head = head_of(done, figures)
@@ -463,20 +465,18 @@ class EvaluationRunner:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
         if not self._sweep and self._developed is None:
             return True
-        from harness.offline.figures.groups import talker_of
         from harness.offline.sweep import SweepRun
-
-        def talkers(listing: Listing) -> TalkerOf | None:
-            return talker_of(listing.columns, clusters_of(self._request, listing))
 
         journal = JournalFile(self._output.journal)
         try:
-            sweep = SweepRun(self._sweep, journal, self._screen.warn, talkers(self._listing))
+            sweep = SweepRun(self._sweep, journal, self._screen.warn)
         except InputError:
             if self._sweep:
                 raise
             return True  # one of several engines has no scores, and so no choice of points; the comparison says why
-        well = self._developed is None or sweep.develop(self._developed, self._play, talkers(self._developed))
+        well = self._developed is None or sweep.develop(
+            self._developed, self._play, talkers_of(self._request, self._developed)
+        )
         self._screen.clear()
         if self._sweep:
             for line in sweep.write(self._sweep.prefix or f"{self._output.log.with_suffix('')}.det"):
@@ -575,19 +575,16 @@ class MultiEngineRunner:
     def _compare(self) -> None:
         # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
         from harness.offline.evaluation_results import read_engines, table_of, write_joint
-        from harness.offline.figures.groups import talker_of
         from harness.offline.reports.engines import engine_lines
 
-        request, listing = self._request, self._listing
-        clustered_by = clusters_of(request, listing)
-        engines = read_engines(self._logs, self._screen.warn, talker_of(listing.columns, clustered_by))
+        engines = read_engines(self._logs, self._screen.warn)
         target = self._sweep.target
         own_target = None if self._several else target
         self.engines = [
             replace(engine, developed=sitting.developed, target=own_target, chosen=sitting.chosen)
             for engine, sitting in zip(engines, self._sittings, strict=True)
         ]
-        self.table = table_of(self.engines, target, listing.columns, clustered_by)
+        self.table = table_of(self.engines, target, self._listing.columns)
         if not self._several:
             return
         for engine in self.engines:
@@ -596,6 +593,6 @@ class MultiEngineRunner:
         for line in engine_lines(self.table, self._screen.width):
             self._screen.say(line)
         if self._sweep:
-            prefix = self._sweep.prefix or f"{(request.log or 'engines').removesuffix('.log')}.det"
+            prefix = self._sweep.prefix or f"{(self._request.log or 'engines').removesuffix('.log')}.det"
             files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
             self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

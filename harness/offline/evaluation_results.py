@@ -14,10 +14,10 @@ from harness.model.errors import InputError, Place
 from harness.model.offline import ListKind, Task, file_number
 from harness.model.stimulus import SoundCondition
 from harness.model.time import MeasuredDuration
-from harness.offline.figures.counts import TalkerOf, Tally, judged
+from harness.offline.figures.counts import Tally, judged
 from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, spoken_in
 from harness.offline.figures.figures import figures_of
-from harness.offline.figures.groups import Labels, label_of
+from harness.offline.figures.groups import Labels, talker_of
 from harness.offline.figures.sweep import Sweep
 from harness.offline.journal import JournalFile
 from harness.offline.one_file import spots_in
@@ -39,11 +39,9 @@ PHRASE_END = "phrase_end_s"
 Columns = Mapping[str, Labels]
 
 
-def read_engines(
-    logs: Sequence[Path], warn: Callable[[str], None], talker_of: TalkerOf | None = None
-) -> list[EvaluatedEngine]:
+def read_engines(logs: Sequence[Path], warn: Callable[[str], None]) -> list[EvaluatedEngine]:
     """Reads evaluations by their logs or journals; InputError for a log without its journal."""
-    return list(_named([_journal(log) for log in logs], logs, warn, talker_of))
+    return list(_named([_journal(log) for log in logs], logs, warn))
 
 
 def _journal(log: Path) -> JournalFile:
@@ -56,7 +54,7 @@ def _journal(log: Path) -> JournalFile:
 
 
 def _named(
-    journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None], talker_of: TalkerOf | None
+    journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None]
 ) -> Iterator[EvaluatedEngine]:
     names = _names([journal.header.evaluation.task for journal in journals], logs)
     for journal, log, name in zip(journals, logs, names, strict=True):
@@ -66,23 +64,17 @@ def _named(
             if any(listing.kind is ListKind.REFERENCED for listing in header.lists):
                 raise InputError("files with references have no thresholds")
             outcomes = ((entry.outcome, entry.listed) for entry in journal.outcomes())
-            sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache, talker_of=talker_of)
+            sweep = sweep_of(outcomes, header, cache)
         except InputError as error:
             why = error.what
-        yield _read(journal, log=log, name=name, sweep=sweep, no_scores=why, cache=cache, talker_of=talker_of)
+        yield _read(journal, log=log, name=name, sweep=sweep, no_scores=why, cache=cache)
 
 
 def _read(
-    journal: JournalFile,
-    log: Path,
-    name: str,
-    sweep: Sweep | None,
-    no_scores: str,
-    cache: ScoreCache,
-    talker_of: TalkerOf | None,
+    journal: JournalFile, log: Path, name: str, sweep: Sweep | None, no_scores: str, cache: ScoreCache
 ) -> EvaluatedEngine:
     header, rule = journal.header, journal.header.facts.rule
-    tally = Tally(header.counting, len(header.evaluation.conditions), talker_of)
+    tally = Tally(header.counting, len(header.evaluation.conditions), talker_of(header.talkers))
     phrases = {
         phrase.key: phrase
         for one in journal.outcomes()
@@ -191,22 +183,19 @@ def _speech_end(path: str) -> float | None:
     return None if span is None else span[1] / voice_activity.RATE_HZ
 
 
-def table_of(
-    engines: Sequence[EvaluatedEngine], target: SweepTarget | None, columns: Columns, clustered_by: str = ""
-) -> EnginesTable:
+def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, columns: Columns) -> EnginesTable:
     """The table of the engines. columns: what is known of the files."""
     first = engines[0]
+    header = first.journal.header
+    clustered_by, talker = header.talkers.column, talker_of(header.talkers)
     timed = any(phrase.known_s for phrase in first.phrases.values())
     ends, stated = phrase_ends(first, columns) if timed else ({}, False)
     clusters = {}
-    conditions = len(first.journal.header.evaluation.conditions)
+    conditions = len(header.evaluation.conditions)
     if clustered_by or conditions > 1:
         for (kind, number, place), phrase in first.phrases.items():
             by_file = f"{kind} {file_number(number, conditions)} {place}"
-            of_talker = (
-                label_of(ListKind(kind), number, columns, clustered_by, phrase.label) if clustered_by else by_file
-            )
-            clusters[kind, number, place] = of_talker
+            clusters[kind, number, place] = talker(ListKind(kind), number, phrase.label) if talker else by_file
         clustered_by = clustered_by or "file"
     return engines_table(
         engines, target, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by

@@ -40,7 +40,8 @@ from harness.offline.journal_lines import (
 
 _NUMBER_BITS = 40
 """Bits of a file's number in a key. The bits above them are the place of its list."""
-_LONGEST_LINE = 1 << 24
+_LONGEST_LINE, _LONGEST_HEADER = 1 << 24, 1 << 28
+"""A header has the talker of each file."""
 _PIECE = 1 << 20
 
 
@@ -61,7 +62,7 @@ class JournalFile:
         keys, offsets, lengths = array("q"), array("q"), array("i")
         try:
             with path.open("rb") as lines:
-                first = lines.readline(_LONGEST_LINE)
+                first = lines.readline(_LONGEST_HEADER)
                 if not first.endswith(b"\n"):
                     raise ValueError("its first line is not a header")
                 checked = has_check(first)

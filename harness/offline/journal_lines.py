@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Self
 
 from harness.base.plain_json import from_plain, to_plain
@@ -57,10 +58,35 @@ class ListFacts:
 
 
 @frozen
+class Talkers:
+    """Who says the phrases, or what else clusters them. Labels in long recordings say so themselves, in a trait of the
+    column's name.
+
+    column: of the lists, "" if none is used. names: its labels, each once. files: by kind of list, the place of each
+    file's label in `names`.
+    """
+
+    column: str = ""
+    names: tuple[str, ...] = ()
+    files: tuple[tuple[ListKind, tuple[int, ...]], ...] = ()
+
+    @classmethod
+    def of_column(cls, column: str, labels: Mapping[ListKind, Sequence[str]]) -> Self:
+        """labels: of each file, in the order of the lists."""
+        places = {name: place for place, name in enumerate(dict.fromkeys(chain(*labels.values())))}
+        files = [(kind, tuple(places[name] for name in names)) for kind, names in labels.items()]
+        return cls(column, tuple(places), tuple(files))
+
+    def labels(self) -> dict[ListKind, list[str]]:
+        """The label of each file, by kind of list."""
+        return {kind: [self.names[place] for place in places] for kind, places in self.files}
+
+
+@frozen
 class JournalHeader:
     """The first line of a journal. planned: files of this shard, or of all lists. versions: (name, version), ours as
     `voice-harness`. bases: folders in which relative paths were found. started_s: wall clock, seconds of the epoch.
-    more: (name, value) for the log's INFO x-."""
+    more: (name, value) for the log's INFO x-. talkers: none in journals of earlier versions."""
 
     evaluation: Evaluation
     counting: CountingRules
@@ -73,13 +99,14 @@ class JournalHeader:
     shard: Shard | None = None
     bases: tuple[str, ...] = ()
     more: tuple[tuple[str, str], ...] = ()
+    talkers: Talkers = Talkers()
 
 
 def differences(
     header: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
 ) -> list[str]:
-    """What differs in the settings that decide outcomes or counts. Empty for the same evaluation. called: names of
-    the two. parts: whether they should be different shards of the same split."""
+    """What differs in the settings that decide outcomes, counts or intervals. Empty for the same evaluation. called:
+    names of the two. parts: whether they should be different shards of the same split."""
     changes: list[str] = []
 
     def look(subject: str, before: object, after: object) -> None:
@@ -92,6 +119,7 @@ def differences(
     look("settings are", header.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
         look(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
+    look("the column of talkers is", header.talkers.column or "none", other.talkers.column or "none")
     look("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if header.evaluation.conditions != other.evaluation.conditions:
         first_labels, other_labels = (

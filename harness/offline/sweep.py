@@ -15,10 +15,12 @@ from pathlib import Path
 from harness.base.whole_file import write_atomically
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
-from harness.model.offline import CountingRules, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
-from harness.offline.figures.counts import TalkerOf, Tally
+from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.groups import talker_of
 from harness.offline.figures.sweep import ChosenPoint, Sweep, choose, term_weighted
 from harness.offline.journal import Journal, JournalFile
+from harness.offline.journal_lines import JournalHeader, Talkers
 from harness.offline.lists import Listing
 from harness.offline.reports import det as pictures
 from harness.offline.reports.log import fault_lines
@@ -48,23 +50,27 @@ def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
 
 def sweep_of(
     outcomes: Iterable[tuple[FileOutcome, str]],
-    facts: EngineFacts,
-    evaluation: Evaluation,
-    counting: CountingRules,
+    header: JournalHeader,
     cache: ScoreCache,
     *,
     refractory_ms: float | None = None,
     phrase: str | None = None,
-    talker_of: TalkerOf | None = None,
 ) -> Sweep:
     """Counts at every threshold from outcomes with their file names. refractory_ms: replaces the run's. phrase: the
-    only one that counts. talker_of: as in `Tally`. InputError, with some names, for files without stored scores. The
+    only one that counts. InputError, with some names, for files without stored scores. The
     cache reports damaged entries."""
-    rule = demand_scores(facts, evaluation)
+    facts = header.facts
+    rule = demand_scores(facts, header.evaluation)
     if refractory_ms is not None:
         rule = replace(rule, refractory_samples=round(refractory_ms / 1000 * facts.rate_hz))
-    repeats = max(1, len(evaluation.conditions))
-    sweep = Sweep(counting, rule, facts.operating_points, phrase=phrase, repeats=repeats, talker_of=talker_of)
+    sweep = Sweep(
+        header.counting,
+        rule,
+        facts.operating_points,
+        phrase=phrase,
+        repeats=max(1, len(header.evaluation.conditions)),
+        talker_of=talker_of(header.talkers),
+    )
     missing: list[str] = []
     gone = 0
     for outcome, name in outcomes:
@@ -91,23 +97,17 @@ def _file_name(phrase: str) -> str:
 
 class SweepRun:
     """The sweep of a complete journal with stored scores: its counts, files and printed lines. warn: takes warnings.
-    talker_of: as in `Tally`. InputError, LogError."""
+    InputError, LogError."""
 
-    def __init__(
-        self,
-        options: SweepRequest,
-        journal: JournalFile,
-        warn: Callable[[str], None],
-        talker_of: TalkerOf | None = None,
-    ) -> None:
+    def __init__(self, options: SweepRequest, journal: JournalFile, warn: Callable[[str], None]) -> None:
         self._asked, self._journal, self._warn = options, journal, warn
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
-        self._report, self._reported = self._counted(journal, talker_of)
+        self._report, self._reported = self._counted(journal)
         self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
-    def develop(self, listing: Listing, play: Plays, talker_of: TalkerOf | None = None) -> bool:
+    def develop(self, listing: Listing, play: Plays, talkers: Talkers) -> bool:
         """Evaluates the development lists like the others. False if there was a fault. InputError if a list has no
         usable file; KeyboardInterrupt if interrupted."""
         header, path = self._header, self._journal.path
@@ -115,14 +115,20 @@ class SweepRun:
 
         def opens(facts: EngineFacts) -> Journal:
             dev = replace(
-                header, facts=facts, lists=listing.lists, planned=len(listing.files), started_s=time.time(), bases=()
+                header,
+                facts=facts,
+                lists=listing.lists,
+                planned=len(listing.files),
+                started_s=time.time(),
+                bases=(),
+                talkers=talkers,
             )
             return Journal.create(path, dev)
 
         if play(header.evaluation, listing.files, opens).partial:
             raise KeyboardInterrupt
         journal = JournalFile(path)
-        self.developed, on_dev = self._counted(journal, talker_of)
+        self.developed, on_dev = self._counted(journal)
         tally = Tally(header.counting)
         for entry in journal.outcomes():
             tally.add(entry.outcome, entry.listed)
@@ -140,9 +146,7 @@ class SweepRun:
             self._warn(f"{files} with the same bytes as reported files: the lists are not independent")
         return not counts.has_faults
 
-    def _counted(
-        self, journal: JournalFile, talker_of: TalkerOf | None = None, phrase: str | None = None
-    ) -> tuple[Sweep, set[bytes]]:
+    def _counted(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
         """The sweep of a journal, and the first bytes of its files' sha256. phrase: only this one, in all but the files
         that hold any phrase once."""
         header, hashes = journal.header, set[bytes]()
@@ -156,8 +160,7 @@ class SweepRun:
                 yield entry.outcome, entry.listed
 
         sweep = sweep_of(
-            outcomes(), header.facts, header.evaluation, header.counting, self._cache,
-            refractory_ms=self._asked.refractory_ms, phrase=phrase, talker_of=talker_of,
+            outcomes(), header, self._cache, refractory_ms=self._asked.refractory_ms, phrase=phrase,
         )  # fmt: skip
         return sweep, hashes
 

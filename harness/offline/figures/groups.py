@@ -14,6 +14,7 @@ from harness.model.frozen import frozen
 from harness.model.offline import PHRASE, CountingRules, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import LogKey, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.phrase_matching import compared
+from harness.offline.journal_lines import Talkers
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, Share, garwood
 from harness.statistics.significance import Difference, holm
@@ -150,11 +151,12 @@ def label_of(
     return of_kind[number] if of_kind else ""
 
 
-def talker_of(columns: Mapping[str, Labels], clustered_by: str) -> TalkerOf | None:
-    """What the column of talkers says of each phrase; None without such a column."""
-    if not clustered_by:
+def talker_of(talkers: Talkers) -> TalkerOf | None:
+    """What is known of the talker of each phrase; None without a column of talkers."""
+    if not talkers.column:
         return None
-    return lambda kind, number, label: label_of(kind, number, columns, clustered_by, label)
+    columns = {talkers.column: talkers.labels()}
+    return lambda kind, number, label: label_of(kind, number, columns, talkers.column, label)
 
 
 def _add_labelled(

@@ -20,9 +20,9 @@ from harness.model.numbers import counted, exact
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
-from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, LogKey, OfflineCounts, TalkerOf, Tally
+from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, LogKey, OfflineCounts, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures_of
-from harness.offline.figures.groups import FileBreakdown
+from harness.offline.figures.groups import FileBreakdown, talker_of
 from harness.offline.figures.phrase_matching import silent_labels
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, WorkerUse
@@ -126,14 +126,12 @@ def run_of(journal: JournalFile) -> EvaluationRun:
     )
 
 
-def write_log(
-    stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome], talker_of: TalkerOf | None = None
-) -> Figures:
+def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
     """Writes the log of outcomes that come in list order; returns its results. OSError from the stream."""
     counting = run.header.counting
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
         stream.write(wake_log.info_line(name, detail) + "\n")
-    tally = Tally(counting, len(run.header.evaluation.conditions), talker_of)
+    tally = Tally(counting, len(run.header.evaluation.conditions), talker_of(run.header.talkers))
     for entry in outcomes:
         verdict = tally.add(entry.outcome, entry.listed)
         if entry.outcome.rejected is None and entry.outcome.detail:

@@ -105,6 +105,22 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
     assert first["delay"]["p50"]["value_s"] == pytest.approx(1.51 - 1.7, abs=0.011)
 
 
+def test_a_report_from_the_log_knows_the_talkers_and_gives_the_same_verdict(here: Path) -> None:
+    rows = [f"yes/{name}.wav,{talker}" for name, talker in zip("abcd", "xxyz", strict=True)]
+    (here / "m.csv").write_text("\n".join(["audio,talker", *rows]) + "\n")
+    inputs = ("-t", SCORES, "--in", "m.csv", "--out", "no", "--max-fr", "60", "-l", "x.log")
+    assert harness("evaluate", *inputs, "--junit", "1.xml", "--html", "1.html").exit_code == 1
+    assert harness("report", "x.log", "--junit", "2.xml", "--html", "2.html").exit_code == 0
+    verdict = "false rejects ≤ 60 %: found 25.0 %, 87.5 % at the end of its interval, fails"
+    assert all(verdict in (here / name).read_text() for name in ("1.xml", "2.xml"))
+    for name in ("1.html", "2.html"):
+        text = re.sub("<[^>]+>", " ", (here / name).read_text())
+        assert re.search(r"\(--max-fr\)\s+FAIL\s+≤ 60 %\s+25\.0 %\s+0\.70–87\.5 %", text), name
+        assert "over 3 voices" in text
+    refused = harness("evaluate", *inputs, "--resume", "--cluster-by", "")
+    assert "the column of talkers is talker then, none now" in str(refused.exception)
+
+
 def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: Sounds) -> None:
     for folder, loud in (("dev-yes", [1.5]), ("dev-no", [])):
         (here / folder).mkdir()

@@ -130,7 +130,7 @@ def written(folder: Path, outcomes: list[FileOutcome]) -> tuple[str, list[str], 
     journal.end(partial=False)
     files.write()
     engines = read_engines([files.log], lambda line: None)
-    write_evaluations(engines, table_of(engines, None, {}, ""), folder / "page.html", SoundStorage.NONE)
+    write_evaluations(engines, table_of(engines, None, {}), folder / "page.html", SoundStorage.NONE)
     warnings = json.loads(files.summary.read_text())["warnings"]
     return files.log.read_text(), warnings, (folder / "page.html").read_text()
 

@@ -23,6 +23,7 @@ from harness.offline.figures.figures import figures_of
 from harness.offline.figures.groups import breakdown, talker_of
 from harness.offline.figures.phrase_matching import match_labels
 from harness.offline.figures.sweep import Sweep
+from harness.offline.journal_lines import Talkers
 from harness.offline.one_file import spots_in
 from tests.unit.offline.figures.outcomes import RATE_HZ, spot
 
@@ -157,7 +158,7 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
             for place, at in enumerate(starts)
         ]
         outcome = recording(labels, seconds=12.0)
-        sweep = Sweep(counting, rule, phrase=phrase, talker_of=talker_of({}, "talker"))
+        sweep = Sweep(counting, rule, phrase=phrase, talker_of=talker_of(Talkers("talker")))
         sweep.add(outcome, tracks)
         det = sweep.det_at()
         assert len(det) > 20
@@ -168,7 +169,7 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
                 spots=spots_in(mine, replace(rule, threshold=float(threshold))),
                 labels=tuple(label for label in labels if phrase in (None, label.phrase)),
             )
-            tally = Tally(counting, talker_of=talker_of({}, "talker"))
+            tally = Tally(counting, talker_of=talker_of(Talkers("talker")))
             tally.add(with_spots)
             counts = tally.counts
             if index % 8 == 0:
