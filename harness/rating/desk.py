@@ -409,8 +409,6 @@ class Desk:
         else:
             self._next()
 
-    # Inside
-
     @property
     def _hides_text(self) -> bool:
         return self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING
@@ -422,7 +420,7 @@ class Desk:
     def _put_aside(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
         item = self._item_to_label()
         if item is None or item.exercise is not None:
-            self._message = "an exercise needs a category" if item is not None else ""
+            self._message = "" if item is None else "an exercise needs a category"
             return False
         self._save_row(item, self._row(item, status, **more), message)
         self._next()
@@ -506,9 +504,8 @@ class Desk:
         self._presence.sign()
         # Number 0 is the latest row. The item to judge, which follows it, has number −1.
         judged = [entry for entry in self.reopenable_items() if entry.row is not None]
-        current = next(
-            (number for number, entry in enumerate(judged) if self._is_reopened and entry.item == self._item), -1
-        )
+        items = [entry.item for entry in judged]
+        current = items.index(self._item) if self._is_reopened and self._item in items else -1
         goal = current + step
         if self._explained is not None or not -1 <= goal < len(judged) or (goal < 0 and not self._is_reopened):
             self._message = "there is no earlier response" if step > 0 else "this is the response to judge"
