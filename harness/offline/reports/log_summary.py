@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,8 @@ from harness.statistics.word_intervals import wer_interval
 @frozen
 class LogSummary:
     """The results of a log by its own lines. false_accepts: per hour; the others are shares 0–1. All are 95 %
-    intervals. log: without events in files."""
+    intervals. log: without events in files. stated_rejects: what the log says of the interval of false rejects, if it
+    is over voices or files as wholes, which lines of files do not show; else ""."""
 
     log: WakeLog
     summary: str
@@ -34,6 +36,7 @@ class LogSummary:
     rejected: dict[str, int]
     errors: int
     differences: tuple[str, ...]
+    stated_rejects: str
     missed: tuple[str, ...]
     """The first false rejects, in words."""
 
@@ -57,17 +60,21 @@ def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
     files = int(totals.get("TACOUNT", 0)) + wrong
+    name = "x-fr+sbratio-interval" if "FR+SBCOUNT" in totals else "x-frratio-interval"
+    stated = log.about(name) or ""
+    stated = "" if "Clopper-Pearson" in stated else stated
     return LogSummary(
         log=log,
         summary=summary(log, sums),
         totals=totals,
         false_accepts=garwood(int(totals["FACOUNT"]), hours) if hours > 0 else None,
-        false_rejects=clopper_pearson(wrong, files),
-        false_rejects_wilson=wilson(wrong, files),
+        false_rejects=_stated_interval(stated) if stated else clopper_pearson(wrong, files),
+        false_rejects_wilson=None if stated else wilson(wrong, files),
         word_errors=wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words)) if sums.words else None,
         rejected=dict(sorted(sums.rejected.items())),
         errors=sums.lines["ERROR"],
         differences=(*differences(log, sums), *_file_differences(log, sums.lines)),
+        stated_rejects=stated,
         missed=tuple(sums.missed),
     )
 
@@ -95,11 +102,8 @@ def lines(report: LogSummary) -> Iterator[str]:
     if report.false_accepts is not None:
         yield f"False accepts: 95 % interval {number_interval(report.false_accepts)} per hour (Garwood)."
     subject = "False rejects and substitutions" if report.with_substitutions else "False rejects"
-    # Lines of files do not say who speaks.
-    stated = log.about("x-fr+sbratio-interval" if report.with_substitutions else "x-frratio-interval") or ""
-    over_voices = "voice" in stated
-    if over_voices:
-        yield f"{subject}: {stated}."
+    if report.stated_rejects:
+        yield f"{subject}: {report.stated_rejects}."
     elif report.false_rejects is not None:
         yield f"{subject}: 95 % interval {percent_interval(report.false_rejects)} (Clopper-Pearson)."
     for file in report.missed:
@@ -160,6 +164,12 @@ def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
     """Whether there was such a list, although all of its files may have been rejected."""
     in_lists = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
     return in_lists or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
+
+
+def _stated_interval(stated: str) -> Interval | None:
+    """Of `2.5000 to 91.0000 %, over 2 voices, 95 %`, as shares; None of `too few voices …`."""
+    ends = re.match(r"([\d.]+) to ([\d.]+) %", stated)
+    return None if ends is None else (float(ends[1]) / 100, float(ends[2]) / 100)
 
 
 def _per_cent(interval: Interval | None) -> list[float] | None:

@@ -77,6 +77,8 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     over_voices = report(tmp_path / "voices.log").stdout
     assert f"False rejects: {stated}.\n" in over_voices
     assert "Clopper-Pearson" not in over_voices
+    intervals = json.loads(report(tmp_path / "voices.log", "--json").stdout)["intervals_95"]
+    assert (intervals["FRRATIO"], intervals["FRRATIO_wilson"]) == (pytest.approx([2.5, 91.0]), None)
     (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
     done = report(tmp_path / "odd.log")
     assert done.exit_code == 3
