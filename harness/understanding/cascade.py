@@ -122,7 +122,7 @@ class HeardCorpus:
 def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
     """Joins by id. missing_is_silence: an utterance without a transcript has an empty one, and is not left out."""
     heard_by_id = {utterance.id: utterance for utterance in heard.utterances}
-    known = {utterance.id for utterance in gold.utterances}
+    gold_ids = {utterance.id for utterance in gold.utterances}
     annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
     lacking = tuple(utterance.id for utterance in annotated if utterance.id not in heard_by_id)
     usable = [utterance for utterance in annotated if missing_is_silence or utterance.id in heard_by_id]
@@ -130,7 +130,7 @@ def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> 
         Corpus(gold.path, tuple(usable)),
         Corpus(heard.path, tuple(heard_by_id.get(utterance.id, Utterance(utterance.id)) for utterance in usable)),
         lacking,
-        tuple(utterance.id for utterance in heard.utterances if utterance.id not in known),
+        tuple(utterance.id for utterance in heard.utterances if utterance.id not in gold_ids),
         tuple(utterance.id for utterance in gold.utterances if not is_annotated(utterance)),
         missing_is_silence,
     )
@@ -176,15 +176,17 @@ def cascade(
     )
     declared_labels = None if labels is None else tuple(labels)
 
-    def group_of(of: Sequence[CascadeUtterance]) -> CascadeGroup:
-        on_said, on_heard = [utterance.before.counts for utterance in of], [utterance.after.counts for utterance in of]
+    def group_of(members: Sequence[CascadeUtterance]) -> CascadeGroup:
+        on_said = [utterance.before.counts for utterance in members]
+        on_heard = [utterance.after.counts for utterance in members]
+        word_counts = WordCounts.total(utterance.words for utterance in members)
         metric_differences = differences(on_heard, on_said, zero, declared_labels, draws=draws)
-        return CascadeGroup(
-            total(on_said), total(on_heard), WordCounts.total(utterance.words for utterance in of), metric_differences
-        )
+        return CascadeGroup(total(on_said), total(on_heard), word_counts, metric_differences)
 
     columns = by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
-    grouping_columns = {name: of for name, of in columns.items() if by is not None or len(of) <= MOST_LABELS}
+    grouping_columns = {
+        name: groups for name, groups in columns.items() if by is not None or len(groups) <= MOST_LABELS
+    }
     return Cascade(
         pairs=pairs,
         rule=rule,
@@ -194,7 +196,7 @@ def cascade(
         total=group_of(utterances),
         placed=(score(pairs.gold, on_reference, rule, ()) if rule.places else before).totals,
         groups=tuple(
-            (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
+            (name, tuple((label, group_of(members)) for label, members in sorted(labels.items())))
             for name, labels in grouping_columns.items()
         ),
         too_many=tuple((name, len(labels)) for name, labels in columns.items() if name not in grouping_columns),

@@ -58,16 +58,16 @@ class FigureBasis:
 def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> FigureBasis:
     """labels: the declared ones, to which those seen are added. SFA is by place if every system has all places."""
     sums = [total(system) for system in systems]
-    seen = dict.fromkeys([*(labels or ()), *sorted(name for counts in sums for name in counts.intents.labels)])
+    names = dict.fromkeys([*(labels or ()), *sorted(name for counts in sums for name in counts.intents.labels)])
     return FigureBasis(
-        tuple(seen),
+        tuple(names),
         all(_all_placed(counts.slots) for counts in sums),
         all(_all_placed(counts.valued) for counts in sums),
         zero,
     )
 
 
-def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> RatioColumns[Metric]:
+def columns(systems: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis) -> RatioColumns[Metric]:
     """systems: the counts of each utterance, in the same order for each system."""
     number: Counter[tuple[object, ...]] = Counter()
     first: dict[tuple[object, ...], Pair] = {}
@@ -75,20 +75,20 @@ def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> RatioC
         key = tuple(part for counts in pair for part in _key(counts))
         number[key] += 1
         first.setdefault(key, pair)
-    rows = [[dict(_ratios(counts, on)) for counts in pair] for pair in first.values()]
-    of: dict[Metric, slice] = {}
+    rows = [[dict(_ratios(counts, figure_basis)) for counts in pair] for pair in first.values()]
+    slices: dict[Metric, slice] = {}
     width = 0
     for figure in Metric:
-        more = len(on.labels) if figure is Metric.MACRO_F1 else 1
-        of[figure] = slice(width, width + more)
+        more = len(figure_basis.labels) if figure is Metric.MACRO_F1 else 1
+        slices[figure] = slice(width, width + more)
         width += more
     table = np.zeros((2, len(systems), len(rows), width))
     for row, pair_of in enumerate(rows):
         for system, ratios in enumerate(pair_of):
             for figure, figure_ratios in ratios.items():
-                table[:, system, row, of[figure]] = np.array(figure_ratios, dtype=np.float64).reshape(-1, 2).T
+                table[:, system, row, slices[figure]] = np.array(figure_ratios, dtype=np.float64).reshape(-1, 2).T
     numbers = np.array(list(number.values()), dtype=np.int64)
-    return RatioColumns(numbers, table[0], table[1], of, {Metric.MACRO_F1: on.zero.f1})
+    return RatioColumns(numbers, table[0], table[1], slices, {Metric.MACRO_F1: figure_basis.zero.f1})
 
 
 def _key(counts: FrameCounts) -> Iterator[object]:
@@ -105,17 +105,17 @@ def _key(counts: FrameCounts) -> Iterator[object]:
     yield tuple(counts.entities.items())
 
 
-def _ratios(counts: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
-    yield from _intent_ratios(counts.intents, on.zero)
+def _ratios(counts: FrameCounts, figure_basis: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
+    yield from _intent_ratios(counts.intents, figure_basis.zero)
     none = MatchCounts()
-    yield Metric.MACRO_F1, [_f1(counts.intents.labels.get(name, none)) for name in on.labels]
-    yield from zip(_SLOTS, _slot_ratios(counts.slots, by_place=on.by_place), strict=True)
-    yield from zip(_VALUED, _slot_ratios(counts.valued, by_place=on.valued_by_place), strict=True)
-    if not on.by_place:
+    yield Metric.MACRO_F1, [_f1(counts.intents.labels.get(name, none)) for name in figure_basis.labels]
+    yield from zip(_SLOTS, _slot_ratios(counts.slots, by_place=figure_basis.by_place), strict=True)
+    yield from zip(_VALUED, _slot_ratios(counts.valued, by_place=figure_basis.valued_by_place), strict=True)
+    if not figure_basis.by_place:
         yield Metric.CONCEPT_F1, [_f1(pooled(counts.slots.multisets))]
     yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(counts.valued.multisets))]
-    whole = float(sum(of.denominator() for of in counts.entities))
-    yield Metric.SLU_F1, [(2 * sum(of.paired for of in counts.entities), whole)]
+    whole = float(sum(entities.denominator() for entities in counts.entities))
+    yield Metric.SLU_F1, [(2 * sum(entities.paired for entities in counts.entities), whole)]
 
 
 def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
@@ -129,11 +129,11 @@ def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
 def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Metric, list[Ratio]]]:
     number = jaccard = f1 = exact = 0.0
     for overlap, n in intents.overlaps.items():
-        either, both = overlap.gold + overlap.predicted - overlap.right, overlap.gold + overlap.predicted
+        union, size = overlap.gold + overlap.predicted - overlap.right, overlap.gold + overlap.predicted
         number += n
-        jaccard += n * (overlap.right / either if either else zero.accuracy)
-        f1 += n * (2 * overlap.right / both if both else zero.f1)
-        if overlap.right == either:
+        jaccard += n * (overlap.right / union if union else zero.accuracy)
+        f1 += n * (2 * overlap.right / size if size else zero.f1)
+        if overlap.right == union:
             exact += n
     yield Metric.ACCURACY, [(jaccard, number)]
     yield Metric.EMR, [(exact, number)]
@@ -219,5 +219,5 @@ def differences(
     """
     if not first:
         return dict.fromkeys(Metric, NO_DIFFERENCE)
-    of = columns([first, second], basis([first, second], zero, labels))
-    return of.differences(SHARES, draws=draws, seed=seed)
+    table = columns([first, second], basis([first, second], zero, labels))
+    return table.differences(SHARES, draws=draws, seed=seed)

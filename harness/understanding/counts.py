@@ -37,22 +37,22 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
     loose = chunking is Chunking.CONLLEVAL
     tag_chunks: list[TagChunk] = []
     concept, start = "", -1
-    for at, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         if tag == OUTSIDE:
             if start >= 0:
-                tag_chunks.append(TagChunk(concept, start, at))
+                tag_chunks.append(TagChunk(concept, start, index))
                 start = -1
             continue
-        prefix, of = tag[:2], tag[2:]
-        if prefix not in ("B-", "I-") or not of:
+        prefix, tag_concept = tag[:2], tag[2:]
+        if prefix not in ("B-", "I-") or not tag_concept:
             raise ValueError(f"{tag!r} is not a tag: write O, B-concept or I-concept")
-        if prefix == "I-" and start >= 0 and of == concept:
+        if prefix == "I-" and start >= 0 and tag_concept == concept:
             continue
         if start >= 0:
-            tag_chunks.append(TagChunk(concept, start, at))
+            tag_chunks.append(TagChunk(concept, start, index))
             start = -1
         if prefix == "B-" or loose:
-            concept, start = of, at
+            concept, start = tag_concept, index
     if start >= 0:
         tag_chunks.append(TagChunk(concept, start, len(tags)))
     return tuple(tag_chunks)
@@ -95,17 +95,17 @@ class Rule:
         """A concept as it is compared."""
         if self.detail is Detail.FULL:
             return name
-        known = [prefix for prefix in self.attributes if name == prefix or name.startswith(prefix + self.separator)]
-        if known:
-            return max(known, key=len)
+        prefixes = [prefix for prefix in self.attributes if name == prefix or name.startswith(prefix + self.separator)]
+        if prefixes:
+            return max(prefixes, key=len)
         attribute, _, _ = name.rpartition(self.separator)
         return attribute or name
 
-    def value(self, written: str | None) -> str | None:
+    def value(self, text: str | None) -> str | None:
         """A value as it is compared; None if there is none."""
-        if written is None or self.values is not ValueRule.PLAIN:
-            return written
-        return plain_texts([written])[0]
+        if text is None or self.values is not ValueRule.PLAIN:
+            return text
+        return plain_texts([text])[0]
 
 
 Key = TypeVar("Key")
@@ -282,14 +282,14 @@ def _sum_matched(counts: Iterable[Mapping[str, MatchCounts]]) -> dict[str, Match
     totals: dict[str, list[int]] = {}
     for mapping in counts:
         for key, (right, gold, predicted) in mapping.items():
-            held = totals.get(key)
-            if held is None:
+            sums = totals.get(key)
+            if sums is None:
                 totals[key] = [right, gold, predicted]
             else:
-                held[0] += right
-                held[1] += gold
-                held[2] += predicted
-    return {key: MatchCounts(*held) for key, held in totals.items()}
+                sums[0] += right
+                sums[1] += gold
+                sums[2] += predicted
+    return {key: MatchCounts(*sums) for key, sums in totals.items()}
 
 
 Bare = tuple[str, str | None]
@@ -312,36 +312,45 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     predicted_intents = predicted.intents or ()
     intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, predicted_intents)
     right = None if gold.intents is None else gold.intents == predicted_intents
-    of = items(gold, rule)
-    if of is None:
+    gold_slots = items(gold, rule)
+    if gold_slots is None:
         return FrameCounts(1, intents)
     # Most predictions are right, so equal slots are read once.
-    same = _same_slots(gold, predicted, rule)
-    bare = _bare(of)
+    equal = _same_slots(gold, predicted, rule)
+    bare = _bare(gold_slots)
     placed = rule.places and _same_words(gold, predicted)
-    slots = _count_slots(bare, bare if same else _bare(items(predicted, rule) or ()), placed=placed, right=right)
+    slots = _count_slots(bare, bare if equal else _bare(items(predicted, rule) or ()), placed=placed, right=right)
     valued, entities = _NO_SLOTS, _NO_ENTITIES
-    of = valued_items(gold, rule)
-    if of is not None:
-        heard = of if same else valued_items(predicted, rule) or ()
-        free = {slot.concept for slot in of if slot.value is None}
+    gold_slots = valued_items(gold, rule)
+    if gold_slots is not None:
+        predicted_slots = gold_slots if equal else valued_items(predicted, rule) or ()
+        free = {slot.concept for slot in gold_slots if slot.value is None}
         if free:
-            of, heard = _without_values(of, free), _without_values(heard, free)
-        valued = _count_slots(of, heard, placed=placed, right=right)
-        valued_of = _with_values(of)
-        entities = {count_entities(valued_of, valued_of if heard is of else _with_values(heard)): 1}
+            gold_slots, predicted_slots = _without_values(gold_slots, free), _without_values(predicted_slots, free)
+        valued = _count_slots(gold_slots, predicted_slots, placed=placed, right=right)
+        gold_valued = _with_values(gold_slots)
+        entities = {
+            count_entities(
+                gold_valued, gold_valued if predicted_slots is gold_slots else _with_values(predicted_slots)
+            ): 1
+        }
     return FrameCounts(1, intents, slots, valued, entities, _tagged(gold, predicted, rule, right))
 
 
 def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
     """Whether intents and tags are right. Nothing if a side has slots without tags."""
-    of, predicted_tags = gold.tags, predicted.tags
-    if right is None or of is None or not rule.places or (predicted_tags is None and predicted.slots is not None):
+    gold_tags, predicted_tags = gold.tags, predicted.tags
+    if (
+        right is None
+        or gold_tags is None
+        or not rule.places
+        or (predicted_tags is None and predicted.slots is not None)
+    ):
         return _NONE
     if predicted_tags is None:
-        predicted_tags = (OUTSIDE,) * len(of)
-    if right and of != predicted_tags:
-        right = [_relaxed(tag, rule) for tag in of] == [_relaxed(tag, rule) for tag in predicted_tags]
+        predicted_tags = (OUTSIDE,) * len(gold_tags)
+    if right and gold_tags != predicted_tags:
+        right = [_relaxed(tag, rule) for tag in gold_tags] == [_relaxed(tag, rule) for tag in predicted_tags]
     return _frame_share(right, True)
 
 
@@ -352,13 +361,14 @@ def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts
 
 @lru_cache(maxsize=4096)
 def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentCounts:
-    of, guesses = set(gold), set(predicted)
-    both = of & guesses
+    gold_set, guesses = set(gold), set(predicted)
+    shared = gold_set & guesses
     labels = {
-        name: MatchCounts(int(name in both), int(name in of), int(name in guesses)) for name in sorted(of | guesses)
+        name: MatchCounts(int(name in shared), int(name in gold_set), int(name in guesses))
+        for name in sorted(gold_set | guesses)
     }
     confusions = {(gold[0], predicted[0]): 1} if len(gold) == len(predicted) == 1 else {}
-    return IntentCounts({MatchCounts(len(both), len(of), len(guesses)): 1}, labels, confusions)
+    return IntentCounts({MatchCounts(len(shared), len(gold_set), len(guesses)): 1}, labels, confusions)
 
 
 def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
@@ -370,10 +380,13 @@ def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
     tag_chunks = chunks(tags, rule.chunking)
     if rule.spoken and utterance.words:
         words = utterance.words
-        listed = [SlotItem(of, rule.value(" ".join(words[start:end])), (start, end)) for of, start, end in tag_chunks]
+        slot_items = [
+            SlotItem(concept, rule.value(" ".join(words[start:end])), (start, end))
+            for concept, start, end in tag_chunks
+        ]
     else:
-        listed = [SlotItem(of, None, (start, end)) for of, start, end in tag_chunks]
-    return tuple(listed) if rule.ordered else _in_order(listed, rule)
+        slot_items = [SlotItem(concept, None, (start, end)) for concept, start, end in tag_chunks]
+    return tuple(slot_items) if rule.ordered else _in_order(slot_items, rule)
 
 
 def valued_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
@@ -445,20 +458,20 @@ def _count_slots(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
 ) -> SlotCounts:
     """right: whether the intents are right; None if they are not annotated."""
-    of = tuple([(concept, value) for concept, value, _ in gold])
+    gold_slots = tuple([(concept, value) for concept, value, _ in gold])
     placed = placed and _have_places(gold)
     if gold == predicted:
-        return _all_right(of, placed, right)
+        return _all_right(gold_slots, placed, right)
     placed = placed and _have_places(predicted)
     guesses = tuple([(concept, value) for concept, value, _ in predicted])
     return SlotCounts(
         utterances=1,
         placed=int(placed),
         chunks=_matched(gold, predicted) if placed else {},
-        concepts=_matched(list(dict.fromkeys(of)), list(dict.fromkeys(guesses))),
-        multisets={MatchCounts(_in_both(of, guesses), len(of), len(guesses)): 1},
-        edits=_edits(of, guesses),
-        frames=_frame_share(right, of == guesses),
+        concepts=_matched(list(dict.fromkeys(gold_slots)), list(dict.fromkeys(guesses))),
+        multisets={MatchCounts(_in_both(gold_slots, guesses), len(gold_slots), len(guesses)): 1},
+        edits=_edits(gold_slots, guesses),
+        frames=_frame_share(right, gold_slots == guesses),
         frames_placed=_frame_share(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
     )
 
@@ -466,11 +479,11 @@ def _count_slots(
 @lru_cache(maxsize=4096)
 def _all_right(slots: tuple[Bare, ...], placed: bool, right: bool | None) -> SlotCounts:
     """The counts of slots that are all predicted correctly."""
-    once = tuple(dict.fromkeys(slots))
-    concepts = _right(once)
+    distinct = tuple(dict.fromkeys(slots))
+    concepts = _right(distinct)
     chunk_counts = {}
     if placed:
-        chunk_counts = concepts if len(once) == len(slots) else _right(slots)
+        chunk_counts = concepts if len(distinct) == len(slots) else _right(slots)
     share = _frame_share(right, True)
     return SlotCounts(
         utterances=1,
@@ -539,7 +552,7 @@ def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
     """One word per slot. Equal slots have equal words."""
-    word = {slot: str(at) for at, slot in enumerate(dict.fromkeys([*gold, *predicted]))}
+    word = {slot: str(index) for index, slot in enumerate(dict.fromkeys([*gold, *predicted]))}
     return [word[slot] for slot in gold], [word[slot] for slot in predicted]
 
 
@@ -549,16 +562,16 @@ def _matched(
     """Counts by concept. A slot that occurs twice counts twice."""
     counts: dict[str, list[int]] = {}
     for slot in gold:
-        of = counts.get(slot[0])
-        if of is None:
+        concept_counts = counts.get(slot[0])
+        if concept_counts is None:
             counts[slot[0]] = [0, 1, 0]
         else:
-            of[1] += 1
+            concept_counts[1] += 1
     left = list(gold)
     for slot in predicted:
-        of = counts.setdefault(slot[0], [0, 0, 0])
-        of[2] += 1
+        concept_counts = counts.setdefault(slot[0], [0, 0, 0])
+        concept_counts[2] += 1
         if slot in left:
             left.remove(slot)
-            of[0] += 1
+            concept_counts[0] += 1
     return {concept: MatchCounts(*counts[concept]) for concept in sorted(counts)}

@@ -63,11 +63,15 @@ def _unmatched_cost(
     """The sum of the distances of paired values."""
     left, word_cost = list(gold), Fraction(0)
     for concept, value in predicted:
-        near = [(distance(of, value), at) for at, (other, of) in enumerate(left) if other == concept]
-        if near:
-            least, at = min(near)
+        candidates = [
+            (distance(gold_value, value), index)
+            for index, (gold_concept, gold_value) in enumerate(left)
+            if gold_concept == concept
+        ]
+        if candidates:
+            least, index = min(candidates)
             word_cost += least
-            del left[at]
+            del left[index]
     return word_cost
 
 
@@ -76,8 +80,8 @@ def word_distance(gold: str, predicted: str) -> Fraction:
     """Word errors per word of gold, which may exceed 1. A gold value without words counts as one word."""
     from rapidfuzz.distance import Levenshtein  # imported here, so that --help does not load it
 
-    of = gold.split()
-    return Fraction(Levenshtein.distance(of, predicted.split()), max(1, len(of)))
+    words = gold.split()
+    return Fraction(Levenshtein.distance(words, predicted.split()), max(1, len(words)))
 
 
 @lru_cache(maxsize=4096)

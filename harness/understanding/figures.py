@@ -152,8 +152,8 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     The second counts the others of which it wrongly says so, and the third is their EMR.
     """
     if label:
-        of, single = counts.labels.get(label, MatchCounts()), counts.confusions.get((label, label), 0)
-        outside, hits, claims = of.gold, of.right, of.predicted
+        label_counts, single = counts.labels.get(label, MatchCounts()), counts.confusions.get((label, label), 0)
+        outside, hits, claims = label_counts.gold, label_counts.right, label_counts.predicted
     else:
         outside = sum(n for overlap, n in counts.overlaps.items() if not overlap.gold)
         single = hits = counts.empty_rightly
@@ -248,7 +248,9 @@ def accuracy_interval(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -
 
 def samples_spans(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Spans:
     """The intervals of means over utterances. overlaps: as in `IntentCounts`."""
-    precision, recall, f1 = (_interval_of_mean(overlaps, partial(of, zero=zero)) for of in (_precision, _recall, _f1))
+    precision, recall, f1 = (
+        _interval_of_mean(overlaps, partial(score, zero=zero)) for score in (_precision, _recall, _f1)
+    )
     return precision, recall, f1
 
 
@@ -283,14 +285,14 @@ ScoredF1 = tuple[float | None, Interval | None]
 
 def concept_f1(counts: Mapping[MatchCounts, int]) -> ScoredF1:
     """F1 of concepts without places, each as often as it occurs. counts: `SlotCounts.multisets`."""
-    of = multiset(counts)
-    both = of.gold + of.predicted
-    return (2 * of.right / both, pooled_f1_interval(counts)) if both else (None, None)
+    sums = multiset(counts)
+    size = sums.gold + sums.predicted
+    return (2 * sums.right / size, pooled_f1_interval(counts)) if size else (None, None)
 
 
 def multiset(counts: Mapping[Row, int]) -> MatchCounts:
     """The sums over all utterances of counts that begin with right, gold and predicted."""
-    return MatchCounts(*(sum(row[at] * n for row, n in counts.items()) for at in range(3)))
+    return MatchCounts(*(sum(row[column] * n for row, n in counts.items()) for column in range(3)))
 
 
 def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, ScoredF1]:
@@ -303,10 +305,10 @@ def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, Sco
 
 
 def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> ScoredF1:
-    of = sum((entities.denominator(words, characters) * n for entities, n in counts.items()), Fraction(0))
-    if not of:
+    denominator = sum((entities.denominator(words, characters) * n for entities, n in counts.items()), Fraction(0))
+    if not denominator:
         return None, None
-    value = float(sum(2 * entities.paired * n for entities, n in counts.items()) / of)
+    value = float(sum(2 * entities.paired * n for entities, n in counts.items()) / denominator)
     interval = ratio_interval(
         counts, lambda entities: 2 * entities.paired, lambda entities: float(entities.denominator(words, characters))
     )

@@ -174,10 +174,10 @@ def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -
     """
     sources = [_Source(grammar) for grammar in grammars]
     utterances: list[Utterance] = []
-    known: set[tuple[str, ...]] = set()
+    sentences: set[tuple[str, ...]] = set()
     for split, size in sizes.items():
         if size:
-            utterances += _split(sources, Random(f"{seed}/{split}"), split, size, known)
+            utterances += _split(sources, Random(f"{seed}/{split}"), split, size, sentences)
     return Corpus(" ".join(grammar.path for grammar in grammars), tuple(utterances))
 
 
@@ -191,24 +191,24 @@ def fingerprint(corpus: Corpus) -> str:
 
 
 def _split(
-    sources: Sequence[_Source], random: Random, split: str, size: int, known: set[tuple[str, ...]]
+    sources: Sequence[_Source], random: Random, split: str, size: int, sentences: set[tuple[str, ...]]
 ) -> list[Utterance]:
     utterances: list[Utterance] = []
     weights = tuple(accumulate(source.grammar.weight for source in sources))
     in_vain = 0
     while len(utterances) < size:
         source = _weighted(random, sources, weights)
-        drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in known)
+        drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in sentences)
         if drawn is None:
             in_vain += 1
             if in_vain > MOST_IN_VAIN + size // 5:
-                problem = f"the grammars give only about {len(known):,} different sentences"
+                problem = f"the grammars give only about {len(sentences):,} different sentences"
                 raise InputError(problem, place=Place(" ".join(source.grammar.path for source in sources)),
                                  remedy="Add patterns or values, or generate fewer utterances")  # fmt: skip
             continue
         groups = ((SPLIT, split), (DOMAIN, source.grammar.name))
         utterances.append(_annotated(*drawn, f"{split}/{len(utterances) + 1}", groups))
-        known.add(utterances[-1].words)
+        sentences.add(utterances[-1].words)
     return utterances
 
 
@@ -292,9 +292,9 @@ class _Source:
                 return [self._slot(random, concept, values, unseen)]
 
     def _slot(self, random: Random, concept: str, name: str, unseen: bool) -> _Run:
-        listed = self._values[name]
-        new = unseen and listed.unseen_share > 0 and random.random() < listed.unseen_share
-        values: tuple[Value, ...] = listed.unseen if new else listed.values
+        value_list = self._values[name]
+        new = unseen and value_list.unseen_share > 0 and random.random() < value_list.unseen_share
+        values: tuple[Value, ...] = value_list.unseen if new else value_list.values
         key = (name, new)
         if key not in self._value_weights:
             self._value_weights[key] = tuple(accumulate(value.weight for value in values))
@@ -313,15 +313,15 @@ class _Source:
 
     def _corrected(self, random: Random, runs: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
         """With a wrong value before a slot, which the speaker corrects. The wrong value is not a slot."""
-        slots = [at for at, run in enumerate(runs) if run.concept]
+        slots = [index for index, run in enumerate(runs) if run.concept]
         if not slots:
             return runs
-        at = _any(random, slots)
-        wrong = self._slot(random, runs[at].concept, runs[at].list_, unseen)
-        if wrong.words == runs[at].words:
+        index = _any(random, slots)
+        wrong = self._slot(random, runs[index].concept, runs[index].list_, unseen)
+        if wrong.words == runs[index].words:
             return runs
         back = (_Run(wrong.words), _Run(_any(random, self.grammar.habits.corrections)))
-        return (*runs[:at], *back, *runs[at:])
+        return (*runs[:index], *back, *runs[index:])
 
 
 def _false_start(random: Random, runs: tuple[_Run, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
@@ -336,14 +336,14 @@ def _false_start(random: Random, runs: tuple[_Run, ...], restarts: Sequence[tupl
 
 def _hesitant(random: Random, runs: tuple[_Run, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
     """With a hesitation before one of its words, but not within a slot."""
-    places = [(at, word) for at, run in enumerate(runs) for word in range(1 if run.concept else len(run.words))]
+    places = [(index, word) for index, run in enumerate(runs) for word in range(1 if run.concept else len(run.words))]
     if not places:
         return runs
-    at, word = _any(random, places)
+    index, word = _any(random, places)
     uh = _Run(_any(random, hesitations))
-    run = runs[at]
+    run = runs[index]
     split = (uh, run) if word == 0 else (_Run(run.words[:word]), uh, _Run(run.words[word:]))
-    return (*runs[:at], *split, *runs[at + 1 :])
+    return (*runs[:index], *split, *runs[index + 1 :])
 
 
 def _below(random: Random, number: int) -> int:

@@ -170,11 +170,11 @@ def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogni
         return
     left = list(slots)
     # Slots with a value are matched before those that match any value, so that the latter take none from the former.
-    same: dict[int, Slot | None] = {}
+    matches: dict[int, Slot | None] = {}
     for number, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
-        same[number] = _take(left, slot, lambda candidate, want: _same(want, candidate, rule))
+        matches[number] = _take(left, slot, lambda candidate, want: _same(want, candidate, rule))
     for number, slot in enumerate(expected):
-        match = same[number]
+        match = matches[number]
         if match is not None:
             yield FramePart(PartMark.RIGHT, slot.concept, True, match.value)
         elif (other := _take(left, slot, lambda candidate, want: candidate.concept == want.concept)) is not None:

@@ -73,19 +73,19 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         if not is_annotated(utterance):
             unannotated.append(utterance.id)
             continue
-        heard = predictions.get(utterance.id)
-        if heard is None:
+        prediction = predictions.get(utterance.id)
+        if prediction is None:
             missing.append(utterance.id)
         frames.append(
             _scored(
                 utterance,
-                heard,
+                prediction,
                 counted_rule,
                 intents=intents_given or not predictions,
                 slots=slots_given or not predictions,
             )
         )
-    known = {utterance.id for utterance in gold.utterances}
+    gold_ids = {utterance.id for utterance in gold.utterances}
     return FrameScoring(
         gold=gold.path,
         predicted=predicted.path,
@@ -94,7 +94,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         totals=total(frame.counts for frame in frames),
         groups=_groups(frames, by),
         missing=tuple(missing),
-        unknown=tuple(utterance.id for utterance in predicted.utterances if utterance.id not in known),
+        unknown=tuple(utterance.id for utterance in predicted.utterances if utterance.id not in gold_ids),
         unannotated=tuple(unannotated),
         intents_given=intents_given,
         slots_given=slots_given,
@@ -140,20 +140,22 @@ def _gives_values(corpus: Corpus, rule: Rule) -> bool:
 
 
 def _scored(gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool) -> ScoredFrame:
-    of = gold
+    counted_gold = gold
     if not intents:
-        of = replace(of, intents=None)
+        counted_gold = replace(counted_gold, intents=None)
     if not slots:
-        of = replace(of, tags=None, slots=None)
-    heard = predicted or Utterance(gold.id)
-    return ScoredFrame(gold, heard, predicted is None, count_frame(of, heard, rule))
+        counted_gold = replace(counted_gold, tags=None, slots=None)
+    prediction = predicted or Utterance(gold.id)
+    return ScoredFrame(gold, prediction, predicted is None, count_frame(counted_gold, prediction, rule))
 
 
 def _groups(frames: Sequence[ScoredFrame], by: Sequence[str] | None) -> Groups:
-    return tuple(
-        (column, tuple((label, total(frame.counts for frame in of)) for label, of in sorted(labels.items())))
-        for column, labels in by_column([(frame.gold, frame) for frame in frames], by).items()
-    )
+    columns = by_column([(frame.gold, frame) for frame in frames], by)
+    return tuple((column, _totals(labels)) for column, labels in columns.items())
+
+
+def _totals(labels: Mapping[str, Sequence[ScoredFrame]]) -> tuple[tuple[str, FrameCounts], ...]:
+    return tuple((label, total(frame.counts for frame in members)) for label, members in sorted(labels.items()))
 
 
 def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> dict[str, dict[str, list[T]]]:
@@ -276,7 +278,7 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
                 raise ValueError(f"{kind} are predicted in {'it' if other else 'the first'} but not in the other")
     return replace(
         first,
-        details=tuple(_added([part.details[at] for part in parts]) for at in range(len(first.details))),
+        details=tuple(_added([part.details[index] for part in parts]) for index in range(len(first.details))),
         missing=tuple(sorted(id_ for part in parts for id_ in part.missing)),
         unknown=tuple(sorted(id_ for part in parts for id_ in part.unknown)),
         unannotated=tuple(sorted(id_ for part in parts for id_ in part.unannotated)),
@@ -291,8 +293,7 @@ def _added(parts: Sequence[DetailCounts]) -> DetailCounts:
     for column in columns:
         labels: dict[str, FrameCounts] = {}
         for part in parts:
-            of = dict(part.groups).get(column)
-            for label, counts in of if of is not None else (("", part.totals),):
+            for label, counts in dict(part.groups).get(column, (("", part.totals),)):
                 labels[label] = labels.get(label, FrameCounts()) + counts
         groups.append((column, tuple(sorted(labels.items()))))
     return DetailCounts(

@@ -21,11 +21,11 @@ LEVEL_DBFS = -26.0
 RATE_HZ = 16_000
 
 
-def voices_of(written: str) -> tuple[VoiceSpec, ...]:
+def voices_of(names: str) -> tuple[VoiceSpec, ...]:
     """The voices written as ENGINE:NAME,…, each in its own language. InputError, VoiceError, PluginError."""
     renderer = Renderer(None)
     voices = []
-    for text in filter(None, (part.strip() for part in written.split(","))):
+    for text in filter(None, (part.strip() for part in names.split(","))):
         engine, colon, name = text.partition(":")
         if not colon or not name:
             raise InputError(
@@ -54,7 +54,7 @@ def speak(
 
     renderer = Renderer(None)
     rows: list[tuple[str, tuple[str, str, str]]] = []
-    with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as made:
+    with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as new_folder:
         for number, utterance in enumerate(tracked(utterances, "Speaking"), 1):
             split = dict(utterance.groups).get(SPLIT, "")
             voice = random.Random(f"{seed} {utterance.id}").choice(voices.get(split, voices[""]))
@@ -62,11 +62,13 @@ def speak(
                 query=SpokenText(utterance.text), wake_phrase=None, voice=voice, level_dbfs=LEVEL_DBFS, rate_hz=RATE_HZ
             )
             name = f"sound/{number:06}.wav"
-            (made / "sound").mkdir(exist_ok=True)
+            (new_folder / "sound").mkdir(exist_ok=True)
             rendered = renderer.render(recipe).waveform
-            soundfile.write(made / name, rendered.samples, rendered.rate_hz, format="WAV", subtype="PCM_16")
+            soundfile.write(new_folder / name, rendered.samples, rendered.rate_hz, format="WAV", subtype="PCM_16")
             rows.append((split or "sounds", (utterance.id, name, f"{voice.engine}:{voice.name}")))
         by_split = group_by(rows)
-        for split, listed in by_split.items():
-            write_atomically(made / f"{split}.csv", safe_csv([("id", "audio", "voice"), *listed]).encode("utf-8"))
-    return {split: len(listed) for split, listed in by_split.items()}
+        for split, split_rows in by_split.items():
+            write_atomically(
+                new_folder / f"{split}.csv", safe_csv([("id", "audio", "voice"), *split_rows]).encode("utf-8")
+            )
+    return {split: len(split_rows) for split, split_rows in by_split.items()}

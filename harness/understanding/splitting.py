@@ -24,11 +24,11 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
     random.Random(seed).shuffle(clusters)
     whole = sum(shares)
     everything = sum((cluster.labels for cluster in clusters), Counter[str]())
-    wanted = [_PartNeeds(share / whole, len(corpus.utterances), everything) for share in shares]
+    needs = [_PartNeeds(share / whole, len(corpus.utterances), everything) for share in shares]
     part_of: dict[int, int] = {}
     for cluster in _rarest_first(clusters, everything):
-        chosen = max(range(len(wanted)), key=lambda part: (*wanted[part].lacks(cluster), -part))
-        wanted[chosen].take(cluster)
+        chosen = max(range(len(needs)), key=lambda part: (*needs[part].lacks(cluster), -part))
+        needs[chosen].take(cluster)
         part_of.update(dict.fromkeys(cluster.places, chosen))
     if len(set(part_of.values())) < len(shares):
         problem = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"

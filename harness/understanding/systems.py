@@ -251,8 +251,10 @@ def _hears_values(gold: Utterance, heard: Utterance, rule: Rule, wording: WordRu
         text = slot.value or ""
         if slot.place is not None and gold.words:
             text = " ".join(gold.words[slice(*slot.place)])
-        wanted = normalise(text, wording.normalisation)
-        if not any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
+        value_words = normalise(text, wording.normalisation)
+        if not any(
+            words[start : start + len(value_words)] == value_words for start in range(len(words) - len(value_words) + 1)
+        ):
             return False
     return True
 
@@ -263,30 +265,36 @@ def _places(labels: Sequence[str]) -> list[list[int]]:
 
 
 def _by_talker(
-    counts: Sequence[Sequence[FrameCounts]], on: FigureBasis, talkers: Sequence[Sequence[int]]
+    counts: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis, talkers: Sequence[Sequence[int]]
 ) -> RatioColumns[Metric]:
-    return of_clusters([columns([[of[place] for place in places] for of in counts], on) for places in talkers])
+    tables = []
+    for places in talkers:
+        talker_counts = [[system_counts[place] for place in places] for system_counts in counts]
+        tables.append(columns(talker_counts, figure_basis))
+    return of_clusters(tables)
 
 
 def _values(
-    counts: Sequence[Sequence[FrameCounts]], on: FigureBasis, talkers: Sequence[Sequence[int]], draws: int
+    counts: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis, talkers: Sequence[Sequence[int]], draws: int
 ) -> list[dict[Metric, MetricValue]]:
     """The metrics of each system."""
-    table = columns(counts, on)
-    found, drawn = table.estimates(), table.resampled(draws, _SEED)
-    without_each = _by_talker(counts, on, talkers).without_each() if talkers else {}
+    table = columns(counts, figure_basis)
+    estimates, resampled = table.estimates(), table.resampled(draws, _SEED)
+    without_each = _by_talker(counts, figure_basis, talkers).without_each() if talkers else {}
     values: list[dict[Metric, MetricValue]] = [{} for _ in counts]
     for metric in METRICS:
-        for system, value in enumerate(found[metric]):
+        for system, value in enumerate(estimates[metric]):
             if np.isnan(value):
                 values[system][metric] = MetricValue(None, None, None)
                 continue
             if metric in SHARES:
-                at = table.of[metric].start
-                right, of = (float(table.number @ side[system, :, at]) for side in (table.tops, table.bottoms))
-                interval = wilson(round(right), round(of))
+                column = table.of[metric].start
+                numerator, denominator = (
+                    float(table.number @ side[system, :, column]) for side in (table.tops, table.bottoms)
+                )
+                interval = wilson(round(numerator), round(denominator))
             else:
-                interval = middle(drawn[metric][system]) if table.units >= FEWEST_RESAMPLED else None
+                interval = middle(resampled[metric][system]) if table.units >= FEWEST_RESAMPLED else None
             over_talkers = jackknife_interval(float(value), without_each[metric][system]) if talkers else None
             values[system][metric] = MetricValue(float(value), interval, _possible(over_talkers, metric))
     return values
@@ -308,12 +316,12 @@ def _difference(
     draws: int,
 ) -> tuple[dict[Metric, MetricDifference], dict[Metric, Interval | None]]:
     """The differences of two systems, and their intervals over talkers."""
-    on = basis(counts, zero, labels)
-    every = columns(counts, on).differences(SHARES, draws=draws, seed=_SEED)
+    figure_basis = basis(counts, zero, labels)
+    every = columns(counts, figure_basis).differences(SHARES, draws=draws, seed=_SEED)
     metrics = {metric: every[metric] for metric in METRICS}
     if not talkers:
         return metrics, dict.fromkeys(METRICS)
-    without_each = _by_talker(counts, on, talkers).without_each()
+    without_each = _by_talker(counts, figure_basis, talkers).without_each()
     return metrics, {
         metric: jackknife_interval(metrics[metric].difference, without_each[metric][0] - without_each[metric][1])
         for metric in METRICS
@@ -331,8 +339,10 @@ def _result(
     heard = None if system.heard is None else _of_gold(system.heard, gold)
     frames = scoring.frames
     transcripts = (None,) * len(frames) if heard is None else heard.utterances
-    lacks_intents = not scoring.intents_given and any(of.intents is not None for of in gold.utterances)
-    lacks_slots = not scoring.slots_given and any(of.tags is not None or of.slots is not None for of in gold.utterances)
+    lacks_intents = not scoring.intents_given and any(utterance.intents is not None for utterance in gold.utterances)
+    lacks_slots = not scoring.slots_given and any(
+        utterance.tags is not None or utterance.slots is not None for utterance in gold.utterances
+    )
     pairs = () if lacks_intents or lacks_slots else zip(frames, transcripts, strict=True)
     words = (
         None if heard is None else score_words(transcripts_of(gold), transcripts_of(heard), wording, title=heard.path)
@@ -341,7 +351,7 @@ def _result(
         system=system,
         counts=total(frame.counts for frame in frames),
         metrics=metrics,
-        lost=tuple(lost_stage(frame, of, rule, wording) for frame, of in pairs),
+        lost=tuple(lost_stage(frame, transcript, rule, wording) for frame, transcript in pairs),
         words=None if words is None else words.totals,
         wer_interval=None if words is None else interval_of(words),
         cost=_cost(system, gold),
@@ -351,7 +361,7 @@ def _result(
 def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
     """The cost of recognising the words, or of the whole system, with that of the model."""
     answered = {utterance.id for utterance in gold.utterances} & system.ids
-    costs = [of.cost for of in (system.heard or system.frames).utterances if of.id in answered]
+    costs = [utterance.cost for utterance in (system.heard or system.frames).utterances if utterance.id in answered]
     of_sound = [cost for cost in costs if cost is not None]
     if not of_sound or len(of_sound) < len(costs):
         return None
@@ -362,4 +372,4 @@ def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
 def _of_gold(corpus: Corpus, gold: Corpus) -> Corpus:
     """The utterances of a corpus in the order of gold; an empty one where it has none."""
     by_id = {utterance.id: utterance for utterance in corpus.utterances}
-    return Corpus(corpus.path, tuple(by_id.get(of.id, Utterance(of.id)) for of in gold.utterances))
+    return Corpus(corpus.path, tuple(by_id.get(utterance.id, Utterance(utterance.id)) for utterance in gold.utterances))

@@ -92,34 +92,41 @@ def read_corpus(
     `split`: train, dev (or valid), test, or any other. By default all, each utterance with its group `split`.
     `name`: for messages, if it differs from the path. `option`: the option that sets the format, for remedies.
     """
-    called = name or str(path)
-    form = format or corpus_format_of(path, called, option)
-    splits = _splits(path, form, called)
+    source = name or str(path)
+    form = format or corpus_format_of(path, source, option)
+    splits = _splits(path, form, source)
     if not splits:
         if split is not None:
             problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
-            raise InputError(problem, place=Place(called), remedy="Omit --split, or name a folder of splits")
-        return Corpus(called, tuple(_read(path, form, called)))
+            raise InputError(problem, place=Place(source), remedy="Omit --split, or name a folder of splits")
+        return Corpus(source, tuple(_read(path, form, source)))
     if split is not None:
-        names = (split, *(DEV_SPLITS if split in DEV_SPLITS else ()))
+        names = (split, *DEV_SPLITS) if split in DEV_SPLITS else (split,)
         chosen = next((candidate for candidate in names if candidate in splits), None)
         if chosen is None:
             problem = f"there is no split {shown(split)}"
-            raise InputError(problem, place=Place(called), remedy=nearest(split, list(splits), listed="Splits"))
+            raise InputError(problem, place=Place(source), remedy=nearest(split, list(splits), listed="Splits"))
         splits = {chosen: splits[chosen]}
-    utterances = [utterance for known, at in splits.items() for utterance in _read_split(at, form, called, known)]
+    utterances = [
+        utterance
+        for split_name, split_path in splits.items()
+        for utterance in _read_split(split_path, form, source, split_name)
+    ]
     _refuse_twice(utterances)
-    return Corpus(called, tuple(utterances))
+    return Corpus(source, tuple(utterances))
 
 
 def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "") -> dict[str, Corpus]:
     """The splits of a folder, with train, dev and test first. Anything else is one split with the name ""."""
-    called = name or str(path)
-    form = format or corpus_format_of(path, called)
-    splits = _splits(path, form, called)
+    source = name or str(path)
+    form = format or corpus_format_of(path, source)
+    splits = _splits(path, form, source)
     if not splits:
-        return {"": read_corpus(path, form, name=called)}
-    return {known: Corpus(str(at), tuple(_read_split(at, form, called, known))) for known, at in splits.items()}
+        return {"": read_corpus(path, form, name=source)}
+    return {
+        split: Corpus(str(split_path), tuple(_read_split(split_path, form, source, split)))
+        for split, split_path in splits.items()
+    }
 
 
 def _splits(path: Path, form: CorpusFormat, name: str) -> dict[str, Path]:
@@ -192,6 +199,6 @@ def _refuse_twice(utterances: list[Utterance]) -> None:
     """InputError for an id that occurs in two splits."""
     first: dict[str, Utterance] = {}
     for utterance in utterances:
-        if (known := first.setdefault(utterance.id, utterance)) is not utterance:
-            problem = f"the id {shown(utterance.id)} is already in {known.place}"
+        if (original := first.setdefault(utterance.id, utterance)) is not utterance:
+            problem = f"the id {shown(utterance.id)} is already in {original.place}"
             raise InputError(problem, place=utterance.place, remedy="Rename one, or name one split: --split")

@@ -57,8 +57,8 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
                     yield from block.lines
                     continue
                 for number, line in enumerate(block.lines, block.first):
-                    at = Place(name, number)
-                    fault = too_long(at) if block.cut else fault_in(line, at, "utf-8")
+                    line_place = Place(name, number)
+                    fault = too_long(line_place) if block.cut else fault_in(line, line_place, "utf-8")
                     if fault is None:
                         yield line
                     else:
@@ -82,28 +82,28 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
     """
     names = {file_name: f"{name}/{file_name}" for file_name in (SEQ_IN, SEQ_OUT, LABEL)}
     problems = {file_name: Problems(names[file_name]) for file_name in names}
-    there = [file_name for file_name in names if file_name == SEQ_IN or (folder / file_name).exists()]
-    files = [numbered_lines(folder / file_name, names[file_name], problems[file_name]) for file_name in there]
+    file_names = [file_name for file_name in names if file_name == SEQ_IN or (folder / file_name).exists()]
+    files = [numbered_lines(folder / file_name, names[file_name], problems[file_name]) for file_name in file_names]
     groups = () if split is None else ((SPLIT, split),)
     before = "" if split is None else f"{split}/"
-    known = _SharedValues(problems[SEQ_OUT])
-    counts = dict.fromkeys(there, 0)
+    shared_values = _SharedValues(problems[SEQ_OUT])
+    counts = dict.fromkeys(file_names, 0)
     utterances: list[Utterance] = []
     for number, lines in enumerate(zip_longest(*files, fillvalue=_GONE), 1):
         row: dict[str, str | None] = {}
-        for file_name, line in zip(there, lines, strict=True):
+        for file_name, line in zip(file_names, lines, strict=True):
             if line is not _GONE:
                 counts[file_name] = number
                 row[file_name] = line if isinstance(line, str) else None
-        if len(row) < len(there) or None in row.values():
+        if len(row) < len(file_names) or None in row.values():
             continue
-        words = known.words(row[SEQ_IN] or "")
-        tags = known.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
+        words = shared_values.words(row[SEQ_IN] or "")
+        tags = shared_values.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
         if tags is not None and len(tags) != len(words):
             problem = f"{_times(len(tags), 'tag')}, but {SEQ_IN} has {_times(len(words), 'word')}"
             problems[SEQ_OUT].add(number, 0, problem, "Write one tag for each word, separated by single blanks")
             continue
-        intents = known.intents(row[LABEL] or "") if LABEL in row else None
+        intents = shared_values.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
         utterances.append(
             Utterance(
@@ -134,10 +134,10 @@ class _SharedValues:
     def tags(self, line: str, number: int) -> tuple[str, ...]:
         known_tags = self._tags
         tags = []
-        for at, tag in enumerate(split_words(line), 1):
+        for tag_number, tag in enumerate(split_words(line), 1):
             if tag not in known_tags:
                 if not is_bio(tag):
-                    self._problems.add(number, 0, f"tag {at}, {shown(tag)}, is not a BIO tag", _BIO_EXAMPLE)
+                    self._problems.add(number, 0, f"tag {tag_number}, {shown(tag)}, is not a BIO tag", _BIO_EXAMPLE)
                     tag = "O"
                 known_tags[tag] = tag
             tags.append(known_tags[tag])
@@ -184,14 +184,14 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
     """The utterances of a file's text. InputProblems with every mistake in it."""
     problems = Problems(name)
     rows = iter(CsvRows.of(text, problems, separator_of(name)))
-    line, written = next(rows, (1, [""]))
-    header = [" ".join(field.split()) for field in written]
+    line, header_fields = next(rows, (1, [""]))
+    header = [" ".join(field.split()) for field in header_fields]
     columns = [field.lower() if field.lower() in (ID, INTENT, TEXT) else field for field in header]
     _check_header(columns, line, problems)
     problems.refuse()
     id_at, intent_at = columns.index(ID), columns.index(INTENT)
     text_at = columns.index(TEXT) if TEXT in columns else None
-    others = [at for at in range(len(columns)) if at not in (id_at, intent_at, text_at)]
+    group_columns = [index for index in range(len(columns)) if index not in (id_at, intent_at, text_at)]
     utterances: list[Utterance] = []
     first: dict[str, int] = {}
     intents_by_label: dict[str, tuple[str, ...]] = {}
@@ -204,14 +204,14 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
         if not id_:
             problems.add(line, 0, "the row has no id", _CSV_EXAMPLE)
             continue
-        if (known := first.setdefault(id_, line)) != line:
-            problems.add(line, 0, f"the id {shown(id_)} is already in line {known}", "Remove one of the rows")
+        if (first_line := first.setdefault(id_, line)) != line:
+            problems.add(line, 0, f"the id {shown(id_)} is already in line {first_line}", "Remove one of the rows")
             continue
         label = row[intent_at]
         if label not in intents_by_label:
             intents_by_label[label] = intent_set(" ".join(unmarked(label.strip()).split()))
         words = () if text_at is None else tuple(split_words(unmarked(row[text_at])))
-        groups = tuple((columns[at], " ".join(unmarked(row[at]).split())) for at in others)
+        groups = tuple((columns[index], " ".join(unmarked(row[index]).split())) for index in group_columns)
         utterances.append(Utterance(id_, words, intents_by_label[label], groups=groups, place=Place(name, line)))
     problems.refuse()
     if not utterances:
@@ -244,8 +244,8 @@ def csv_text(path: Path, name: str) -> str:
 
 
 def _named(error: InputError, name: str) -> InputError:
-    at = error.place
-    place = Place(name) if at is None else Place(name, at.line, at.column)
+    original = error.place
+    place = Place(name) if original is None else Place(name, original.line, original.column)
     return as_utf_8(InputError(error.what, place=place, remedy=error.remedy))
 
 
@@ -257,10 +257,10 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
             problem = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
             problems.add(line, 0, problem, f"{_CSV_EXAMPLE}{hint}")
             return
-    for at, name in enumerate(columns):
+    for index, name in enumerate(columns):
         if not name:
-            problems.add(line, 0, f"column {at + 1} has no name", "Name it, or remove its comma from every row")
-        elif columns.index(name) < at:
+            problems.add(line, 0, f"column {index + 1} has no name", "Name it, or remove its comma from every row")
+        elif columns.index(name) < index:
             problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one")
 
 
@@ -289,8 +289,10 @@ def read_jsonl(path: Path, name: str) -> list[Utterance]:
             continue
         try:
             utterance = _utterance(_decoded(decoder, line), Place(name, number), strings)
-            if (known := first.setdefault(utterance.id, number)) != number:
-                raise _LineError(f"the id {shown(utterance.id)} is already in line {known}", "Rename one of the two")
+            if (first_line := first.setdefault(utterance.id, number)) != number:
+                raise _LineError(
+                    f"the id {shown(utterance.id)} is already in line {first_line}", "Rename one of the two"
+                )
             utterances.append(utterance)
         except _LineError as wrong:
             problems.add(number, 0, wrong.what, wrong.remedy)
@@ -302,7 +304,7 @@ def read_jsonl(path: Path, name: str) -> list[Utterance]:
 
 def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     try:
-        written = decoder.decode(line.strip())
+        value = decoder.decode(line.strip())
     except json.JSONDecodeError as error:
         ended = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
         if ended:
@@ -314,9 +316,9 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
         raise _LineError("the line is nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
         raise _LineError(f"not JSON: {error}") from error
-    if not isinstance(written, dict):
+    if not isinstance(value, dict):
         raise _LineError("the line is not an object")
-    return written
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -332,18 +334,18 @@ def _constant(name: str) -> Any:
     raise _LineError(f"{name} is not JSON")
 
 
-def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
-    _demand_keys(written, KEYS)
-    id_ = _read_text(written.get("id"), "id")
+def _utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
+    _demand_keys(entry, KEYS)
+    id_ = _read_text(entry.get("id"), "id")
     if not id_.strip():
         raise _LineError("the utterance has no id")
     words: tuple[str, ...] = ()
-    if (text := written.get("text")) is not None:
+    if (text := entry.get("text")) is not None:
         words = tuple([strings.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
-    tags = None if (annotation := written.get("tags")) is None else _read_tags(annotation, words, strings)
+    tags = None if (annotation := entry.get("tags")) is None else _read_tags(annotation, words, strings)
     count = None if text is None else len(words)
-    slots = None if (annotation := written.get("slots")) is None else _read_slots(annotation, count)
-    intents, groups = _read_intents(written.get("intents")), _read_groups(written)
+    slots = None if (annotation := entry.get("slots")) is None else _read_slots(annotation, count)
+    intents, groups = _read_intents(entry.get("intents")), _read_groups(entry)
     return Utterance(
         id=id_.strip(),
         words=words,
@@ -352,55 +354,55 @@ def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -
         slots=slots,
         groups=groups,
         place=place,
-        scores=_read_scores(written),
-        cost=_read_cost(written),
+        scores=_read_scores(entry),
+        cost=_read_cost(entry),
     )
 
 
-def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
-    for key in written:
-        if key not in known:
-            raise _LineError(f"there is no key {shown(key)}", nearest(key, known))
+def _demand_keys(entry: dict[str, Any], keys: tuple[str, ...]) -> None:
+    for key in entry:
+        if key not in keys:
+            raise _LineError(f"there is no key {shown(key)}", nearest(key, keys))
 
 
-def _read_text(written: object, key: str) -> str:
-    if not isinstance(written, str):
-        raise _LineError(f"{shown(key)} is missing" if written is None else f"{shown(key)} is not a string")
-    if not (written.isascii() and written.isprintable()) and (fault := fault_in(written, Place(""), "utf-8")):
+def _read_text(value: object, key: str) -> str:
+    if not isinstance(value, str):
+        raise _LineError(f"{shown(key)} is missing" if value is None else f"{shown(key)} is not a string")
+    if not (value.isascii() and value.isprintable()) and (fault := fault_in(value, Place(""), "utf-8")):
         raise _LineError(f"{shown(key)}: {fault.what}", "Remove it")
-    return written
+    return value
 
 
-def _read_list(written: object, key: str) -> list[Any]:
-    if not isinstance(written, list):
+def _read_list(value: object, key: str) -> list[Any]:
+    if not isinstance(value, list):
         raise _LineError(f"{shown(key)} is not a list")
-    return written
+    return value
 
 
-def _read_object(written: object, key: str, remedy: str) -> dict[str, Any]:
+def _read_object(value: object, key: str, remedy: str) -> dict[str, Any]:
     """{} without one."""
-    if written is not None and not isinstance(written, dict):
+    if value is not None and not isinstance(value, dict):
         raise _LineError(f'"{key}" is not an object', remedy)
-    return written or {}
+    return value or {}
 
 
-def _read_intents(written: object) -> tuple[str, ...] | None:
-    if written is None:
+def _read_intents(value: object) -> tuple[str, ...] | None:
+    if value is None:
         return None
-    if isinstance(written, str):
-        return intent_set(" ".join(_read_text(written, "intents").split()))
+    if isinstance(value, str):
+        return intent_set(" ".join(_read_text(value, "intents").split()))
     return intent_set(
-        "#".join(" ".join(_read_text(intent, "intents").split()) for intent in _read_list(written, "intents"))
+        "#".join(" ".join(_read_text(intent, "intents").split()) for intent in _read_list(value, "intents"))
     )
 
 
-def _read_tags(written: object, words: tuple[str, ...], strings: dict[str, str]) -> tuple[str, ...]:
+def _read_tags(annotation: object, words: tuple[str, ...], strings: dict[str, str]) -> tuple[str, ...]:
     tags = []
-    for at, tag in enumerate(_read_list(written, "tags"), 1):
+    for tag_number, tag in enumerate(_read_list(annotation, "tags"), 1):
         tag = _read_text(tag, "tags")
         if tag not in strings and (not is_bio(tag) or len(split_words(tag)) != 1):
             raise _LineError(
-                f"tag {at}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word"
+                f"tag {tag_number}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word"
             )
         tags.append(strings.setdefault(tag, tag))
     if len(tags) != len(words):
@@ -409,37 +411,37 @@ def _read_tags(written: object, words: tuple[str, ...], strings: dict[str, str])
     return tuple(tags)
 
 
-def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
+def _read_slots(annotation: object, words: int | None) -> tuple[Slot, ...]:
     slots = []
-    for slot in _read_list(written, "slots"):
+    for slot in _read_list(annotation, "slots"):
         if not isinstance(slot, dict):
             raise _LineError("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
         _demand_keys(slot, SLOT_KEYS)
         concept = " ".join(_read_text(slot.get("concept"), "concept").split())
         if not concept:
             raise _LineError("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
-        value = None if (given := slot.get("value")) is None else _read_text(given, "value")
+        value = None if (raw_value := slot.get("value")) is None else _read_text(raw_value, "value")
         start, end = (_position(slot.get(key), key) for key in ("start", "end"))
         if (start is None) != (end is None):
             raise _LineError(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
         if start is not None and end is not None and not (start < end and (words is None or end <= words)):
-            of = "" if words is None else f", but the text has {words}"
-            problem = f"the slot {shown(concept)} has words {start} to {end}{of}"
+            limit = "" if words is None else f", but the text has {words}"
+            problem = f"the slot {shown(concept)} has words {start} to {end}{limit}"
             raise _LineError(problem, "Count words from 0; end is the word after the slot")
         slots.append(Slot(concept, value, start, end))
     return tuple(slots)
 
 
-def _position(written: object, key: str) -> int | None:
-    if written is None:
+def _position(value: object, key: str) -> int | None:
+    if value is None:
         return None
-    if not is_integer(written) or written < 0:
+    if not is_integer(value) or value < 0:
         raise _LineError(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
-    return written
+    return value
 
 
-def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    scores = _read_object(written.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
+def _read_scores(entry: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    scores = _read_object(entry.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
     for label, score in scores.items():
         if not (isinstance(score, float) or is_integer(score)) or not 0 <= score <= 1:
             raise _LineError(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
@@ -449,8 +451,8 @@ def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 _COST_EXAMPLE = 'Write {"cpu_s": 0.4, "elapsed_s": 0.41, "sound_s": 2.5}'
 
 
-def _read_cost(written: dict[str, Any]) -> SoundCost | None:
-    cost = _read_object(written.get("cost"), "cost", _COST_EXAMPLE)
+def _read_cost(entry: dict[str, Any]) -> SoundCost | None:
+    cost = _read_object(entry.get("cost"), "cost", _COST_EXAMPLE)
     if not cost:
         return None
     seconds = [value for field in fields(SoundCost) if isinstance(value := cost.get(field.name), int | float)]
@@ -462,6 +464,6 @@ def _read_cost(written: dict[str, Any]) -> SoundCost | None:
         raise _LineError('"cost" must be three numbers, in seconds', _COST_EXAMPLE) from None
 
 
-def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    groups = _read_object(written.get("groups"), "groups", 'Write {"voice": "anna", "level_dbfs": "-20"}')
+def _read_groups(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    groups = _read_object(entry.get("groups"), "groups", 'Write {"voice": "anna", "level_dbfs": "-20"}')
     return tuple((_read_text(name, "groups"), _read_text(label, "groups")) for name, label in groups.items())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from harness.base.plain_json import picked
 from harness.base.text_file import safe_csv
 from harness.base.whole_file import atomic_folder, disk_errors, write_atomically
 from harness.model.choices import SPLIT
@@ -47,23 +48,20 @@ def jsonl(corpus: Corpus) -> str:
 
 def jsonl_line(utterance: Utterance) -> str:
     """One utterance as a line without its end; ASCII."""
-    written: dict[str, object] = {"id": utterance.id}
+    entry: dict[str, object] = {"id": utterance.id}
     if utterance.words or utterance.tags is not None:
-        written["text"] = utterance.text
+        entry["text"] = utterance.text
     if utterance.intents is not None:
-        written["intents"] = list(utterance.intents)
+        entry["intents"] = list(utterance.intents)
     if utterance.tags is not None:
-        written["tags"] = list(utterance.tags)
+        entry["tags"] = list(utterance.tags)
     if utterance.slots is not None:
-        written["slots"] = [
-            {key: value for key in ("concept", "value", "start", "end") if (value := getattr(slot, key)) is not None}
-            for slot in utterance.slots
-        ]
+        entry["slots"] = [_slot_entry(slot) for slot in utterance.slots]
     if utterance.groups:
-        written["groups"] = dict(utterance.groups)
+        entry["groups"] = dict(utterance.groups)
     if utterance.cost is not None:
-        written["cost"] = asdict(utterance.cost)
-    return json.dumps(written, ensure_ascii=True)
+        entry["cost"] = asdict(utterance.cost)
+    return json.dumps(entry, ensure_ascii=True)
 
 
 def write_jsonl(corpus: Corpus, path: Path) -> None:
@@ -71,11 +69,16 @@ def write_jsonl(corpus: Corpus, path: Path) -> None:
     write_atomically(path, jsonl(corpus).encode("utf-8"))
 
 
+def _slot_entry(slot: Slot) -> dict[str, object]:
+    entry = picked(slot, "concept", "value", "start", "end")
+    return {key: value for key, value in entry.items() if value is not None}
+
+
 def write_jsonl_folder(corpus: Corpus, folder: Path) -> None:
     """Writes a new folder with a JSONL file for each split, whole or not at all; LogError."""
-    with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as made:
+    with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as new_folder:
         for split, utterances in _by_split(corpus).items():
-            write_jsonl(Corpus(corpus.path, tuple(utterances)), made / f"{split}.jsonl")
+            write_jsonl(Corpus(corpus.path, tuple(utterances)), new_folder / f"{split}.jsonl")
 
 
 def write_bio(corpus: Corpus, folder: Path) -> None:
@@ -92,11 +95,11 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError("the folder is not empty", place=Place(str(folder)), remedy="Name a new folder")
-        with atomic_folder(folder) as made:
+        with atomic_folder(folder) as new_folder:
             for split, files in contents.items():
-                (made / split).mkdir(exist_ok=not split)
+                (new_folder / split).mkdir(exist_ok=not split)
                 for name, text in files.items():
-                    write_atomically(made / split / name, text.encode("utf-8"))
+                    write_atomically(new_folder / split / name, text.encode("utf-8"))
 
 
 def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None:
@@ -142,12 +145,12 @@ def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
     labels = [utterance.intents for utterance in utterances]
     files = {"seq.in": "".join(f"{utterance.text}\n" for utterance in utterances)}
     for name, column, annotation in (("seq.out", tags, "slots"), ("label", labels, "intents")):
-        given = sum(cell is not None for cell in column)
-        if 0 < given < len(column):
-            lacking = next(utterance for utterance, has in zip(utterances, column, strict=True) if has is None)
-            message = f"{lacking.id!r} is not annotated in {annotation}, but {given} of {len(column)} are"
+        annotated = sum(cell is not None for cell in column)
+        if 0 < annotated < len(column):
+            lacking = next(utterance for utterance, cell in zip(utterances, column, strict=True) if cell is None)
+            message = f"{lacking.id!r} is not annotated in {annotation}, but {annotated} of {len(column)} are"
             raise InputError(message, place=lacking.place or Place(source), remedy="Write JSONL, or annotate all")
-        if given:
+        if annotated:
             mark = " " if name == "seq.out" else JOINT
             files[name] = "".join(f"{mark.join(cell or ())}\n" for cell in column)
     return files

@@ -145,7 +145,12 @@ def _times(hour: int, minute: int) -> list[Value]:
     elif minute % 5 == 0:
         bare.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
                     else f"{cardinal(60 - minute)} to {following}")  # fmt: skip
-    parts = ("a m", *_MORNING) if hour < 12 else ("p m", *(_AFTERNOON if hour < 17 else _EVENING))
+    if hour < 12:
+        parts = ["a m", *_MORNING]
+    elif hour < 17:
+        parts = ["p m", *_AFTERNOON]
+    else:
+        parts = ["p m", *_EVENING]
     forms = [(text, f"{twelve}:{minute:02}") for text in bare]
     forms += [(f"{clock_time(twelve, minute)} {part}", f"{hour}:{minute:02}") for part in parts]
     return [Value(tuple(text.split()), value, 1 / len(forms)) for text, value in forms]
@@ -267,33 +272,35 @@ class _GrammarReading:
         )
 
     def _values(self, name: str) -> ValueList:
-        written, at = self._keys.values[name], ("values", name)
-        keys = SaidKeys(say=written) if isinstance(written, list) else written
-        at_say: KeyPath = at if isinstance(written, list) else (*at, "say")
+        entry, key_path = self._keys.values[name], ("values", name)
+        keys = SaidKeys(say=entry) if isinstance(entry, list) else entry
+        say_path: KeyPath = key_path if isinstance(entry, list) else (*key_path, "say")
         if keys.spoken is not None:
             if keys.say or keys.unseen:
-                self._found.add(at, "a spoken list has no other values", "Omit say and unseen, or spoken")
-            return ValueList(name, self._spoken(keys, keys.spoken, at))
+                self._found.add(key_path, "a spoken list has no other values", "Omit say and unseen, or spoken")
+            return ValueList(name, self._spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
-                self._found.add((*at, key.rstrip("_")), "only a spoken list has from and to", "Add spoken: number")
-        values = self._spoken_values(keys.say, at_say)
+                self._found.add(
+                    (*key_path, key.rstrip("_")), "only a spoken list has from and to", "Add spoken: number"
+                )
+        values = self._spoken_values(keys.say, say_path)
         if not values:
-            self._found.add(at, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
-        unseen = self._spoken_values(keys.unseen, (*at, "unseen"), {value.words for value in values})
+            self._found.add(key_path, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
+        unseen = self._spoken_values(keys.unseen, (*key_path, "unseen"), {value.words for value in values})
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
     def _spoken_values(
-        self, written: list[str | ValueKeys], key_path: KeyPath, before: set[tuple[str, ...]] | None = None
+        self, entries: list[str | ValueKeys], key_path: KeyPath, before: set[tuple[str, ...]] | None = None
     ) -> tuple[Value, ...]:
-        there = set(before or ())
+        earlier_words = set(before or ())
         values = []
-        for number, entry in enumerate(written):
+        for number, entry in enumerate(entries):
             keys = ValueKeys(say=entry) if isinstance(entry, str) else entry
             words = tuple(keys.say.split())
-            if words in there:
+            if words in earlier_words:
                 self._found.add((*key_path, number), f"{keys.say!r} is already in the list", "Remove one of the two")
-            there.add(words)
+            earlier_words.add(words)
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
 
@@ -310,41 +317,47 @@ class _GrammarReading:
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
-    def _number(self, written: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
+    def _number(self, value: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
         """The number, in minutes for times. None, with a finding, if it is not valid."""
-        if written is None:
+        if value is None:
             self._found.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
             return None
         if kind is SpokenKind.TIME:
-            if isinstance(written, str) and (time := _TIME.fullmatch(written)):
+            if isinstance(value, str) and (time := _TIME.fullmatch(value)):
                 return int(time[1]) * 60 + int(time[2])
-            self._found.add(key_path, f"{written!r} is not a time", 'Write one such as "06:30"')
+            self._found.add(key_path, f"{value!r} is not a time", 'Write one such as "06:30"')
             return None
         least = 1 if kind is SpokenKind.ORDINAL else 0
-        if isinstance(written, int) and least <= written < 10**12:
-            return written
-        self._found.add(key_path, f"{written!r} is not a number of at least {least}", "Write digits without quotes")
+        if isinstance(value, int) and least <= value < 10**12:
+            return value
+        self._found.add(key_path, f"{value!r} is not a number of at least {least}", "Write digits without quotes")
         return None
 
     def _intent(self, number: int) -> GrammarIntent:
-        keys, at = self._keys.intents[number], ("intents", number)
+        keys, key_path = self._keys.intents[number], ("intents", number)
         labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
         if not labels or len(set(labels)) < len(labels):
-            self._found.add((*at, "intent"), "there is no label, or a label occurs twice", "Write each label once")
+            self._found.add(
+                (*key_path, "intent"), "there is no label, or a label occurs twice", "Write each label once"
+            )
         if keys.alone and len(labels) > 1:
             self._found.add(
-                (*at, "alone"), "an intent with `alone` can have only one label", "Write one label, or omit `alone`"
+                (*key_path, "alone"),
+                "an intent with `alone` can have only one label",
+                "Write one label, or omit `alone`",
             )
         sentences = []
-        for which, entry in enumerate(keys.say):
-            written = SentenceKeys(say=entry) if isinstance(entry, str) else entry
-            where = (*at, "say", which) if isinstance(entry, str) else (*at, "say", which, "say")
-            if part := self._part(written.say, where):
-                sentences.append(Sentence(part, written.weight, written.unseen, self._found.place(where)))
+        for index, entry in enumerate(keys.say):
+            sentence_keys = SentenceKeys(say=entry) if isinstance(entry, str) else entry
+            sentence_path = (*key_path, "say", index) if isinstance(entry, str) else (*key_path, "say", index, "say")
+            if part := self._part(sentence_keys.say, sentence_path):
+                sentences.append(
+                    Sentence(part, sentence_keys.weight, sentence_keys.unseen, self._found.place(sentence_path))
+                )
         if sentences and all(sentence.unseen for sentence in sentences):
-            self._found.add(at, "all sentences are for the test split", "Omit `unseen` in at least one")
+            self._found.add(key_path, "all sentences are for the test split", "Omit `unseen` in at least one")
         label = tuple(sorted(set(labels)))
-        return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
+        return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(key_path))
 
     def _part(self, text: str, key_path: KeyPath) -> Part | None:
         try:
@@ -395,8 +408,8 @@ def _habits(keys: HabitsKeys) -> Habits:
     def words(texts: list[str]) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(text.split()) for text in texts)
 
-    written: dict[str, Any] = {name: words(value) if isinstance(value, list) else value for name, value in keys}
-    return Habits(**written)
+    habits: dict[str, Any] = {name: words(value) if isinstance(value, list) else value for name, value in keys}
+    return Habits(**habits)
 
 
 def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
@@ -404,8 +417,8 @@ def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
     grammars = tuple(load_grammar(path) for path in paths)
     first: dict[str, Grammar] = {}
     for grammar in grammars:
-        if (known := first.setdefault(grammar.name, grammar)) is not grammar:
+        if (original := first.setdefault(grammar.name, grammar)) is not grammar:
             raise InputError(
-                f"{grammar.path} and {known.path} both have the name {grammar.name!r}", remedy="Rename one of them"
+                f"{grammar.path} and {original.path} both have the name {grammar.name!r}", remedy="Rename one of them"
             )
     return grammars

@@ -30,9 +30,9 @@ def _label(text: str) -> str:
     return text
 
 
-def _key(written: object) -> object:
+def _key(value: object) -> object:
     """A key. A digit needs no quotes."""
-    key = str(written) if is_integer(written) else written
+    key = str(value) if is_integer(value) else value
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
     raise validation_error(f"{key!r} is not one character", "Write one character")
@@ -134,29 +134,29 @@ def _example_of(keys: ExampleKeys | CounterexampleKeys) -> Example:
 
 
 def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
-    named: tuple[tuple[str, Sequence[LabelKeys | ConceptKeys]], ...]
-    named = ("labels", keys.labels), ("concepts", keys.concepts)
-    for of, listed in named:
-        _refuse_duplicates([entry.id for entry in listed], of, "id", findings)
-        _refuse_duplicates([entry.key for entry in listed], of, "key", findings)
+    sections: tuple[tuple[str, Sequence[LabelKeys | ConceptKeys]], ...]
+    sections = ("labels", keys.labels), ("concepts", keys.concepts)
+    for section, entries in sections:
+        _refuse_duplicates([entry.id for entry in entries], section, "id", findings)
+        _refuse_duplicates([entry.key for entry in entries], section, "key", findings)
     for number, pair in enumerate(keys.never_together):
-        at: KeyPath = ("never_together", number)
+        key_path: KeyPath = ("never_together", number)
         if len(pair) != 2:
             findings.add(
-                at, f"{len(pair)} labels instead of a pair", "Write [one, other]; split three labels into pairs"
+                key_path, f"{len(pair)} labels instead of a pair", "Write [one, other]; split three labels into pairs"
             )
         elif pair[0] == pair[1]:
-            findings.add(at, f"{pair[0]!r} cannot exclude itself", "Write two labels")
-        _check_known(pair, at, label_set, findings)
+            findings.add(key_path, f"{pair[0]!r} cannot exclude itself", "Write two labels")
+        _check_known(pair, key_path, label_set, findings)
     for number, label in enumerate(keys.labels):
         for place, example in enumerate(label.examples):
-            at = ("labels", number, "examples", place)
-            _check_example(label.id, example.labels or [label.id], at, label_set, findings)
-        for place, other in enumerate(label.counterexamples):
-            at = ("labels", number, "counterexamples", place)
-            if label.id in other.labels:
-                findings.add((*at, "labels"), f"the counterexample has {label.id!r}", "Move it to `examples`")
-            _check_rules(other.labels, at, label_set, findings)
+            key_path = ("labels", number, "examples", place)
+            _check_example(label.id, example.labels or [label.id], key_path, label_set, findings)
+        for place, counterexample in enumerate(label.counterexamples):
+            key_path = ("labels", number, "counterexamples", place)
+            if label.id in counterexample.labels:
+                findings.add((*key_path, "labels"), f"the counterexample has {label.id!r}", "Move it to `examples`")
+            _check_rules(counterexample.labels, key_path, label_set, findings)
 
 
 def _check_example(label: str, labels: list[str], key_path: KeyPath, label_set: LabelSet, findings: Findings) -> None:
@@ -214,23 +214,23 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 _MAP_EXAMPLE = "Write a header `from,to`, then a row for each label"
 
 
-def load_label_map(named: str) -> Mapping[str, str]:
+def load_label_map(name: str) -> Mapping[str, str]:
     """The label map of a preset or a CSV file. InputError, InputProblems."""
-    if named in PRESETS:
-        return PRESETS[named]
-    path = Path(named)
+    if name in PRESETS:
+        return PRESETS[name]
+    path = Path(name)
     if not path.is_file():
-        remedy = f"Name a CSV file or a preset. {nearest(named, list(PRESETS), listed='Presets')}"
-        raise InputError(f"{named!r} is not a file or a preset", remedy=remedy)
-    problems = Problems(named)
+        remedy = f"Name a CSV file or a preset. {nearest(name, list(PRESETS), listed='Presets')}"
+        raise InputError(f"{name!r} is not a file or a preset", remedy=remedy)
+    problems = Problems(name)
     try:
-        rows = iter(CsvRows.of(read_text(path), problems, separator_of(named)))
+        rows = iter(CsvRows.of(read_text(path), problems, separator_of(name)))
     except InputError as error:
         raise as_utf_8(error) from error
     _, header = next(rows, (1, [""]))
     problems.refuse()
     if [cell.strip().lower() for cell in header] != ["from", "to"]:
-        raise InputError(f"the header is {','.join(header)!r}", place=Place(named, 1), remedy=_MAP_EXAMPLE)
+        raise InputError(f"the header is {','.join(header)!r}", place=Place(name, 1), remedy=_MAP_EXAMPLE)
     label_map: dict[str, str] = {}
     for line, row in rows:
         if len(row) != 2 or not row[0].strip() or not row[1].strip():

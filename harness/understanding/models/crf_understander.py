@@ -101,9 +101,9 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
     lower = [_plain(word) for word in words]
     padded = ["<s3>", "<s2>", "<s1>", *lower, "<e1>", "<e2>", "<e3>"]
     rows = []
-    for at, word in enumerate(lower):
-        before3, before2, before, _, after, after2, after3 = padded[at : at + 7]
-        here = [
+    for index, word in enumerate(lower):
+        before3, before2, before, _, after, after2, after3 = padded[index : index + 7]
+        row = [
             "bias",
             f"w={word}",
             f"w-1={before}",
@@ -126,11 +126,11 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
             f"end-1={before[-3:]}",
             f"end+1={after[-3:]}",
             f"start+1={after[:3]}",
-            f"shape={_shape(words[at])}",
+            f"shape={_shape(words[index])}",
         ]
         for intent in intents:
-            here += [f"i={intent}", f"i={intent}|{word}", f"i={intent}|-1{before}"]
-        rows.append(here)
+            row += [f"i={intent}", f"i={intent}|{word}", f"i={intent}|-1{before}"]
+        rows.append(row)
     return rows
 
 
@@ -247,18 +247,18 @@ class CrfUnderstander:
         if self._intents is None:
             raise ValueError("the understander has not been trained")
         texts = [" ".join(tokens) for tokens in words]
-        given = self._intents.probabilities(texts)
-        intents = self._intents_of(words, given)
+        probabilities = self._intents.probabilities(texts)
+        intents = self._intents_of(words, probabilities)
         tags = self._tags(words, intents)
         if self._with_slots is not None:
             second = [with_concepts(*pair) for pair in zip(words, tags, strict=True)]
-            given = self._with_slots.probabilities(texts, second)
-            intents = self._intents_of(words, given)
+            probabilities = self._with_slots.probabilities(texts, second)
+            intents = self._intents_of(words, probabilities)
             tags = self._tags(words, intents)
         labels = self._intents.labels
         return [
-            Prediction(wanted, tagged, tuple(zip(labels, row, strict=True)))
-            for wanted, tagged, row in zip(intents, tags, given.tolist(), strict=True)
+            Prediction(text_intents, text_tags, tuple(zip(labels, row, strict=True)))
+            for text_intents, text_tags, row in zip(intents, tags, probabilities.tolist(), strict=True)
         ]
 
     def save(self, folder: Path) -> None:
@@ -268,30 +268,30 @@ class CrfUnderstander:
         if self._with_slots is not None:
             self._with_slots.save(folder, SECOND)
         (folder / CRF_FILE).write_bytes(self._field.trained)
-        written = {"settings": self._settings, "seed": self._seed, "slots": bool(self._field.trained),
+        content = {"settings": self._settings, "seed": self._seed, "slots": bool(self._field.trained),
                    "passes": 1 if self._with_slots is None else 2, "may_be_empty": self._may_be_empty}  # fmt: skip
-        (folder / NAMES_FILE).write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        (folder / NAMES_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         path = folder / NAMES_FILE
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            made = cls(
+            understander = cls(
                 {str(name): str(value) for name, value in content["settings"].items()}, seed=int(content["seed"])
             )
             passes = int(content.get("passes", 1))
-            made._may_be_empty = bool(content.get("may_be_empty", True))
+            understander._may_be_empty = bool(content.get("may_be_empty", True))
             path = folder / CRF_FILE
             trained = path.read_bytes()
             if bool(content["slots"]) != bool(trained):
                 raise ValueError("it is not a complete model of a random field")
-            made._field = SlotField(trained)
+            understander._field = SlotField(trained)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_model(path, error) from error
-        made._intents = load_linear(folder)
-        made._with_slots = load_linear(folder, SECOND) if passes == 2 else None
-        return made
+        understander._intents = load_linear(folder)
+        understander._with_slots = load_linear(folder, SECOND) if passes == 2 else None
+        return understander
 
     def _intents_of(self, words: Sequence[tuple[str, ...]], probabilities: Floats) -> list[tuple[str, ...]]:
         """Intents above the threshold, or the best one if every training utterance has an intent.

@@ -52,13 +52,15 @@ def ctc_loss(
     rows, back_frames, back_states = np.arange(len(sizes))[:, None], _reversed(frames, longest), _reversed(sizes)
     emitted = np.take_along_axis(log_probabilities, states[:, None, :], axis=2).astype(np.float64)
     emitted[np.broadcast_to((np.arange(states.shape[1]) >= sizes[:, None])[:, None], emitted.shape)] = NEVER
-    there = _path_sums(emitted, states)
-    back = _path_sums(emitted[rows[..., None], back_frames[..., None], back_states[:, None]], states[rows, back_states])
-    back = back[rows[..., None], back_frames[..., None], back_states[:, None]]
-    total = np.logaddexp.reduce(back[:, 0, :2], axis=1)
+    forward = _path_sums(emitted, states)
+    backward = _path_sums(
+        emitted[rows[..., None], back_frames[..., None], back_states[:, None]], states[rows, back_states]
+    )
+    backward = backward[rows[..., None], back_frames[..., None], back_states[:, None]]
+    total = np.logaddexp.reduce(backward[:, 0, :2], axis=1)
     fits = total > NEVER / 2
     inside = ((np.arange(longest) < frames[:, None]) & fits[:, None])[..., None]
-    shares = np.exp(np.where(inside, there + back - emitted - total[:, None, None], NEVER))
+    shares = np.exp(np.where(inside, forward + backward - emitted - total[:, None, None], NEVER))
     expected = shares @ (states[..., None] == np.arange(labels)).astype(np.float64)
     gradient = np.where(inside, np.exp(log_probabilities) - expected, 0)
     return np.where(fits, -total, np.inf), gradient.astype(log_probabilities.dtype)
@@ -179,8 +181,8 @@ class CtcHead:
         gold = np.stack([row if example.intents is None else example.intents
                          for row, example in zip(probabilities, examples, strict=True)])  # fmt: skip
         by_intents = ((probabilities - gold) / len(examples)).astype(hidden.dtype)
-        known = np.array([example.intents is not None for example in examples])[:, None]
-        surprise = -np.log(np.clip(np.where(gold > 0.5, probabilities, 1 - probabilities), 1e-12, None)) * known
+        has_intents = np.array([example.intents is not None for example in examples])[:, None]
+        surprise = -np.log(np.clip(np.where(gold > 0.5, probabilities, 1 - probabilities), 1e-12, None)) * has_intents
 
         units = hidden.shape[1]
         by_mean, by_most = np.split(by_intents @ self.weights["intents"].T, [units], axis=1)

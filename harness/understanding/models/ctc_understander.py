@@ -148,15 +148,15 @@ class TrainedCtc:
         """Words, slots and intents of an encoder's frames."""
         with _one_thread():
             labels, probabilities = self.head.predict(frames)
-        given = selected_labels(probabilities[None], may_be_empty=self.may_be_empty)
-        return *self.alphabet.read(best_path(labels)), sets_of(given, self.intents)[0]
+        selected = selected_labels(probabilities[None], may_be_empty=self.may_be_empty)
+        return *self.alphabet.read(best_path(labels)), sets_of(selected, self.intents)[0]
 
     def names(self) -> str:
         """All but the arrays, as JSON."""
-        written = {"characters": self.alphabet.characters, "concepts": self.alphabet.concepts, "intents": self.intents,
+        content = {"characters": self.alphabet.characters, "concepts": self.alphabet.concepts, "intents": self.intents,
                    "may_be_empty": self.may_be_empty, "encoder": self.encoder,
                    "settings": dict(self.settings)}  # fmt: skip
-        return json.dumps(written, indent=1) + "\n"
+        return json.dumps(content, indent=1) + "\n"
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -284,9 +284,9 @@ class CtcUnderstander:
 
         with _one_thread():
             learn(head, examples, progress, epochs=epochs, rate=float(used[RATE.name]), random=random)
-        made = cls.__new__(cls)
-        made._begin(trained, encoder)
-        return made
+        understander = cls.__new__(cls)
+        understander._begin(trained, encoder)
+        return understander
 
     def save(self, folder: Path) -> None:
         """Writes the names as JSON, and each array as .npy."""
@@ -366,10 +366,10 @@ def _one_thread() -> AbstractContextManager[Any]:
     return limits
 
 
-def _texts(written: Any) -> tuple[str, ...]:
-    if not isinstance(written, list) or not all(isinstance(text, str) for text in written):
+def _texts(texts: Any) -> tuple[str, ...]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ValueError("a name is not a string")
-    return tuple(written)
+    return tuple(texts)
 
 
 def _read_array(path: Path) -> Array:

@@ -84,14 +84,20 @@ def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFa
     """Writes the folder whole or not at all. InputError as in `demand_place`, HarnessError for disk errors."""
     demand_place(folder, force=force)
     try:
-        with temporary_path(folder) as made:
-            made.mkdir()
-            understander.save(made)
-            written = {"kind": KIND, "version": VERSION, "understander": name, **asdict(facts), "files": _hashes(made)}
-            text = json.dumps(written, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-            (made / MODEL_FILE).write_text(text, encoding="utf-8")
-            _settle(made)
-            _put(made, folder)
+        with temporary_path(folder) as new_folder:
+            new_folder.mkdir()
+            understander.save(new_folder)
+            content = {
+                "kind": KIND,
+                "version": VERSION,
+                "understander": name,
+                **asdict(facts),
+                "files": _hashes(new_folder),
+            }
+            text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+            (new_folder / MODEL_FILE).write_text(text, encoding="utf-8")
+            _settle(new_folder)
+            _put(new_folder, folder)
     except OSError as error:
         problem = f"the model cannot be written: {error.strerror or error}"
         raise HarnessError(
@@ -155,15 +161,15 @@ def _facts(description: Mapping[str, Any], path: Path) -> ModelFacts:
 def _demand_files(folder: Path, hashes: object, path: Path) -> None:
     if not isinstance(hashes, dict) or not all(isinstance(digest, str) for digest in hashes.values()):
         raise _damaged(path, "it does not list the files of the model")
-    for name, wanted in hashes.items():
+    for name, digest in hashes.items():
         file = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise _damaged(path, f"{name!r} is outside the folder")
         try:
-            same = _hash(file) == wanted
+            unchanged = _hash(file) == digest
         except OSError as error:
             raise _damaged(file, f"it cannot be read: {error.strerror or error}") from error
-        if not same:
+        if not unchanged:
             raise _damaged(file, "the file was changed after training")
 
 
@@ -201,14 +207,14 @@ def _settle(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _put(made: Path, folder: Path) -> None:
+def _put(new_folder: Path, folder: Path) -> None:
     """Moves the folder into place. An existing one is moved aside first, and deleted last."""
     aside: Path | None = None
     if folder.exists():
         aside = part_name(folder)
         os.replace(folder, aside)
     try:
-        os.replace(made, folder)
+        os.replace(new_folder, folder)
     except OSError:
         if aside is not None:
             os.replace(aside, folder)

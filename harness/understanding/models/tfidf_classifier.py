@@ -135,15 +135,15 @@ def fit_linear(
     weights = np.zeros((len(labels), sum(map(len, terms))))
     intercepts = np.zeros(len(labels))
     for row, label in enumerate(labels):
-        given = np.array([label in intent_set for intent_set in intents])
-        share = float(given.mean())
+        has_label = np.array([label in intent_set for intent_set in intents])
+        share = float(has_label.mean())
         if share in (0, 1) or matrix is None:
             intercepts[row] = math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(math.inf, share - 0.5)
             continue
         regression = LogisticRegression(
             C=rule.strength, solver="liblinear", random_state=seed, class_weight="balanced" if rule.balanced else None
         )
-        regression.fit(matrix, given)
+        regression.fit(matrix, has_label)
         weights[row], intercepts[row] = regression.coef_[0], regression.intercept_[0]
     return LinearModel(rule, tuple(labels), tuple(terms), tuple(idf), weights, intercepts)
 
@@ -154,9 +154,9 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
     path = names
     try:
         content = json.loads(names.read_text(encoding="utf-8"))
-        given = content["rule"]
-        runs = int(given["words"]), int(given["pieces"])
-        rule = LinearRule(*runs, float(given["strength"]), bool(given["balanced"]), int(given.get("second", 0)))
+        entry = content["rule"]
+        runs = int(entry["words"]), int(entry["pieces"])
+        rule = LinearRule(*runs, float(entry["strength"]), bool(entry["balanced"]), int(entry.get("second", 0)))
         labels = tuple(str(label) for label in content["labels"])
         terms = tuple(tuple(str(term) for term in view) for view in content["terms"])
         path = arrays
@@ -202,10 +202,10 @@ def _vectoriser(view: View, terms: tuple[str, ...] | None) -> Any:
 
     name, longest = view
     if name == "char_wb":
-        how = {"analyzer": name, "ngram_range": (min(2, longest), longest)}
+        options = {"analyzer": name, "ngram_range": (min(2, longest), longest)}
     else:
-        how = {"token_pattern": BLANK if name == SECOND else WORD, "ngram_range": (1, longest)}
-    return TfidfVectorizer(**how, sublinear_tf=True, vocabulary=terms)
+        options = {"token_pattern": BLANK if name == SECOND else WORD, "ngram_range": (1, longest)}
+    return TfidfVectorizer(**options, sublinear_tf=True, vocabulary=terms)
 
 
 WORDS = Setting("words", SettingKind.WHOLE, "2", "longest sequence of words used as a feature", low=1, high=5)

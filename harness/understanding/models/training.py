@@ -64,8 +64,8 @@ PACKAGES = ("voice-harness", "numpy", "python-crfsuite", "scikit-learn", "torch"
 def make_understander(name: str, settings: Iterable[tuple[str, str]], seed: int) -> Understander:
     """An untrained understander. PluginError, InputError for wrong settings."""
     kind = load(Group.UNDERSTANDERS, name)
-    made: Understander = kind(checked_settings(kind.settings, settings, name), seed=seed)
-    return made
+    understander: Understander = kind(checked_settings(kind.settings, settings, name), seed=seed)
+    return understander
 
 
 def train(

@@ -69,15 +69,15 @@ class TransformerClassifier:
         if not texts or len(texts) != len(intents):
             raise ValueError(f"{len(texts)} texts and {len(intents)} sets of labels")
         torch = self._torch()
-        wanted = np.array([[label in intent_set for label in labels] for intent_set in intents], dtype=np.float32)
+        targets = np.array([[label in intent_set for label in labels] for intent_set in intents], dtype=np.float32)
         # torch has one generator per process. Seed it here, so that earlier draws make no difference.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._draw.getrandbits(31))
             if self._network is None or tuple(labels) != self._labels:
                 self._make(tuple(labels))
-            self._seen = wanted.mean(axis=0).astype(np.float64)
-            train, own = self._divided(len(texts))
-            self._learn(torch, list(texts), torch.from_numpy(wanted), train, own)
+            self._seen = targets.mean(axis=0).astype(np.float64)
+            train, held_out = self._divided(len(texts))
+            self._learn(torch, list(texts), torch.from_numpy(targets), train, held_out)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Shape (texts, labels), 0–1. Labels of no training text are 0, those of all are 1. ValueError before `fit`."""
@@ -86,12 +86,12 @@ class TransformerClassifier:
         torch = self._torch()
         probabilities = np.zeros((len(texts), len(self._labels)))
         # Texts of similar length share a batch, to reduce padding.
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         self._network.eval()
         with torch.inference_mode():
             for start in range(0, len(order), ASKED_AT_ONCE):
                 places = order[start : start + ASKED_AT_ONCE]
-                probabilities[places] = torch.sigmoid(self._odds([texts[at] for at in places])).double().numpy()
+                probabilities[places] = torch.sigmoid(self._odds([texts[place] for place in places])).double().numpy()
         probabilities[:, self._seen == 0] = 0
         probabilities[:, self._seen == 1] = 1
         return probabilities
@@ -112,36 +112,36 @@ class TransformerClassifier:
         """Places for training, and places for validation."""
         places = list(range(number))
         self._draw.shuffle(places)
-        own = round(self._share * number)
-        return places[own:], places[:own]
+        count = round(self._share * number)
+        return places[count:], places[:count]
 
-    def _learn(self, torch: Any, texts: Sequence[str], wanted: Any, train: list[int], own: list[int]) -> None:
+    def _learn(self, torch: Any, texts: Sequence[str], targets: Any, train: list[int], held_out: list[int]) -> None:
         loss_of = torch.nn.BCEWithLogitsLoss()
 
         def loss(places: Sequence[int]) -> Any:
-            return loss_of(self._odds([texts[at] for at in places]), wanted[places])
+            return loss_of(self._odds([texts[place] for place in places]), targets[places])
 
         def batches() -> Iterator[list[int]]:
             self._draw.shuffle(train)
             return (train[start : start + self._batch] for start in range(0, len(train), self._batch))
 
         def reached(epoch: int, total: float) -> tuple[float, float]:
-            return self._reached(torch, texts, wanted, own) if own else (0.0, -total)
+            return self._reached(torch, texts, targets, held_out) if held_out else (0.0, -total)
 
         optimiser = torch.optim.AdamW(self._network.parameters(), lr=self._rate)
         learn(self._network, optimiser, loss, batches, reached, epochs=self._epochs, patience=self._patience)
 
-    def _reached(self, torch: Any, texts: Sequence[str], wanted: Any, own: Sequence[int]) -> tuple[float, float]:
+    def _reached(self, torch: Any, texts: Sequence[str], targets: Any, held_out: Sequence[int]) -> tuple[float, float]:
         """Number of exact sets, then the negative loss."""
         self._network.eval()
         exact, loss = 0, 0.0
         with torch.inference_mode():
-            for start in range(0, len(own), ASKED_AT_ONCE):
-                places = list(own[start : start + ASKED_AT_ONCE])
-                odds = self._odds([texts[at] for at in places])
-                exact += int(((odds > 0) == (wanted[places] > 0)).all(dim=1).sum())
+            for start in range(0, len(held_out), ASKED_AT_ONCE):
+                places = list(held_out[start : start + ASKED_AT_ONCE])
+                odds = self._odds([texts[place] for place in places])
+                exact += int(((odds > 0) == (targets[places] > 0)).all(dim=1).sum())
                 loss += float(
-                    torch.nn.functional.binary_cross_entropy_with_logits(odds, wanted[places], reduction="sum")
+                    torch.nn.functional.binary_cross_entropy_with_logits(odds, targets[places], reduction="sum")
                 )
         return float(exact), -loss
 

@@ -69,11 +69,11 @@ class JointNetwork:
     def take_heads(self, weights: dict[str, Any]) -> None:
         """Sets the weights of the heads. ValueError if they do not fit."""
         torch = torch_module()
-        for key, own in self.heads.items():
+        for key, head in self.heads.items():
             value = weights.get(key)
-            if value is None or value.shape != own.shape or not bool(torch.isfinite(value).all()):
+            if value is None or value.shape != head.shape or not bool(torch.isfinite(value).all()):
                 raise ValueError(f"the weights {key} are missing, do not fit, or are not finite")
-            own.copy_(value)
+            head.copy_(value)
 
     def init_intent_bias(self, shares: Any) -> None:
         """Initialises intents with their shares in the training utterances. shares: shape (intents,)."""
@@ -85,17 +85,17 @@ class JointNetwork:
         """The texts as pieces. Words without pieces, or beyond the longest text, have no first piece."""
         if not texts:
             return []
-        written = [[word.encode("utf-8", "replace").decode("utf-8") for word in text] or [""] for text in texts]
-        made = self.encoder.tokenizer(
-            written, is_split_into_words=True, truncation=True, max_length=self.longest, return_attention_mask=False
+        words = [[word.encode("utf-8", "replace").decode("utf-8") for word in text] or [""] for text in texts]
+        encoded = self.encoder.tokenizer(
+            words, is_split_into_words=True, truncation=True, max_length=self.longest, return_attention_mask=False
         )
         encodings = []
         for row, text in enumerate(texts):
             firsts = [-1] * len(text)
-            for place, word in reversed(list(enumerate(made.word_ids(row)))):
+            for place, word in reversed(list(enumerate(encoded.word_ids(row)))):
                 if word is not None and word < len(firsts):
                     firsts[word] = place
-            encodings.append(EncodedText(tuple(made["input_ids"][row]), tuple(firsts)))
+            encodings.append(EncodedText(tuple(encoded["input_ids"][row]), tuple(firsts)))
         return encodings
 
     def forward(self, batch: Sequence[EncodedText]) -> tuple[Any, Any]:
@@ -140,7 +140,7 @@ def batches(lengths: Sequence[int], size: int, random: Random) -> Iterator[list[
     order = shuffled(range(len(lengths)), random)
     for start in range(0, len(order), size * RUN):
         rows = sorted(order[start : start + size * RUN], key=lambda row: lengths[row])
-        yield from shuffled([rows[at : at + size] for at in range(0, len(rows), size)], random)
+        yield from shuffled([rows[offset : offset + size] for offset in range(0, len(rows), size)], random)
 
 
 def shuffled(items: Iterable[T], random: Random) -> list[T]:
@@ -228,9 +228,9 @@ class TransformerUnderstander:
         network.encoder.model.save_pretrained(folder / ENCODER, safe_serialization=True)
         network.encoder.tokenizer.save_pretrained(folder / ENCODER)
         safetensors.save_file(network.heads, str(folder / HEADS_FILE))
-        written = {"settings": self._settings, "seed": self._seed, "intents": network.intents, "tags": network.tags,
+        content = {"settings": self._settings, "seed": self._seed, "intents": network.intents, "tags": network.tags,
                    "may_be_empty": self._may_be_empty}  # fmt: skip
-        (folder / NAMES_FILE).write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        (folder / NAMES_FILE).write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -238,11 +238,11 @@ class TransformerUnderstander:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             settings = {str(name): str(value) for name, value in content["settings"].items()}
-            made = cls(settings, seed=int(content["seed"]))
-            made._may_be_empty = bool(content.get("may_be_empty", True))
+            understander = cls(settings, seed=int(content["seed"]))
+            understander._may_be_empty = bool(content.get("may_be_empty", True))
             intents, tags = _texts(content["intents"]), _texts(content["tags"])
             encoder = load_encoder(str(folder / ENCODER))
-            network = JointNetwork(encoder, intents, tags, int(made._settings[LENGTH.name]))
+            network = JointNetwork(encoder, intents, tags, int(understander._settings[LENGTH.name]))
             path = folder / HEADS_FILE
             safetensors: Any = importlib.import_module("safetensors.torch")
             network.take_heads(safetensors.load(path.read_bytes()))
@@ -252,8 +252,8 @@ class TransformerUnderstander:
             if type(error).__name__ == "SafetensorError":
                 raise damaged_model(path, error) from error
             raise
-        made._network = network
-        return made
+        understander._network = network
+        return understander
 
     @contextmanager
     def _alone(self, torch: Any) -> Iterator[None]:
@@ -318,12 +318,12 @@ def _prediction(
 ) -> Prediction:
     pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even without intents
     tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)
-    given = selected_labels(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
-    (intents,) = sets_of(given, network.intents)
+    selected = selected_labels(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
+    (intents,) = sets_of(selected, network.intents)
     return Prediction(intents if encoded.firsts else (), tags, pairs)  # a text without words has no intent
 
 
-def _texts(written: Any) -> list[str]:
-    if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
+def _texts(names: Any) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("a name is not a string")
-    return written
+    return names

@@ -59,15 +59,15 @@ def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[in
     draw = random.Random(seed)
     count = Counter(label for intents in sets for label in intents)
     chosen: set[int] = set()
-    held: set[str] = set()
+    covered: set[str] = set()
     for label in sorted(count, key=lambda name: (count[name], name)):
-        if label not in held:
-            at = draw.choice([place for place, intents in enumerate(sets) if label in intents])
-            chosen.add(at)
-            held.update(sets[at])
+        if label not in covered:
+            index = draw.choice([place for place, intents in enumerate(sets) if label in intents])
+            chosen.add(index)
+            covered.update(sets[index])
     left = [place for place in range(len(sets)) if place not in chosen]
-    wanted = max(1, round(share * len(sets)))
-    chosen.update(draw.sample(left, max(0, min(wanted - len(chosen), len(left)))))
+    size = max(1, round(share * len(sets)))
+    chosen.update(draw.sample(left, max(0, min(size - len(chosen), len(left)))))
     return sorted(chosen)
 
 
@@ -237,13 +237,15 @@ class _Training:
         begun_s = time.process_time()
         places = [
             sampled_indices(
-                [of for _, of in self._labelled], self._rule.share, f"{self._rule.seed}/{number}/{which}/sample"
+                [intents for _, intents in self._labelled],
+                self._rule.share,
+                f"{self._rule.seed}/{number}/{index}/sample",
             )
-            for which in range(3)
+            for index in range(3)
         ]
-        samples = [[self._labelled[at] for at in sample_places] for sample_places in places]
+        samples = [[self._labelled[place] for place in sample_places] for sample_places in places]
         # Each classifier's seed is drawn from a text, so that adjacent seeds are unrelated.
-        three = [self._make(random.Random(f"{self._rule.seed}/{number}/{which}").getrandbits(31)) for which in range(3)]
+        three = [self._make(random.Random(f"{self._rule.seed}/{number}/{index}").getrandbits(31)) for index in range(3)]
         for classifier, sample in zip(three, samples, strict=True):
             self._fit(classifier, sample)
         held_out, unlabelled = self._ask(three)
@@ -254,7 +256,7 @@ class _Training:
         while self._texts and len(episodes) <= self._rule.episodes:
             begun_s = time.process_time()
             taught = self._pseudo_labels(unlabelled, [{text for text, _ in sample} for sample in samples])
-            changed = sum(len(dict(now.items() ^ then.items())) for now, then in zip(taught, earlier[-1], strict=True))
+            changed = sum(len(dict(new.items() ^ old.items())) for new, old in zip(taught, earlier[-1], strict=True))
             if changed:
                 for classifier, sample, more in zip(three, samples, taught, strict=True):
                     self._fit(classifier, [*sample, *more.items()])
@@ -278,13 +280,13 @@ class _Training:
 
     def spread(self, probabilities: Probabilities) -> list[UtteranceVotes]:
         """Votes on utterances, from votes on their texts."""
-        row = {text: at for at, text in enumerate(self._texts)}
+        row = {text: index for index, text in enumerate(self._texts)}
         rows = [row[utterance.text] for utterance in self._unlabelled]
         ids = [utterance.id for utterance in self._unlabelled]
         return self.vote(ids, self._texts, [matrix[rows] for matrix in probabilities])
 
     def _fit(self, classifier: IntentClassifier, examples: Sequence[tuple[str, Intents]]) -> None:
-        classifier.fit([text for text, _ in examples], [of for _, of in examples], self.labels)
+        classifier.fit([text for text, _ in examples], [intents for _, intents in examples], self.labels)
 
     def _ask(self, three: Sequence[IntentClassifier]) -> tuple[Probabilities, Probabilities]:
         held_out = [utterance.text for utterance in self._held_out]
@@ -293,23 +295,28 @@ class _Training:
             matrix[len(held_out) :] for matrix in probabilities
         ]
 
-    def _pseudo_labels(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
+    def _pseudo_labels(
+        self, probabilities: Probabilities, sampled_texts: Sequence[set[str]]
+    ) -> list[dict[str, Intents]]:
         """For each classifier: texts with equal sets from the other two, unless its sample has the text."""
         empty = not self._refusal(())
-        given = [
+        selected = [
             selected_labels(matrix, threshold=self._rule.threshold, may_be_empty=empty) for matrix in probabilities
         ]
-        sets = [sets_of(matrix, self.labels) for matrix in given]
-        right = {of: not self._refusal(of) for of in {of for classifier_sets in sets for of in classifier_sets}}
+        sets = [sets_of(matrix, self.labels) for matrix in selected]
+        accepted = {
+            intents: not self._refusal(intents)
+            for intents in {intents for classifier_sets in sets for intents in classifier_sets}
+        }
         taught = []
         for third in range(3):
             first, second = (number for number in range(3) if number != third)
-            places = np.flatnonzero(agreed(given[first], given[second]))
+            places = np.flatnonzero(agreed(selected[first], selected[second]))
             taught.append(
                 {
-                    self._texts[at]: sets[first][at]
-                    for at in places
-                    if right[sets[first][at]] and self._texts[at] not in known[third]
+                    self._texts[place]: sets[first][place]
+                    for place in places
+                    if accepted[sets[first][place]] and self._texts[place] not in sampled_texts[third]
                 }
             )
         return taught
@@ -338,12 +345,12 @@ def _demand(
 ) -> None:
     if not labelled or not held_out or not labels:
         raise ValueError("tri-training needs labels, labelled utterances and held-out ones")
-    seen: set[str] = set()
+    ids: set[str] = set()
     for utterance in (*labelled, *held_out, *unlabelled):
-        if utterance.id in seen:
+        if utterance.id in ids:
             raise ValueError(f"the utterance {utterance.id!r} occurs twice")
-        seen.add(utterance.id)
-    known = set(labels)
+        ids.add(utterance.id)
+    label_set = set(labels)
     for utterance in (*labelled, *held_out):
-        if utterance.intents is None or not known.issuperset(utterance.intents):
+        if utterance.intents is None or not label_set.issuperset(utterance.intents):
             raise ValueError(f"the utterance {utterance.id!r} is not labelled with the given labels")

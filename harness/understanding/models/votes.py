@@ -48,29 +48,31 @@ def selected_labels(
 
     probabilities: shape (texts, labels). A text whose labels all have probability 0 gets none.
     """
-    given: SelectedLabels = probabilities > threshold
+    selected: SelectedLabels = probabilities > threshold
     if not may_be_empty and probabilities.size:
         best = probabilities.argmax(axis=1)
-        without = np.flatnonzero(~given.any(axis=1) & (probabilities.max(axis=1) > 0))
-        given[without, best[without]] = True
-    return given
+        rows = np.flatnonzero(~selected.any(axis=1) & (probabilities.max(axis=1) > 0))
+        selected[rows, best[rows]] = True
+    return selected
 
 
 def agreed(first: SelectedLabels, second: SelectedLabels) -> npt.NDArray[np.bool_]:
     """Whether both give the same whole set. Shape (texts,)."""
-    same: npt.NDArray[np.bool_] = (first == second).all(axis=1)
-    return same
+    equal: npt.NDArray[np.bool_] = (first == second).all(axis=1)
+    return equal
 
 
 def sets_of(selected: SelectedLabels, labels: Sequence[str]) -> list[Intents]:
     """The sorted label set of each text. Equal sets share one object."""
-    known: dict[bytes, Intents] = {}
+    shared_sets: dict[bytes, Intents] = {}
     sets = []
     for row in selected:
         key = row.tobytes()
-        if key not in known:
-            known[key] = tuple(sorted(label for label, has in zip(labels, row, strict=True) if has))
-        sets.append(known[key])
+        if key not in shared_sets:
+            shared_sets[key] = tuple(
+                sorted(label for label, is_selected in zip(labels, row, strict=True) if is_selected)
+            )
+        sets.append(shared_sets[key])
     return sets
 
 

@@ -118,16 +118,19 @@ def group_table(column: str, labels: Sequence[GroupRow]) -> Table[GroupRow]:
         Field("", "WER", lambda row: percent(row[1].words.wer, 2)),
     ]
     for figure in IN_GROUPS:
-
-        def of(row: GroupRow, figure: Metric = figure) -> MetricDifference:
-            return row[1].differences[figure]
-
-        fields += [
-            Field("", figure.name, lambda row, of=of: percent(of(row).second, 2)),  # type: ignore[misc]
-            Field("", "heard", lambda row, of=of: percent(of(row).first, 2)),  # type: ignore[misc]
-            Field("", "diff.", lambda row, of=of: points(of(row).difference), main=True),  # type: ignore[misc]
-        ]
+        fields += _metric_fields(figure)
     return Table(fields, labels)
+
+
+def _metric_fields(metric: Metric) -> list[Field[GroupRow]]:
+    def difference(row: GroupRow) -> MetricDifference:
+        return row[1].differences[metric]
+
+    return [
+        Field("", metric.name, lambda row: percent(difference(row).second, 2)),
+        Field("", "heard", lambda row: percent(difference(row).first, 2)),
+        Field("", "diff.", lambda row: points(difference(row).difference), main=True),
+    ]
 
 
 def slot_f1(counts: Cascade) -> float | None:
@@ -157,13 +160,13 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
         ),
     ]
     silent = "counted as empty" if cascade.pairs.missing_is_silence else "unknown, not counted"
-    for name, utterances, how in (
+    for name, utterances, effect in (
         ("no transcript", cascade.pairs.without_transcript, silent),
         ("no gold", cascade.pairs.without_gold, "not counted"),
         ("not annotated", cascade.pairs.unannotated, "not counted"),
     ):
         if utterances:
-            pairs.append((name, f"{listed(utterances, ids)}: {how}"))
+            pairs.append((name, f"{listed(utterances, ids)}: {effect}"))
     for column, labels in cascade.too_many:
         name = shown(column, LONGEST)
         pairs.append(("no group", f"{name} has {labels:,} labels, too many to group by (use --by {name})"))

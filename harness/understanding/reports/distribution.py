@@ -116,11 +116,11 @@ class Distribution:
     @cached_property
     def intents(self) -> tuple[Row, ...]:
         """Utterances with each intent, by split and in total. Declared intents come first, then the most frequent."""
-        of = self._rows([counts.labels for _, counts in self.splits], self.total.labels)
-        by_name = dict(of)
+        rows = self._rows([counts.labels for _, counts in self.splits], self.total.labels)
+        by_name = dict(rows)
         empty = (0,) * (len(self.splits) + 1)
         first = [(name, by_name.pop(name, empty)) for name in self.declared]
-        return (*first, *((name, cells) for name, cells in of if name in by_name))
+        return (*first, *((name, cells) for name, cells in rows if name in by_name))
 
     @cached_property
     def combinations(self) -> tuple[tuple[tuple[str, ...], Cells], ...]:
@@ -137,8 +137,8 @@ class Distribution:
         """Totals of each split, and of all."""
         columns = [*(counts for _, counts in self.splits), self.total]
 
-        def row(name: str, of: Callable[[LabelCounts], int]) -> Row:
-            return name, tuple(of(counts) for counts in columns)
+        def row(name: str, count: Callable[[LabelCounts], int]) -> Row:
+            return name, tuple(count(counts) for counts in columns)
 
         relax = Rule(detail=Detail.RELAX, separator=self.separator)
         rows = [
@@ -204,7 +204,9 @@ def _table(
     heads = [title, *(shown(name, 16) for name in distribution.names), ALL, *(["share"] * of_all)]
     body = []
     for name, cells in rows:
-        texts = [percent(distribution.share(cell, at), 2) if shares else f"{cell:,}" for at, cell in enumerate(cells)]
+        texts = [
+            percent(distribution.share(cell, index), 2) if shares else f"{cell:,}" for index, cell in enumerate(cells)
+        ]
         body.append((name, *texts, *([percent(distribution.share(cells[-1], -1), 2)] * of_all)))
     closing = [(*end, *([""] * of_all)) for end in ends]
     yield from text_table(list(map(Column, heads)), body, width, ends=closing, most=most or None)
@@ -248,9 +250,9 @@ def _counts(counts: LabelCounts) -> dict[str, int]:
     }
 
 
-def _row(distribution: Distribution, of: dict[str, Any], cells: Cells) -> dict[str, Any]:
+def _row(distribution: Distribution, names: dict[str, Any], cells: Cells) -> dict[str, Any]:
     return {
-        **of,
+        **names,
         "splits": dict(zip(distribution.names, cells, strict=False)),
         "total": cells[-1],
         "share": distribution.share(cells[-1], -1),
@@ -260,11 +262,11 @@ def _row(distribution: Distribution, of: dict[str, Any], cells: Cells) -> dict[s
 def as_csv(distribution: Distribution) -> str:
     """Rows `kind,name,<split>…,total`; kinds are intent, combination, concept and sum."""
     rows: list[list[str]] = [["kind", "name", *distribution.names, ALL]]
-    for kind, of in (
+    for kind, kind_rows in (
         ("intent", distribution.intents),
         ("combination", tuple((joined(intents), cells) for intents, cells in distribution.combinations)),
         ("concept", distribution.concepts),
         ("sum", tuple((name.strip(), cells) for name, cells in distribution.sums)),
     ):
-        rows += [[kind, name, *map(str, cells)] for name, cells in of]
+        rows += [[kind, name, *map(str, cells)] for name, cells in kind_rows]
     return safe_csv(rows)

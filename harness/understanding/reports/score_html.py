@@ -57,8 +57,8 @@ def page(
         comparisons=[_compared(comparison, rows) for comparison in comparisons],
         matrix_of=_matrix,
         selection=shown,
-        intents=sorted({intent for of in shown.utterances for intent in of.intents}) if shown else [],
-        concepts=sorted({concept for of in shown.utterances for concept in of.concepts}) if shown else [],
+        intents=sorted({intent for utterance in shown.utterances for intent in utterance.intents}) if shown else [],
+        concepts=sorted({concept for utterance in shown.utterances for concept in utterance.concepts}) if shown else [],
         per_cent=per_cent,
         between=between,
         deviate=deviate,
@@ -156,21 +156,21 @@ class FrameSelection:
 def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
     """The utterances to show. scorings: against the same gold, so that their frames have the same order."""
     frames = list(zip(*(scoring.frames for scoring in scorings), strict=True))
-    errors = [sum(map(_errors, of)) for of in frames]
-    order = sorted(range(len(frames)), key=lambda at: (-errors[at], at))
+    errors = [sum(map(_errors, utterance_frames)) for utterance_frames in frames]
+    order = sorted(range(len(frames)), key=lambda index: (-errors[index], index))
     shown: list[int] = []
     words = 0
-    for at in order[:most]:
-        words += (1 + len(scorings)) * (1 + min(MOST_WORDS, len(frames[at][0].gold.words)))
+    for index in order[:most]:
+        words += (1 + len(scorings)) * (1 + min(MOST_WORDS, len(frames[index][0].gold.words)))
         if shown and words > MOST_IN_ALL:
             break
-        shown.append(at)
+        shown.append(index)
     rules = [scoring.rule for scoring in scorings]
     return FrameSelection(
-        tuple(_shown(at, frames[at], rules, labels) for at in shown),
+        tuple(_shown(index, frames[index], rules, labels) for index in shown),
         len(frames),
         sum(number > 0 for number in errors),
-        sum(errors[at] > 0 for at in shown),
+        sum(errors[index] > 0 for index in shown),
     )
 
 
@@ -184,19 +184,19 @@ def _errors(frame: ScoredFrame) -> int:
     return intents + max(slots, counts.slots.edits.errors, values)
 
 
-def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels: Sequence[str]) -> ShownFrames:
+def _shown(place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels: Sequence[str]) -> ShownFrames:
     gold = frames[0].gold
     kinds: set[str] = set()
     lines: list[FrameLine] = []
     lost: list[list[str]] = []
-    wanted = items(gold, rules[0]) or ()
+    gold_slots = items(gold, rules[0]) or ()
     for frame, rule, label in zip(frames, rules, labels, strict=True):
         slots = items(frame.predicted, rule) or ()
         # If slots are not predicted, or not annotated, they are not wrong.
         slotted = frame.counts.slots.utterances > 0
-        of, marks = _marks(wanted, slots) if slotted else ([RIGHT] * len(wanted), [RIGHT] * len(slots))
-        lost.append(of)
-        kinds |= {mark for mark in (*of, *marks) if mark}
+        gold_marks, marks = _marks(gold_slots, slots) if slotted else ([RIGHT] * len(gold_slots), [RIGHT] * len(slots))
+        lost.append(gold_marks)
+        kinds |= {mark for mark in (*gold_marks, *marks) if mark}
         counted = frame.counts.intents.utterances > 0
         if counted and set(gold.intents or ()) != set(frame.predicted.intents or ()):
             kinds.add("I")
@@ -209,40 +209,40 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
     marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
     intents = tuple(plain_text(intent, LONGEST_NAME) for intent in gold.intents or ())
     return ShownFrames(
-        place=at,
+        place=place,
         id=plain_text(gold.id, 200),
         kinds="".join(sorted(kinds)) or "0",
         intents=intents,
-        concepts=tuple(dict.fromkeys(plain_text(slot.concept, LONGEST_NAME) for slot in wanted)),
+        concepts=tuple(dict.fromkeys(plain_text(slot.concept, LONGEST_NAME) for slot in gold_slots)),
         groups=", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
-        lines=(_line("gold", gold, tuple((intent, RIGHT) for intent in intents), wanted, marks, False), *lines),
+        lines=(_line("gold", gold, tuple((intent, RIGHT) for intent in intents), gold_slots, marks, False), *lines),
     )
 
 
 def _intents(gold: Utterance, predicted: Utterance, counted: bool) -> tuple[tuple[str, str], ...]:
     if not counted:
         return tuple((plain_text(intent, LONGEST_NAME), RIGHT) for intent in predicted.intents or ())
-    of, guesses = set(gold.intents or ()), set(predicted.intents or ())
-    marks = [(intent, RIGHT if intent in of else EXTRA) for intent in sorted(guesses)]
+    gold_intents, guesses = set(gold.intents or ()), set(predicted.intents or ())
+    marks = [(intent, RIGHT if intent in gold_intents else EXTRA) for intent in sorted(guesses)]
     return tuple(
         (plain_text(intent, LONGEST_NAME), mark)
-        for intent, mark in (*marks, *((intent, MISSED) for intent in sorted(of - guesses)))
+        for intent, mark in (*marks, *((intent, MISSED) for intent in sorted(gold_intents - guesses)))
     )
 
 
 def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
     """The error of each slot of gold and of a prediction."""
-    of, predicted_marks = [MISSED] * len(gold), [EXTRA] * len(predicted)
+    gold_marks, predicted_marks = [MISSED] * len(gold), [EXTRA] * len(predicted)
     placed = all(slot.place for slot in (*gold, *predicted))
     left = list(range(len(predicted)))
 
     def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
-        for at, slot in enumerate(gold):
-            if of[at] != MISSED:
+        for index, slot in enumerate(gold):
+            if gold_marks[index] != MISSED:
                 continue
             match = next((other for other in left if fits(slot, predicted[other])), None)
             if match is not None:
-                of[at] = predicted_marks[match] = mark
+                gold_marks[index] = predicted_marks[match] = mark
                 left.remove(match)
 
     if placed:
@@ -256,7 +256,7 @@ def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[lis
     else:
         pair(lambda slot, other: slot.concept == other.concept and _same(slot, other), RIGHT)
         pair(lambda slot, other: slot.concept == other.concept, VALUE)
-    return of, predicted_marks
+    return gold_marks, predicted_marks
 
 
 def _same(gold: SlotItem, predicted: SlotItem) -> bool:
@@ -285,18 +285,18 @@ def _line(
 
 def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:
     """The words in order, each slot as one piece. Slots without place, or overlapping others, come last."""
-    at = 0
+    position = 0
     behind = []
     placed = sorted((slot.place or (-1, -1), number) for number, slot in enumerate(slots))
     for (start, end), number in placed:
         slot = slots[number]
-        if start < at or end > len(words):
+        if start < position or end > len(words):
             behind.append((slot, marks[number]))
             continue
-        yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[at:start])
+        yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[position:start])
         yield Piece(plain_text(" ".join(words[start:end]), 400), plain_text(slot.concept, LONGEST_NAME), marks[number])
-        at = end
-    yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[at:])
+        position = end
+    yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[position:])
     for slot, mark in behind:
         value = "" if slot.value is None else plain_text(slot.value, 200)
         yield Piece(value, plain_text(slot.concept, LONGEST_NAME), mark)

@@ -19,7 +19,7 @@ from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, MatchCounts, Rule, SlotCounts
 from harness.understanding.entities import EntityCounts
-from harness.understanding.figures import ZeroDivision
+from harness.understanding.figures import FrameFigures, ZeroDivision
 from harness.understanding.reports.score_text import SystemReport, group_means, group_table
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
@@ -48,70 +48,70 @@ def rule_json(rule: Rule) -> Json:
     return {name: value for name, value in to_plain(rule).items() if name != _DETAIL}
 
 
-def rule_of(written: Any, detail: Any) -> Rule:
+def rule_of(entry: Any, detail: Any) -> Rule:
     """The rule of a file. ValueError, KeyError or TypeError if it is not valid."""
-    if set(written) != {field.name for field in fields(Rule)} - {_DETAIL}:
+    if set(entry) != {field.name for field in fields(Rule)} - {_DETAIL}:
         raise ValueError("the rule does not have the keys that this version reads")
-    return from_plain(Rule, {**written, _DETAIL: detail})
+    return from_plain(Rule, {**entry, _DETAIL: detail})
 
 
-def zero_of(written: Any) -> ZeroDivision:
+def zero_of(entry: Any) -> ZeroDivision:
     """The value of 0/0 of a file. KeyError or TypeError if it is not valid."""
-    return ZeroDivision(**{field.name: written[field.name] for field in fields(ZeroDivision)})
+    return ZeroDivision(**{field.name: entry[field.name] for field in fields(ZeroDivision)})
 
 
-def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
+def system_of(entry: Any, rules: list[Rule]) -> SystemCounts:
     """The counts of one system. ValueError, KeyError or TypeError if they are not valid."""
-    scores = _list(written["scores"])
+    scores = _list(entry["scores"])
     if len(scores) != len(rules):
         raise ValueError("there is not one score for each detail")
     return SystemCounts(
-        gold=_text(written["gold"]["file"]),
-        predicted=_text(written["predicted"]["file"]),
+        gold=_text(entry["gold"]["file"]),
+        predicted=_text(entry["predicted"]["file"]),
         details=tuple(_detail_of(score, rule) for score, rule in zip(scores, rules, strict=True)),
-        missing=_ids(written["missing"]),
-        unknown=_ids(written["unknown"]),
-        unannotated=_ids(written["unannotated"]),
-        other_words=_ids(written["other_words"]),
-        intents_given=_flag(written["intents_predicted"]),
-        slots_given=_flag(written["slots_predicted"]),
-        surplus_blanks=_ids(written.get("surplus_blanks", [])),  # files of version 0.2 have none
+        missing=_ids(entry["missing"]),
+        unknown=_ids(entry["unknown"]),
+        unannotated=_ids(entry["unannotated"]),
+        other_words=_ids(entry["other_words"]),
+        intents_given=_flag(entry["intents_predicted"]),
+        slots_given=_flag(entry["slots_predicted"]),
+        surplus_blanks=_ids(entry.get("surplus_blanks", [])),  # files of version 0.2 have none
     )
 
 
-def _detail_of(written: Any, rule: Rule) -> DetailCounts:
+def _detail_of(entry: Any, rule: Rule) -> DetailCounts:
     groups: Groups = tuple(
         (_text(column), tuple((_text(group["label"]), counts_of(group["counts"])) for group in _list(labels)))
-        for column, labels in _mapping(written["groups"]).items()
+        for column, labels in _mapping(entry["groups"]).items()
     )
-    return DetailCounts(rule, counts_of(written["counts"]), groups, _samples_of(written["samples"]))
+    return DetailCounts(rule, counts_of(entry["counts"]), groups, _samples_of(entry["samples"]))
 
 
-def counts_of(written: Any) -> FrameCounts:
+def counts_of(entry: Any) -> FrameCounts:
     """The counts of a file. ValueError, KeyError or TypeError if they are not valid."""
-    intents = written["intents"]
+    intents = entry["intents"]
     confusions = {(_text(gold), _text(prediction)): _count(n) for gold, prediction, n in _list(intents["confusions"])}
     return FrameCounts(
-        _count(written["utterances"]),
+        _count(entry["utterances"]),
         IntentCounts(_matched_rows(intents["overlaps"]), _names_of(intents["labels"]), confusions),
-        _slots_of(written["slots"]),
-        _slots_of(written["slots_with_values"]),
-        dict(map(_entities_of, _list(written["entities"]))),
-        Share(*_counts(written["frames_tagged"], 2)),
+        _slots_of(entry["slots"]),
+        _slots_of(entry["slots_with_values"]),
+        dict(map(_entities_of, _list(entry["entities"]))),
+        Share(*_counts(entry["frames_tagged"], 2)),
     )
 
 
-def _entities_of(written: Any) -> tuple[EntityCounts, int]:
-    *counts, n = _counts(written, 8)
+def _entities_of(values: Any) -> tuple[EntityCounts, int]:
+    *counts, n = _counts(values, 8)
     entities = EntityCounts(*counts)
     if not entities.word_whole or not entities.character_whole:
         raise ValueError("a sum of distances is divided by 0")
     return entities, n
 
 
-def _samples_of(written: Any) -> Samples:
-    edits = {(_count(errors), _count(words)): _count(n) for errors, words, n in _list(written["edits"])}
-    return Samples(_matched_rows(written["chunks"]), _matched_rows(written["concepts"]), edits)
+def _samples_of(entry: Any) -> Samples:
+    edits = {(_count(errors), _count(words)): _count(n) for errors, words, n in _list(entry["edits"])}
+    return Samples(_matched_rows(entry["chunks"]), _matched_rows(entry["concepts"]), edits)
 
 
 def _slots_json(counts: SlotCounts) -> Json:
@@ -126,51 +126,51 @@ def _slots_json(counts: SlotCounts) -> Json:
     }
 
 
-def _slots_of(written: Any) -> SlotCounts:
+def _slots_of(entry: Any) -> SlotCounts:
     return SlotCounts(
-        utterances=_count(written["utterances"]),
-        placed=_count(written["placed"]),
-        chunks=_names_of(written["chunks"]),
-        concepts=_names_of(written["concepts"]),
-        multisets=_matched_rows(written["multisets"]),
-        edits=WordCounts(**{key: _count(written["edits"][key]) for key in _EDITS}),
-        frames=Share(*_counts(written["frames"], 2)),
-        frames_placed=Share(*_counts(written["frames_placed"], 2)),
+        utterances=_count(entry["utterances"]),
+        placed=_count(entry["placed"]),
+        chunks=_names_of(entry["chunks"]),
+        concepts=_names_of(entry["concepts"]),
+        multisets=_matched_rows(entry["multisets"]),
+        edits=WordCounts(**{key: _count(entry["edits"][key]) for key in _EDITS}),
+        frames=Share(*_counts(entry["frames"], 2)),
+        frames_placed=Share(*_counts(entry["frames_placed"], 2)),
     )
 
 
-def _ids(written: Any) -> tuple[str, ...]:
-    return tuple(_text(id_) for id_ in _list(written))
+def _ids(values: Any) -> tuple[str, ...]:
+    return tuple(_text(id_) for id_ in _list(values))
 
 
 def _by_name(counts: Mapping[str, MatchCounts]) -> Json:
     return {name: list(matched) for name, matched in sorted(counts.items())}
 
 
-def _names_of(written: Any) -> dict[str, MatchCounts]:
-    return {_text(name): MatchCounts(*_counts(row, 3)) for name, row in _mapping(written).items()}
+def _names_of(entry: Any) -> dict[str, MatchCounts]:
+    return {_text(name): MatchCounts(*_counts(row, 3)) for name, row in _mapping(entry).items()}
 
 
 def _rows(counts: Mapping[MatchCounts, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
     return [[*row, n] for row, n in sorted(counts.items())]
 
 
-def _matched_rows(written: Any) -> dict[MatchCounts, int]:
-    return {MatchCounts(*row[:3]): row[3] for row in (_counts(written_row, 4) for written_row in _list(written))}
+def _matched_rows(rows: Any) -> dict[MatchCounts, int]:
+    return {MatchCounts(*row[:3]): row[3] for row in (_counts(values, 4) for values in _list(rows))}
 
 
-def _counts(written: Any, number: int) -> list[int]:
-    counts = [_count(count) for count in _list(written)]
+def _counts(values: Any, number: int) -> list[int]:
+    counts = [_count(count) for count in _list(values)]
     if len(counts) != number:
         raise ValueError(f"{len(counts)} counts instead of {number}")
     return counts
 
 
 def _kind(kind: type, noun: str) -> Callable[[Any], Any]:
-    def checked(written: Any) -> Any:
-        if type(written) is not kind:
-            raise TypeError(f"{written!r} is not {noun}")
-        return written
+    def checked(value: Any) -> Any:
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is not {noun}")
+        return value
 
     return checked
 
@@ -181,10 +181,10 @@ _list: Callable[[Any], list[Any]] = _kind(list, "a list")
 _mapping: Callable[[Any], dict[str, Any]] = _kind(dict, "an object")
 
 
-def _count(written: Any) -> int:
-    if type(written) is not int or written < 0:
-        raise ValueError(f"{written!r} is not a count")
-    return written
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is not a count")
+    return value
 
 
 FORMAT = 1
@@ -230,42 +230,42 @@ def _system(system: SystemReport) -> Json:
         "intents_predicted": counts.intents_given,
         "slots_predicted": counts.slots_given,
         "scores": [
-            {
-                "detail": detail.rule.detail.value,
-                "figures": {
-                    row.key: picked(row, "value", "interval")
-                    for row in system.rows
-                    if row.detail in (None, detail.rule.detail)
-                },
-                "labels": [
-                    {"intent": name, **of._asdict(), **to_plain(figure)} for name, of, figure in scores.intents.labels
-                ],
-                "concepts": [
-                    {"concept": name, **of._asdict(), **to_plain(figure)}
-                    for name, of, figure in scores.slots.per_concept or scores.slots.per_concept_set
-                ],
-                "never_predicted": list(scores.intents.never_predicted),
-                "empty_predictions": scores.intents.empty,
-                "empty_predictions_right": scores.intents.empty_rightly,
-                "counts": counts_json(detail.totals),
-                "samples": {  # rows of counts of an utterance; each ends with the number of utterances
-                    "chunks": _rows(detail.samples.chunks),
-                    "concepts": _rows(detail.samples.concepts),
-                    "edits": [[*row, n] for row, n in sorted(detail.samples.edits.items())],
-                },
-                "groups": {
-                    column: [
-                        {**row, "counts": counts_json(of)} for row, (_, of) in zip(groups.json(), labels, strict=True)
-                    ]
-                    for (column, labels), groups in zip(detail.groups, tables, strict=True)
-                },
-                "group_means": {
-                    column: group_means(groups) for (column, _), groups in zip(detail.groups, tables, strict=True)
-                },
-            }
-            for detail, scores in zip(counts.details, system.figures, strict=True)
-            for tables in [[group_table(column, labels, detail, system) for column, labels in detail.groups]]
+            _score(detail, scores, system) for detail, scores in zip(counts.details, system.figures, strict=True)
         ],
+    }
+
+
+def _score(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> Json:
+    tables = [group_table(column, labels, detail, system) for column, labels in detail.groups]
+    return {
+        "detail": detail.rule.detail.value,
+        "figures": {
+            row.key: picked(row, "value", "interval") for row in system.rows if row.detail in (None, detail.rule.detail)
+        },
+        "labels": [
+            {"intent": name, **matches._asdict(), **to_plain(figure)} for name, matches, figure in scores.intents.labels
+        ],
+        "concepts": [
+            {"concept": name, **matches._asdict(), **to_plain(figure)}
+            for name, matches, figure in scores.slots.per_concept or scores.slots.per_concept_set
+        ],
+        "never_predicted": list(scores.intents.never_predicted),
+        "empty_predictions": scores.intents.empty,
+        "empty_predictions_right": scores.intents.empty_rightly,
+        "counts": counts_json(detail.totals),
+        "samples": {  # rows of counts of an utterance; each ends with the number of utterances
+            "chunks": _rows(detail.samples.chunks),
+            "concepts": _rows(detail.samples.concepts),
+            "edits": [[*row, n] for row, n in sorted(detail.samples.edits.items())],
+        },
+        "groups": {
+            column: [
+                {**row, "counts": counts_json(group_counts)}
+                for row, (_, group_counts) in zip(groups.json(), labels, strict=True)
+            ]
+            for (column, labels), groups in zip(detail.groups, tables, strict=True)
+        },
+        "group_means": {column: group_means(groups) for (column, _), groups in zip(detail.groups, tables, strict=True)},
     }
 
 
@@ -279,25 +279,27 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
         problem = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
     try:
-        written: Any = json.loads(content)
-        if not isinstance(written, dict) or written.get("kind") != KIND:
+        document: Any = json.loads(content)
+        if not isinstance(document, dict) or document.get("kind") != KIND:
             raise InputError("this file does not contain understanding scores", place=place, remedy=remedy)
-        if written.get("format") != FORMAT:
-            problem = f"the file has format {written.get('format')!r}, but this version reads {FORMAT}"
+        if document.get("format") != FORMAT:
+            problem = f"the file has format {document.get('format')!r}, but this version reads {FORMAT}"
             raise InputError(problem, place=place, remedy="Score again with this version")
-        rules = [rule_of(written["rule"], detail) for detail in written["details"]]
-        systems = tuple(system_of(system, rules) for system in written["systems"])
+        rules = [rule_of(document["rule"], detail) for detail in document["details"]]
+        systems = tuple(system_of(system, rules) for system in document["systems"])
         if not rules or not systems:
             raise ValueError("it contains no scores")
-        zero = zero_of(written["zero"])
-        labels = written["declared_labels"]
-        outside = written.get("out_of_scope")
+        zero = zero_of(document["zero"])
+        labels = document["declared_labels"]
+        outside = document.get("out_of_scope")
         if outside is not None and not isinstance(outside, str):
             raise TypeError("out_of_scope is not a string")
         return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)), outside)
     except json.JSONDecodeError as error:
-        at = Place(name, error.lineno, error.colno)
-        raise InputError(f"not JSON: {error.msg}", place=at, remedy="Check whether the file was cut off") from error
+        position = Place(name, error.lineno, error.colno)
+        raise InputError(
+            f"not JSON: {error.msg}", place=position, remedy="Check whether the file was cut off"
+        ) from error
     except KeyError as error:
         problem = f"the file has no key {error}: it is damaged, or an earlier version wrote it"
         raise InputError(problem, place=place, remedy="Score again, or omit the file") from error

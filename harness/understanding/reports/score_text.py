@@ -129,16 +129,16 @@ class SystemReport:
     def rows(self) -> tuple[FigureRow, ...]:
         """Rows of intents once, and rows of slots and SFA for each detail."""
         rows = list(self._intents())
-        for detail, of in zip(self.counts.details, self.figures, strict=True):
-            rows += _slots(detail, of.slots, detail.totals.slots, detail.samples, valued=False)
-            tagged, frames = detail.totals.frames_tagged, of.slots.frames
+        for detail, figures in zip(self.counts.details, self.figures, strict=True):
+            rows += _slots(detail, figures.slots, detail.totals.slots, detail.samples, valued=False)
+            tagged, frames = detail.totals.frames_tagged, figures.slots.frames
             if tagged.total == frames.total and tagged != frames:
                 text = f"{_of_utterances(tagged)}; every tag as in gold"
                 rows.append(
                     FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, detail.rule.detail)
                 )
-            if of.valued is not None:
-                rows += _slots(detail, of.valued, detail.totals.valued, None, valued=True)
+            if figures.valued is not None:
+                rows += _slots(detail, figures.valued, detail.totals.valued, None, valued=True)
                 rows += _slu(detail)
         return tuple(rows)
 
@@ -162,28 +162,31 @@ class SystemReport:
         return Table(fields, self.rows)
 
     def _intents(self) -> Iterator[FigureRow]:
-        of, counts = self.figures[0].intents, self.counts.details[0].totals.intents
-        overlaps, number = counts.overlaps, of.utterances
+        figures, counts = self.figures[0].intents, self.counts.details[0].totals.intents
+        overlaps, number = counts.overlaps, figures.utterances
         if not number:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
-        over = f"mean over {number:,} {'utterance' if number == 1 else 'utterances'}"
-        over += f"; {of.empty_rightly:,} {'is' if of.empty_rightly == 1 else 'are'} 0/0" if of.empty_rightly else ""
+        basis = f"mean over {number:,} {'utterance' if number == 1 else 'utterances'}"
+        if figures.empty_rightly:
+            basis += f"; {figures.empty_rightly:,} {'is' if figures.empty_rightly == 1 else 'are'} 0/0"
         zero = self.zero
         accuracy = accuracy_interval(overlaps, zero)
-        yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)
-        yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, _of_utterances(of.exact))
-        for name, value, interval in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
-            yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, over)
-        labels = f"mean over {len(of.labels):,} {'declared' if of.declared else 'seen'} labels"
-        for name, value in zip(_PRF, _parts(of.macro), strict=True):
+        yield FigureRow("intent_accuracy", "intent accuracy", figures.accuracy, accuracy, basis)
+        yield FigureRow(
+            "emr", "EMR (exact match)", figures.exact.value, figures.exact.interval, _of_utterances(figures.exact)
+        )
+        for name, value, interval in zip(_PRF, _parts(figures.samples), samples_spans(overlaps, zero), strict=True):
+            yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, basis)
+        labels = f"mean over {len(figures.labels):,} {'declared' if figures.declared else 'seen'} labels"
+        for name, value in zip(_PRF, _parts(figures.macro), strict=True):
             yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
-        for name, value in zip(_PRF, _parts(of.weighted), strict=True):
+        for name, value in zip(_PRF, _parts(figures.weighted), strict=True):
             text = "mean over labels, each weighted by its frequency in gold"
             yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
-        all_ = pooled(counts.labels.values())
-        spans, texts = pooled_spans(overlaps), _texts(all_, "intents")
-        for name, value, interval, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+        sums = pooled(counts.labels.values())
+        spans, texts = pooled_spans(overlaps), _texts(sums, "intents")
+        for name, value, interval, text in zip(_PRF, _parts(figures.micro), spans, texts, strict=True):
             yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, interval, text)
         if self.outside is not None:
             shares = scope_figures(counts, self.outside)
@@ -208,11 +211,11 @@ def _slots(
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
-        beside = f"; {figures.unplaced:,} utterances without places left out" if figures.unplaced else ""
+        left_out = f"; {figures.unplaced:,} utterances without places left out" if figures.unplaced else ""
         texts = _texts(chunks, "chunks")
         for part, value, interval, text in zip(_PRF, _parts(figures.micro), spans, texts, strict=True):
             part_key = f"{key}slot_{part.lower()}"
-            text_of_part = text + beside if part == "F1" else text
+            text_of_part = text + left_out if part == "F1" else text
             yield FigureRow(part_key, f"slot {part}{name}", value, interval, text_of_part, detail)
         text = "mean over concepts, each weighted by its frequency in gold"
         yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", figures.weighted.f1, None, text, detail)
@@ -230,8 +233,8 @@ def _slots(
     if not figures.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
-    how = "slots in their places" if figures.by_place else "slots as lists of concepts"
-    sfa = f"{_of_utterances(figures.frames)}; {how}"
+    matching = "slots in their places" if figures.by_place else "slots as lists of concepts"
+    sfa = f"{_of_utterances(figures.frames)}; {matching}"
     yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames.interval, sfa, detail)
 
 
@@ -290,9 +293,9 @@ def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
         yield Section("intents", "Intents", (label_table("intent", first.intents.labels),))
         yield Section("confusions", "Confusions of single intents", (_confusions(first),))
     concepts = []
-    for detail, of in zip(counts.details, system.figures, strict=True):
-        if labels := of.slots.per_concept or of.slots.per_concept_set:
-            of_sets = "" if of.slots.per_concept else ", once per utterance"
+    for detail, figures in zip(counts.details, system.figures, strict=True):
+        if labels := figures.slots.per_concept or figures.slots.per_concept_set:
+            of_sets = "" if figures.slots.per_concept else ", once per utterance"
             concepts.append(label_table(f"concept ({detail.rule.detail}{of_sets})", labels))
     if concepts:
         yield Section("concepts", "Concepts", concepts)
@@ -354,17 +357,17 @@ def _confusions(figures: FrameFigures) -> Occurrences:
 
 
 def _notes(system: SystemReport, ids: int) -> Notes:
-    counts, of = system.counts, system.figures[0].intents
+    counts, intents = system.counts, system.figures[0].intents
     pairs = []
-    if of.utterances:
-        zero = " (0/0)" if of.empty_rightly else ""
-        predictions = "prediction" if of.empty == 1 else "predictions"
-        empty = f"{of.empty:,} {predictions} without intent, {of.empty_rightly:,} correctly{zero}"
+    if intents.utterances:
+        zero = " (0/0)" if intents.empty_rightly else ""
+        predictions = "prediction" if intents.empty == 1 else "predictions"
+        empty = f"{intents.empty:,} {predictions} without intent, {intents.empty_rightly:,} correctly{zero}"
         pairs.append(("empty", empty))
-        if of.never_predicted:
-            names = ", ".join(shown(label, 40) for label in of.never_predicted[: 4 * ids])
-            more = ", …" if len(of.never_predicted) > 4 * ids else ""
-            pairs.append(("never", f"{len(of.never_predicted):,} never predicted: {names}{more}"))
+        if intents.never_predicted:
+            names = ", ".join(shown(label, 40) for label in intents.never_predicted[: 4 * ids])
+            more = ", …" if len(intents.never_predicted) > 4 * ids else ""
+            pairs.append(("never", f"{len(intents.never_predicted):,} never predicted: {names}{more}"))
     counted = "; counted as empty predictions" if counts.missing else ""
     pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
     nowhere = "; not counted" if counts.unknown else ""
@@ -387,13 +390,13 @@ def _rate(
 
 _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
     Field("", "utterances", lambda row: f"{row[1].utterances:,}"),
-    _rate("emr", "EMR", lambda of: of.intents.exact.value, main=True),
+    _rate("emr", "EMR", lambda figures: figures.intents.exact.value, main=True),
     Field("", "95 %", lambda row: between(row[1].intents.exact.interval)),
-    _rate("intent_accuracy", "", lambda of: of.intents.accuracy),
-    _rate("slot_f1", "slot F1", lambda of: of.slots.micro.f1),
-    _rate("f1mh", "F1mh", lambda of: of.slots.concept_sets.f1),
-    _rate("cer", "CER", lambda of: of.slots.cer),
-    _rate("sfa", "SFA", lambda of: of.slots.frames.value, main=True),
+    _rate("intent_accuracy", "", lambda figures: figures.intents.accuracy),
+    _rate("slot_f1", "slot F1", lambda figures: figures.slots.micro.f1),
+    _rate("f1mh", "F1mh", lambda figures: figures.slots.concept_sets.f1),
+    _rate("cer", "CER", lambda figures: figures.slots.cer),
+    _rate("sfa", "SFA", lambda figures: figures.slots.frames.value, main=True),
     Field("", "95 %", lambda row: between(row[1].slots.frames.interval)),
 )
 
@@ -417,7 +420,7 @@ def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
     if len(rows) < 2:
         return {}
     values = {key: [row[key] for row in rows if row[key] is not None] for key in rows[0] if key != "label"}
-    return {key: fmean(given) if len(given) == len(rows) else None for key, given in values.items()}
+    return {key: fmean(numbers) if len(numbers) == len(rows) else None for key, numbers in values.items()}
 
 
 def listed(ids: Sequence[str], most: int = 5) -> str:
@@ -432,8 +435,8 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
     """A table per pair of systems: difference in percentage points, interval, and p."""
     for comparison in comparisons:
         yield ""
-        both = f"{len(comparison.utterances):,} utterances that both have"
-        yield shown(f"first: {comparison.first}, second: {comparison.second}; on {both}", width)
+        shared = f"{len(comparison.utterances):,} utterances that both have"
+        yield shown(f"first: {comparison.first}, second: {comparison.second}; on {shared}", width)
         left = comparison.only_first + comparison.only_second + comparison.neither
         if left:
             yield (
@@ -459,7 +462,11 @@ def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[Di
         Field("", "second", lambda row: per_cent(row[1].second)),
         *DIFFERENCE_FIELDS,
     )
-    rows = [(key.value.replace("_", " "), of) for key, of in differences.items() if of.difference is not None]
+    rows = [
+        (key.value.replace("_", " "), difference)
+        for key, difference in differences.items()
+        if difference.difference is not None
+    ]
     return Table(fields, rows)
 
 

@@ -131,16 +131,10 @@ def _losses(results: Sequence[SystemResult]) -> Table[SystemResult]:
             return NOTHING
         return f"{row.stages.get(stage, 0):,}"
 
-    return Table(
-        [
-            Field("", "system", lambda row: row.system.name),
-            *(
-                Field("", _STAGE_NAMES[stage], lambda row: None, lambda row, stage=stage: count(row, stage))  # type: ignore[misc]
-                for stage in _STAGES
-            ),
-        ],
-        results,
-    )
+    def losses(stage: LostStage | None) -> Field[SystemResult]:
+        return Field("", _STAGE_NAMES[stage], lambda row: None, lambda row: count(row, stage))
+
+    return Table([Field("", "system", lambda row: row.system.name), *map(losses, _STAGES)], results)
 
 
 def _intervals(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricValue]]:
