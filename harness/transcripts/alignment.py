@@ -43,8 +43,12 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     rows, columns = len(reference) - end, len(hypothesis) - end
-    of, hypothesis_part = reference[:rows], hypothesis[:columns]
-    path = _align_long(of, hypothesis_part) if rows * columns >= BY_DIAGONALS else _align(of, hypothesis_part)
+    reference_part, hypothesis_part = reference[:rows], hypothesis[:columns]
+    path = (
+        _align_long(reference_part, hypothesis_part)
+        if rows * columns >= BY_DIAGONALS
+        else _align(reference_part, hypothesis_part)
+    )
     return path + "C" * end
 
 
@@ -66,25 +70,27 @@ def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     i, j = len(reference), len(hypothesis)
     steps: list[str] = []
     while i and j:
-        same = reference[i - 1] == hypothesis[j - 1]
-        diagonal = rows[i - 1][j - 1] + (0 if same else SUBSTITUTION)
+        equal = reference[i - 1] == hypothesis[j - 1]
+        diagonal = rows[i - 1][j - 1] + (0 if equal else SUBSTITUTION)
         deleted, inserted = rows[i - 1][j] + DELETION, rows[i][j - 1] + INSERTION
         if diagonal <= deleted and diagonal <= inserted:
-            step = "C" if same else "S"
+            step = "C" if equal else "S"
         else:
             step = "D" if deleted < inserted else "I"
         steps.append(step)
-        i -= step != "I"
-        j -= step != "D"
+        if step != "I":
+            i -= 1
+        if step != "D":
+            j -= 1
     return "D" * i + "I" * j + "".join(reversed(steps))
 
 
 def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     coded = code_words([reference, hypothesis])
-    of, hypothesis_codes = (
+    reference_codes, hypothesis_codes = (
         coded.codes[start:][:length] for start, length in zip(coded.starts, coded.lengths, strict=True)
     )
-    return path_of(of, hypothesis_codes)
+    return path_of(reference_codes, hypothesis_codes)
 
 
 ANOTHER_WORD_S = 0.001
@@ -105,26 +111,29 @@ def align_by_time(
     if len(reference) * len(hypothesis) > MOST_CELLS:
         problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
         raise InputError(problem, place=place, remedy="Remove --by-time, or cut the recording into shorter ones")
-    of, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))
+    reference_times, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))
     inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
     words = np.array(hypothesis, dtype=object)
     # row[j]: the least cost of the reference so far with the first j words heard. Insertions from i to j cost
     # inserted[j] - inserted[i], so that the least over all i is a running minimum.
     row, steps = inserted, []
-    for word, (begin_s, end_s) in zip(reference, of, strict=True):
-        same = words == word
-        pair = row[:-1] + np.abs(heard_times - (begin_s, end_s)).sum(axis=1) + np.where(same, 0, ANOTHER_WORD_S)
+    for word, (begin_s, end_s) in zip(reference, reference_times, strict=True):
+        equal = words == word
+        pair = row[:-1] + np.abs(heard_times - (begin_s, end_s)).sum(axis=1) + np.where(equal, 0, ANOTHER_WORD_S)
         deleted = row + (end_s - begin_s)
         least = np.concatenate([deleted[:1], np.minimum(deleted[1:], pair)])
         row = np.minimum.accumulate(least - inserted) + inserted
         alone = np.where(deleted[1:] < row[:-1] + np.diff(inserted), b"D", b"I")
         best = np.minimum(deleted[1:], row[:-1] + np.diff(inserted))
-        steps.append(np.where(pair <= best, np.where(same, b"C", b"S"), alone).tobytes())
+        steps.append(np.where(pair <= best, np.where(equal, b"C", b"S"), alone).tobytes())
     i, j, path = len(reference), len(hypothesis), []
     while i and j:
         step = chr(steps[i - 1][j - 1])
         path.append(step)
-        i, j = i - (step != "I"), j - (step != "D")
+        if step != "I":
+            i -= 1
+        if step != "D":
+            j -= 1
     return "D" * i + "I" * j + "".join(reversed(path))
 
 
@@ -143,14 +152,16 @@ def count(path: str) -> WordCounts:
 
 def side_by_side(reference: Sequence[str], hypothesis: Sequence[str], path: str) -> tuple[AlignedWord, ...]:
     """The words along a path; ValueError when the path is not of these words."""
-    of, hypothesis_words = iter(reference), iter(hypothesis)
+    reference_words, hypothesis_words = iter(reference), iter(hypothesis)
     steps = tuple(
         AlignedWord(
-            _EDITS[step], "" if step == "I" else next(of, ""), "" if step == "D" else next(hypothesis_words, "")
+            _EDITS[step],
+            "" if step == "I" else next(reference_words, ""),
+            "" if step == "D" else next(hypothesis_words, ""),
         )
         for step in path
     )
-    if next(of, None) is not None or next(hypothesis_words, None) is not None:
+    if next(reference_words, None) is not None or next(hypothesis_words, None) is not None:
         raise ValueError("the path is shorter than the words")
     return steps
 
@@ -233,9 +244,9 @@ def _lengths(sizes: Places, firsts: Places, last: Places) -> Places:
 
 def _number_words(texts: Iterable[Sequence[str]]) -> CodedWords:
     number: defaultdict[str, int] = defaultdict(numbers().__next__)
-    held = list(texts)
-    lengths = np.fromiter(map(len, held), np.int64, len(held))
-    codes = np.fromiter(map(number.__getitem__, chain.from_iterable(held)), np.uint64)
+    word_lists = list(texts)
+    lengths = np.fromiter(map(len, word_lists), np.int64, len(word_lists))
+    codes = np.fromiter(map(number.__getitem__, chain.from_iterable(word_lists)), np.uint64)
     return CodedWords(codes, np.cumsum(lengths) - lengths, lengths)
 
 
@@ -271,8 +282,10 @@ class WordColumns:
 
     def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
         """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
-        of = (self.correct, self.substitutions, self.deletions, self.insertions)
-        sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
+        count_columns = (self.correct, self.substitutions, self.deletions, self.insertions)
+        sums = [
+            np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in count_columns
+        ]
         sentences = np.bincount(groups, minlength=total).tolist()
         wrong = np.bincount(groups[self.errors > 0], minlength=total).tolist()
         return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
@@ -313,10 +326,10 @@ class Alignments:
             wrong = np.zeros_like(gaps)
             for group, members in coded.groups():
                 wrong[members], gaps[members] = substitutions_and_gaps(group)
-            for member, of, hypothesis in coded.long():
+            for member, reference, hypothesis in coded.long():
                 row = int(indices[member])
                 try:
-                    path = path_of(of, hypothesis)
+                    path = path_of(reference, hypothesis)
                 except InputError as error:
                     place = place_of(row) if place_of else None
                     raise InputError(error.what, place=place, remedy=error.remedy) from error
@@ -330,34 +343,34 @@ class Alignments:
 
     def paths(self, rows: Sequence[int] | Places) -> list[str]:
         """The paths of some pairs, a letter of `Edit` for each step; far quicker than one by one."""
-        wanted = np.asarray(rows, np.int64)
-        all_paths = ["C" * correct for correct in self.columns.correct[wanted].tolist()]
-        wrong = self.columns.errors[wanted]
+        indices = np.asarray(rows, np.int64)
+        all_paths = ["C" * correct for correct in self.columns.correct[indices].tolist()]
+        wrong = self.columns.errors[indices]
         if self._long:
-            for place, row in enumerate(wanted.tolist()):
+            for place, row in enumerate(indices.tolist()):
                 if row in self._long:
                     all_paths[place], wrong[place] = self._long[row], 0
         unlike = np.flatnonzero(wrong)
-        for places, coded in self._list_coded(wanted[unlike]):
+        for places, coded in self._list_coded(indices[unlike]):
             ends = coded.cut.tolist()
-            at = unlike[: len(places)].tolist()
+            chunk_places = unlike[: len(places)].tolist()
             unlike = unlike[len(places) :]
             lengths = zip(coded.reference_lengths.tolist(), coded.hypothesis_lengths.tolist(), strict=True)
-            for place, end, (of, hypothesis_length) in zip(at, ends, lengths, strict=True):
-                all_paths[place] = "D" * of + "I" * hypothesis_length + "C" * end
+            for place, end, (reference_length, hypothesis_length) in zip(chunk_places, ends, lengths, strict=True):
+                all_paths[place] = "D" * reference_length + "I" * hypothesis_length + "C" * end
             for group, members in coded.groups():
                 for member, path in zip(members.tolist(), paths(group), strict=True):
-                    all_paths[at[member]] = path + "C" * ends[member]
+                    all_paths[chunk_places[member]] = path + "C" * ends[member]
         return all_paths
 
     def _list_coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
         """The pairs of `indices` in their order, as many at a time as fit in a chunk, and at least one."""
-        listed = indices.tolist()
-        references = [self._references[index] for index in listed]
-        hypotheses = [self._hypotheses[index] for index in listed]
+        index_list = indices.tolist()
+        references = [self._references[index] for index in index_list]
+        hypotheses = [self._hypotheses[index] for index in index_list]
         ends = np.cumsum(_sizes(references) + _sizes(hypotheses))
         begin = 0
-        while begin < len(listed):
+        while begin < len(index_list):
             before = int(ends[begin - 1]) if begin else 0
             end = max(begin + 1, int(np.searchsorted(ends, before + CHUNK, "right")))
             yield indices[begin:end], _CodedPairs.of(code_texts(references[begin:end] + hypotheses[begin:end]))
@@ -392,30 +405,33 @@ class _CodedPairs:
     @classmethod
     def of(cls, coded: CodedWords) -> _CodedPairs:
         """The first half of the texts are references, the second their hypotheses."""
-        of, hypothesis_starts = coded.starts.reshape(2, -1)
-        of_length, said_length = coded.lengths.reshape(2, -1).copy()
-        cut = np.zeros_like(of_length)
-        left = np.flatnonzero((of_length > 0) & (said_length > 0))
+        reference_starts, hypothesis_starts = coded.starts.reshape(2, -1)
+        reference_lengths, hypothesis_lengths = coded.lengths.reshape(2, -1).copy()
+        cut = np.zeros_like(reference_lengths)
+        left = np.flatnonzero((reference_lengths > 0) & (hypothesis_lengths > 0))
         for _ in range(COMMON):
             if not len(left):
                 break
             ends = (
-                coded.codes[of[left] + of_length[left] - 1]
-                == coded.codes[hypothesis_starts[left] + said_length[left] - 1]
+                coded.codes[reference_starts[left] + reference_lengths[left] - 1]
+                == coded.codes[hypothesis_starts[left] + hypothesis_lengths[left] - 1]
             )
             left = left[ends]
-            of_length[left] -= 1
-            said_length[left] -= 1
+            reference_lengths[left] -= 1
+            hypothesis_lengths[left] -= 1
             cut[left] += 1
-            left = left[(of_length[left] > 0) & (said_length[left] > 0)]
+            left = left[(reference_lengths[left] > 0) & (hypothesis_lengths[left] > 0)]
         for member in left.tolist():
-            ends = of[member] + of_length[member], hypothesis_starts[member] + said_length[member]
-            most = min(of_length[member], said_length[member])
+            ends = (
+                reference_starts[member] + reference_lengths[member],
+                hypothesis_starts[member] + hypothesis_lengths[member],
+            )
+            most = min(reference_lengths[member], hypothesis_lengths[member])
             common = _common_end(coded.codes[ends[0] - most : ends[0]], coded.codes[ends[1] - most : ends[1]])
-            of_length[member] -= common
-            said_length[member] -= common
+            reference_lengths[member] -= common
+            hypothesis_lengths[member] -= common
             cut[member] += common
-        return cls(coded.codes, of, of_length, hypothesis_starts, said_length, cut)
+        return cls(coded.codes, reference_starts, reference_lengths, hypothesis_starts, hypothesis_lengths, cut)
 
     def groups(self) -> Iterator[tuple[PairGroup, Places]]:
         """Pairs of similar length together, with their places here; those with a side of no words, or long, in none."""
@@ -429,12 +445,12 @@ class _CodedPairs:
             end = int(np.searchsorted(sizes, limit, "right"))
             end = min(end, begin + max(1, CELLS // limit))
             part = members[begin:end]
-            of, hypothesis_lengths = self.reference_lengths[part], self.hypothesis_lengths[part]
+            reference_lengths, hypothesis_lengths = self.reference_lengths[part], self.hypothesis_lengths[part]
             yield (
                 PairGroup(
-                    self._table(self.reference_starts[part], of),
+                    self._table(self.reference_starts[part], reference_lengths),
                     self._table(self.hypothesis_starts[part], hypothesis_lengths),
-                    of,
+                    reference_lengths,
                     hypothesis_lengths,
                 ),
                 part,
@@ -445,14 +461,14 @@ class _CodedPairs:
         """The place and the words of each long pair."""
         longer, has_both = self._longer()
         for member in np.flatnonzero(has_both & (longer >= LONG)).tolist():
-            of, hypothesis_start = self.reference_starts[member], self.hypothesis_starts[member]
-            ends = of + self.reference_lengths[member], hypothesis_start + self.hypothesis_lengths[member]
-            yield member, self.codes[of : ends[0]], self.codes[hypothesis_start : ends[1]]
+            reference_start, hypothesis_start = self.reference_starts[member], self.hypothesis_starts[member]
+            ends = reference_start + self.reference_lengths[member], hypothesis_start + self.hypothesis_lengths[member]
+            yield member, self.codes[reference_start : ends[0]], self.codes[hypothesis_start : ends[1]]
 
     def _longer(self) -> tuple[Places, NDArray[np.bool_]]:
         """How long each pair's longer side is, and whether both have words."""
-        of, hypothesis_lengths = self.reference_lengths, self.hypothesis_lengths
-        return np.maximum(of, hypothesis_lengths), np.minimum(of, hypothesis_lengths) > 0
+        reference_lengths, hypothesis_lengths = self.reference_lengths, self.hypothesis_lengths
+        return np.maximum(reference_lengths, hypothesis_lengths), np.minimum(reference_lengths, hypothesis_lengths) > 0
 
     def _table(self, starts: Places, lengths: Places) -> NDArray[np.uint64]:
         """Shape (longest, pairs); below a text's end stands whatever comes next."""

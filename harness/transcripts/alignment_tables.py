@@ -65,11 +65,11 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
     ends = group.reference_lengths + group.hypothesis_lengths
     ending = np.argsort(ends, kind="stable")
     bounds = np.searchsorted(ends[ending], np.arange(int(ends.max()) + 2)).tolist()
-    for d, here, above, words, hypothesis_words in group.diagonals():
-        now, other = cells[here], scratch[: here.stop - here.start]
+    for d, current, above, words, hypothesis_words in group.diagonals():
+        now, other = cells[current], scratch[: current.stop - current.start]
         np.multiply(words != hypothesis_words, unlike, out=now)
         now += before[above]
-        np.add(last[here], inserted, out=other)
+        np.add(last[current], inserted, out=other)
         np.minimum(now, other, out=now)
         np.add(last[above], deleted, out=other)
         np.minimum(now, other, out=now)
@@ -106,9 +106,9 @@ def paths(group: PairGroup) -> list[str]:
     # One column's cells over those above, and one row's over those to their left; 3 is added to both.
     down, along = np.full((2, rows + 1, pairs), 6, np.int8)
     gaps, deletions = [], []
-    for _, here, above, words, hypothesis_words in group.diagonals():
+    for _, current, above, words, hypothesis_words in group.diagonals():
         unlike = np.multiply(words != hypothesis_words, np.int8(SUBSTITUTION), dtype=np.int8)
-        inserted, deleted = down[here], along[above]
+        inserted, deleted = down[current], along[above]
         least = np.minimum(inserted, deleted)
         gaps.append(np.packbits(least < unlike))
         deletions.append(np.packbits(deleted < inserted))
@@ -116,7 +116,7 @@ def paths(group: PairGroup) -> list[str]:
         least += 6
         onward = least - inserted
         np.subtract(least, deleted, out=inserted)
-        along[here] = onward
+        along[current] = onward
     return _walk_back(group, gaps, deletions)
 
 
@@ -135,14 +135,17 @@ def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[
         if not d.any():
             break
         inside = (i > 0) & (j > 0)
-        at = np.where(inside, offsets[d] + (i - np.maximum(1, d - width)) * pair_count + pair, 0)
-        byte, bit = at >> 3, (128 >> (at & 7)).astype(np.uint8)
+        cell = np.where(inside, offsets[d] + (i - np.maximum(1, d - width)) * pair_count + pair, 0)
+        byte, bit = cell >> 3, (128 >> (cell & 7)).astype(np.uint8)
         diagonal = inside & ((gap[byte] & bit) == 0)
         down = ~diagonal & (j == 0) & (i > 0) | (inside & ~diagonal & ((deletion[byte] & bit) != 0))
         letter = np.where(down, _D, np.where(d > 0, _I, 0)).astype(np.uint8)
         crossing = np.flatnonzero(diagonal)
-        of, hypothesis_words = group.references[i[crossing] - 1, crossing], group.hypotheses[j[crossing] - 1, crossing]
-        letter[crossing] = np.where(of == hypothesis_words, _C, _S)
+        reference_words, hypothesis_words = (
+            group.references[i[crossing] - 1, crossing],
+            group.hypotheses[j[crossing] - 1, crossing],
+        )
+        letter[crossing] = np.where(reference_words == hypothesis_words, _C, _S)
         letters.append(letter)
         i -= diagonal | down
         j -= diagonal | (~down & (d > 0))
@@ -175,10 +178,14 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
-    of, hypothesis_part = _narrow(reference, hypothesis)
-    if min(len(of), len(hypothesis_part)) <= FEW:
-        return _few_by_many(of, hypothesis_part)
-    table = _Table(of, hypothesis_part, _Band(len(of), len(hypothesis_part), _margin(of, hypothesis_part)))
+    reference_part, hypothesis_part = _narrow(reference, hypothesis)
+    if min(len(reference_part), len(hypothesis_part)) <= FEW:
+        return _few_by_many(reference_part, hypothesis_part)
+    table = _Table(
+        reference_part,
+        hypothesis_part,
+        _Band(len(reference_part), len(hypothesis_part), _margin(reference_part, hypothesis_part)),
+    )
     table.fill()
     return table.path()
 
@@ -203,20 +210,20 @@ def _margin(reference: Codes, hypothesis: Codes) -> int:
 
 def _narrow(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
     """The same words as the smallest possible integers, which compare fastest."""
-    known, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
-    numbers = numbers.astype(np.min_scalar_type(len(known)))
+    distinct, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
+    numbers = numbers.astype(np.min_scalar_type(len(distinct)))
     return numbers[: len(reference)], numbers[len(reference) :]
 
 
 def _few_by_many(reference: Codes, hypothesis: Codes) -> str:
     """The path where one side has few words: all cells of each of them at once."""
     turned = len(reference) > len(hypothesis)
-    few, many = (hypothesis, reference) if turned else (reference, hypothesis)
-    least = np.arange(len(many) + 1) * DELETION  # what it takes to come there along the many alone
+    short, long = (hypothesis, reference) if turned else (reference, hypothesis)
+    least = np.arange(len(long) + 1) * DELETION  # what it takes to come there along the many alone
     before, ways = least, list[tuple[bytes, bytes]]()
-    for word in few.tolist():
+    for word in short.tolist():
         across = before + DELETION
-        onto = before[:-1] + SUBSTITUTION * (many != word)
+        onto = before[:-1] + SUBSTITUTION * (long != word)
         now = across.copy()
         np.minimum(now[1:], onto, out=now[1:])
         before = np.minimum.accumulate(now - least) + least
@@ -285,7 +292,7 @@ class _Table:
     """Cells hold how much dearer they are than their neighbours, which is at most 3 either way; 3 is added to both."""
 
     def __init__(self, reference: Codes, hypothesis: Codes, band: _Band) -> None:
-        self._of, self._said, self._band = reference, hypothesis, band
+        self._reference, self._hypothesis, self._band = reference, hypothesis, band
         self._backwards = np.ascontiguousarray(hypothesis[::-1])
         self._end = len(reference) + len(hypothesis) + 1
         self._widest = min(len(reference), len(hypothesis), (band.high - band.low) // 2 + 1)
@@ -305,10 +312,10 @@ class _Table:
 
     def _fill(self, begin: int, edge: _Edge) -> tuple[_Backtraces, _Edge]:
         """The diagonals from `begin` to the next kept edge, and that edge."""
-        of, backwards, band = self._of, self._backwards, self._band
+        reference, backwards, band = self._reference, self._backwards, self._band
         columns, low, high = len(backwards), band.low, band.high
         # One column's cells over those above, and one row's over those to their left, as they are at the table's sides.
-        down, along, next_along = np.full((3, len(of) + 1), 2 * DELETION, np.int8)
+        down, along, next_along = np.full((3, len(reference) + 1), 2 * DELETION, np.int8)
         down[edge.first : edge.first + len(edge.down)] = edge.down
         along[edge.first - 1 : edge.first - 1 + len(edge.along)] = edge.along
         unlike, wrong = np.empty(self._widest, np.bool_), np.empty(self._widest, np.bool_)
@@ -317,14 +324,14 @@ class _Table:
         stop = min(begin + self._apart, self._end)
         for diagonal in range(begin, stop):
             first, last = band.of(diagonal)
-            here, above, size = slice(first, last + 1), slice(first - 1, last), last + 1 - first
+            current, above, size = slice(first, last + 1), slice(first - 1, last), last + 1 - first
             if 2 * first - diagonal == low:
                 along[first - 1] = _NEVER
             if 2 * last - diagonal == high:
                 down[last] = _NEVER
             meeting = backwards[columns - diagonal + first : columns - diagonal + last + 1]
-            inserted, deleted = down[here], along[above]
-            different = np.not_equal(of[above], meeting, out=unlike[:size])
+            inserted, deleted = down[current], along[above]
+            different = np.not_equal(reference[above], meeting, out=unlike[:size])
             replaced = np.multiply(different.view(np.int8), np.int8(SUBSTITUTION), out=cost[:size])
             cells = np.minimum(inserted, deleted, out=least[:size])
             ways.firsts.append(first)
@@ -332,7 +339,7 @@ class _Table:
             ways.deletions.append(np.packbits(np.less(deleted, inserted, out=wrong[:size])).tobytes())
             np.minimum(cells, replaced, out=cells)
             cells += 2 * DELETION
-            np.subtract(cells, inserted, out=next_along[here])
+            np.subtract(cells, inserted, out=next_along[current])
             np.subtract(cells, deleted, out=inserted)
             along, next_along = next_along, along
         first, last = band.of(stop)
@@ -340,22 +347,22 @@ class _Table:
 
     def path(self) -> str:
         """The way back, turned round."""
-        i, j = len(self._of), len(self._said)
-        of, hypothesis = self._of.tolist(), self._said.tolist()
+        i, j = len(self._reference), len(self._hypothesis)
+        reference, hypothesis = self._reference.tolist(), self._hypothesis.tolist()
         letters: list[str] = []
         while i and j:
             number = (i + j - 2) // self._apart
             if number < len(self._edges) - 1:
                 self._ways, _ = self._fill(2 + number * self._apart, self._edges[number])
             ways = self._ways
-            while i and j and (at := i + j - ways.begin) >= 0:
-                cell = i - ways.firsts[at]
+            while i and j and (index := i + j - ways.begin) >= 0:
+                cell = i - ways.firsts[index]
                 byte, bit = cell >> 3, 128 >> (cell & 7)
-                if not ways.gaps[at][byte] & bit:
+                if not ways.gaps[index][byte] & bit:
                     i -= 1
                     j -= 1
-                    letters.append("C" if of[i] == hypothesis[j] else "S")
-                elif ways.deletions[at][byte] & bit:
+                    letters.append("C" if reference[i] == hypothesis[j] else "S")
+                elif ways.deletions[index][byte] & bit:
                     i -= 1
                     letters.append("D")
                 else:

@@ -30,19 +30,19 @@ def by_time(
     for row, texts in enumerate(zip(*shown, strict=True)):
         place = Place(references.file, references.lines[row])
         times, heard = references.times[row], hypotheses.times[row]
-        of, hypothesis_words = (text.split() for text in texts)
-        if any(token in _BRACES or token == NOTHING for token in (*of, *hypothesis_words)):
-            sides = [_side(text, each, place) for text, each in zip(texts, (times, heard), strict=True)]
+        reference_words, hypothesis_words = (text.split() for text in texts)
+        if any(token in _BRACES or token == NOTHING for token in (*reference_words, *hypothesis_words)):
+            sides = [_side(text, word_times, place) for text, word_times in zip(texts, (times, heard), strict=True)]
             if None in sides:
                 raise _lost_error(references.ids[row], place)
             demand_few_cells(len(times), len(heard), place)
             first, second = (side for side in sides if side is not None)
             aligned_by_row[row] = _TimedAlignment(first, second, None).path()
             continue
-        if len(of) != len(times) or len(hypothesis_words) != len(heard):
+        if len(reference_words) != len(times) or len(hypothesis_words) != len(heard):
             raise _lost_error(references.ids[row], place)
         aligned_by_row[row] = side_by_side(
-            of, hypothesis_words, align_by_time(of, hypothesis_words, times, heard, place)
+            reference_words, hypothesis_words, align_by_time(reference_words, hypothesis_words, times, heard, place)
         )
     return aligned_by_row
 
@@ -93,7 +93,7 @@ class _TimedAlignment(NetworkAlignment):
     whole_substitutions = False
 
     def paired(self, word: NetworkWord) -> list[float]:
-        return [0.0, *(self.substitution(word, other) for other in self.said.words[1:])]
+        return [0.0, *(self.substitution(word, other) for other in self.hypothesis.words[1:])]
 
     def substitution(self, word: NetworkWord, other: NetworkWord) -> float:
         """How far begins and ends are apart, in seconds."""

@@ -58,25 +58,25 @@ def _tag(word: str) -> str:
 def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
     """First word and the one after the last, of each entity."""
     first = 0
-    for at in range(1, len(tags) + 1):
-        if at == len(tags) or tags[at] != tags[first]:
+    for index in range(1, len(tags) + 1):
+        if index == len(tags) or tags[index] != tags[first]:
             if tags[first]:
-                yield first, at
-            first = at
+                yield first, index
+            first = index
 
 
 def _judge(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, bool]]:
     """The tag of each entity, and whether it has an error."""
     wrong: set[int] = set()
     inserted: set[int] = set()
-    at = 0
+    index = 0
     for word in utterance.words:
         if not word.reference:
-            inserted.add(at)
+            inserted.add(index)
             continue
         if word.edit is not Edit.CORRECT:
-            wrong.add(at)
-        at += 1
+            wrong.add(index)
+        index += 1
     for first, behind in _spans(tags):
         bad = any(place in wrong for place in range(first, behind))
         yield tags[first], bad or any(place in inserted for place in range(first + 1, behind))

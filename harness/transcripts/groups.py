@@ -92,8 +92,8 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
         first_rows, other = shared_rows(first, second)
         unit = unit_of(first)
         comparison = compare_on(first, second, first_rows, other, unit)
-        of = _sum(*_cluster(first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)))
-        by_unit = of[0] - of[1], of[2], unit.value
+        sums = _sum(*_cluster(first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)))
+        by_unit = sums[0] - sums[1], sums[2], unit.value
         pairs.append(
             replace(
                 comparison,
@@ -109,7 +109,7 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
             )
         )
     tests = adjusted([pair.tests for pair in pairs])
-    return tuple(replace(pair, tests=of) for pair, of in zip(pairs, tests, strict=True))
+    return tuple(replace(pair, tests=pair_tests) for pair, pair_tests in zip(pairs, tests, strict=True))
 
 
 def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
@@ -128,10 +128,10 @@ def compare_on(
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
     from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of  # here, as in `interval_of`
 
-    (left, right, of), clusters = _cluster(
+    (left, right, words), clusters = _cluster(
         first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)
     )
-    sides = (ComparedColumns(errors, of, clusters) for errors in (left, right))
+    sides = (ComparedColumns(errors, words, clusters) for errors in (left, right))
     estimate = difference_of(MeasureKind.WORDS, *sides, paired=True)
     difference, interval, p = (
         (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
@@ -266,9 +266,9 @@ def group_figures(
     strangers: dict[str, None] = {}
     for source in sources:
         rows, left = _rows_of(source, scoring.ids)
-        known = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if left else set()
+        other_ids = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if left else set()
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
-        strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in known))
+        strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in other_ids))
         partitions += [_partition(grouping, rows) for grouping in source.groupings]
     few = {partition.name: partition for partition in partitions if len(partition.labels) <= MOST_LABELS}
     _check_crosses(crosses, {partition.name: len(partition.labels) for partition in partitions})
@@ -282,14 +282,16 @@ def group_figures(
     )
 
 
-def _check_crosses(crosses: Sequence[tuple[str, str]], known: Mapping[str, int]) -> None:
-    """InputError for a grouping that there is not, or that has too many labels. known: how many each has."""
-    for name in (name for both in crosses for name in both):
-        if name not in known:
-            remedy = nearest(name, list(known)) if known else "Name a list of them: --groups FILE.csv"
+def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str, int]) -> None:
+    """InputError for a grouping that there is not, or that has too many labels. label_counts: how many each has."""
+    for name in (name for cross in crosses for name in cross):
+        if name not in label_counts:
+            remedy = nearest(name, list(label_counts)) if label_counts else "Name a list of them: --groups FILE.csv"
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
-        if known[name] > MOST_LABELS:
-            raise InputError(f"--cross: {name!r} has {known[name]:,} different labels", remedy="Cross conditions")
+        if label_counts[name] > MOST_LABELS:
+            raise InputError(
+                f"--cross: {name!r} has {label_counts[name]:,} different labels", remedy="Cross conditions"
+            )
 
 
 def by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScoring:
@@ -349,8 +351,8 @@ def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
             if grouping.name == QUERY:
                 partition = _partition(grouping, _rows_of(source, scoring.ids)[0])
                 nothing = np.array([not label for label in partition.labels], bool)[partition.places]
-                own = len(partition.labels) + np.arange(len(scoring), dtype=np.intp)
-                return replace(scoring, queries=np.where(nothing, own, partition.places))
+                own_places = len(partition.labels) + np.arange(len(scoring), dtype=np.intp)
+                return replace(scoring, queries=np.where(nothing, own_places, partition.places))
     return scoring
 
 
@@ -383,6 +385,6 @@ def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
     present_labels = [label for label, code in names.items() if code in present]
     labels = sorted_labels(present_labels, grouping.order) if len(present_labels) <= MOST_LABELS else present_labels
     place = np.zeros(len(names), np.intp)
-    for at, label in enumerate(labels):
-        place[names[label]] = at
+    for index, label in enumerate(labels):
+        place[names[label]] = index
     return GroupPartition(grouping.name, tuple(labels), place[codes])

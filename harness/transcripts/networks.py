@@ -81,10 +81,10 @@ def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHER
     Also for braces nested deeper than MAX_DEPTH, and for more than MAX_WORDS words in all alternatives.
     """
     reader = _NetworkBuilder(text, normalise, place)
-    at = 0
-    while match := (_INSIDE if reader.depth else _OUTSIDE).search(text, at):
+    position = 0
+    while match := (_INSIDE if reader.depth else _OUTSIDE).search(text, position):
         reader.take(match[0], match.start())
-        at = match.end()
+        position = match.end()
     return reader.finished()
 
 
@@ -193,10 +193,10 @@ class _NetworkBuilder:
             if not is_single(pieces):
                 self.add_pieces(pieces)
                 return
-            written, bare = first(pieces), first(self._normalise_text(text[1:-1], start + 1))
-            if len(written) != len(bare):
-                written = bare
-            for word, inner in zip(written, bare, strict=True):
+            bracketed, bare = first(pieces), first(self._normalise_text(text[1:-1], start + 1))
+            if len(bracketed) != len(bare):
+                bracketed = bare
+            for word, inner in zip(bracketed, bare, strict=True):
                 self._add(word, inner, optional=True)
 
     def _end_run(self) -> None:
@@ -226,11 +226,11 @@ class _NetworkBuilder:
             within = max(error.place.column, 1) - 1 if error.place else 0
             raise self._error(error.what, start + within, error.remedy) from error
 
-    def _add(self, written: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
+    def _add(self, word: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
         if len(self._arcs) == MAX_WORDS:
             problem = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
             raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
-        self._arcs.append(Arc(written, bare, self._current_node(), optional, nothing))
+        self._arcs.append(Arc(word, bare, self._current_node(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]
 
     def _current_node(self) -> int:
@@ -268,9 +268,9 @@ def align_networks(
     (sclite's -F). InputError: `demand_few_cells`.
     """
     demand_few_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
-    of = NetworkSide.of(reference, optional_words, fragments)
+    reference_side = NetworkSide.of(reference, optional_words, fragments)
     hypothesis_side = NetworkSide.of(hypothesis, optional_words, fragments)
-    return NetworkAlignment(of, hypothesis_side, same).path()
+    return NetworkAlignment(reference_side, hypothesis_side, same).path()
 
 
 def demand_few_cells(words: int, others: int, place: Place) -> None:
@@ -393,7 +393,7 @@ class NetworkAlignment:
     """Whether substitutions cost whole numbers, if neither word is nothing."""
 
     def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
-        self._of, self.said, self._same = reference, hypothesis, same
+        self._reference, self.hypothesis, self._same = reference, hypothesis, same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
         self._loose = same is not None or any(word.fragment for word in (*reference.words, *hypothesis.words))
@@ -412,13 +412,13 @@ class NetworkAlignment:
         self._fill()
 
     def _fill(self) -> None:
-        width, nodes = len(self.said.words), len(self.said.entering)
+        width, nodes = len(self.hypothesis.words), len(self.hypothesis.entering)
         self._add_row(0.0, [_ENDLESS] * width, [_ENDLESS] * nodes, [0.0] * width, 0.0)
         paired: dict[NetworkWord, list[float]] = {}
         merged: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
-        for number, word in enumerate(self._of.words[1:], 1):
-            node = self._of.nodes[number]
-            entering = self._of.entering[node]
+        for number, word in enumerate(self._reference.words[1:], 1):
+            node = self._reference.nodes[number]
+            entering = self._reference.entering[node]
             above: Sequence[float]
             at_nodes: Sequence[float]
             if len(entering) == 1:
@@ -439,7 +439,7 @@ class NetworkAlignment:
     ) -> None:
         """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
         row = self._stored((first_cost,))
-        columns = zip(self.said.nodes, above, paired, self._absent, strict=True)
+        columns = zip(self.hypothesis.nodes, above, paired, self._absent, strict=True)
         next(columns)
         if self._in_line:
             # The only word before the next node is the one just seen.
@@ -453,7 +453,7 @@ class NetworkAlignment:
             self._rows.append(row)
             self._at_nodes.append(row)
             return
-        entering = self.said.entering
+        entering = self.hypothesis.entering
         at_nodes = self._stored((first_cost,))
         reached = 0
         for node, up, pair, missing in columns:
@@ -472,7 +472,7 @@ class NetworkAlignment:
 
     def paired(self, word: NetworkWord) -> list[float]:
         """The cost of a word of the reference against each of the hypothesis."""
-        costs = [SUBSTITUTION] * len(self.said.words)
+        costs = [SUBSTITUTION] * len(self.hypothesis.words)
         for other in self.columns if self._loose else self._by_text.get(word.text, ()):
             cost = self.substitution(word, other)
             if cost != SUBSTITUTION:
@@ -499,7 +499,7 @@ class NetworkAlignment:
     def path(self) -> tuple[AlignedWord, ...]:
         """The way back from the ends, turned round."""
         steps: list[AlignedWord] = []
-        row, column = self._first_least(self._of.entering[-1], self.said.entering[-1])
+        row, column = self._first_least(self._reference.entering[-1], self.hypothesis.entering[-1])
         while row or column:
             last = row, column
             row, column = self._back(row, column)
@@ -517,23 +517,23 @@ class NetworkAlignment:
     def _back(self, row: int, column: int) -> tuple[int, int]:
         """The cell before, on the cheapest way."""
         if not row:
-            return self._first_least((0,), self.said.before(column))
+            return self._first_least((0,), self.hypothesis.before(column))
         if not column:
-            return self._first_least(self._of.before(row), (0,))
-        word, other = self._of.words[row], self.said.words[column]
-        both = self._first_least(self._of.before(row), self.said.before(column))
-        left_out = self._first_least(self._of.before(row), (column,))
-        added = self._first_least((row,), self.said.before(column))
-        substitution = _single(self._rows[both[0]][both[1]] + self.substitution(word, other))
+            return self._first_least(self._reference.before(row), (0,))
+        word, other = self._reference.words[row], self.hypothesis.words[column]
+        paired = self._first_least(self._reference.before(row), self.hypothesis.before(column))
+        left_out = self._first_least(self._reference.before(row), (column,))
+        added = self._first_least((row,), self.hypothesis.before(column))
+        substitution = _single(self._rows[paired[0]][paired[1]] + self.substitution(word, other))
         deletion = _single(self._rows[left_out[0]][left_out[1]] + word.absent)
         insertion = _single(self._rows[added[0]][added[1]] + other.absent)
         if substitution <= deletion and substitution <= insertion:
-            return both
+            return paired
         return left_out if deletion < insertion else added
 
     def _step(self, row: int, column: int) -> AlignedWord | None:
         """A step over a word of each side, or of one (0: none of the other); leaving out nothing is not a step."""
-        word, other = self._of.words[row], self.said.words[column]
+        word, other = self._reference.words[row], self.hypothesis.words[column]
         if not column:
             edit = Edit.CORRECT if word.optional else Edit.DELETION
             return None if word.nothing else AlignedWord(edit, word.shown, "")

@@ -55,26 +55,26 @@ def clock_time(hour: int, minute: int) -> str:
     return f"{cardinal(hour)} {'oh ' if minute < 10 else ''}{cardinal(minute)}"
 
 
-def digits(written: str) -> str:
+def digits(text: str) -> str:
     """Digit by digit."""
-    return " ".join(_ONES[int(digit)] for digit in written)
+    return " ".join(_ONES[int(digit)] for digit in text)
 
 
-def integer(written: str, *, grouped: bool = False) -> list[str]:
+def integer(text: str, *, grouped: bool = False) -> list[str]:
     """Readings of a whole number; grouped: it was written with commas, so it is not a year."""
-    if len(written) > MOST_DIGITS or (int(written[0]) == 0 and len(written) > 1):
+    if len(text) > MOST_DIGITS or (int(text[0]) == 0 and len(text) > 1):
         # A telephone number, or a code.
-        return _distinct([digits(written), *_by_pairs(written)])
-    number = int(written)
+        return _distinct([digits(text), *_by_pairs(text)])
+    number = int(text)
     plain = cardinal(number)
     readings = [plain, *_with_a(plain)]
     if 1100 <= number <= 9999 and number // 100 % 10:
         rest = number % 100
         readings.append(f"{cardinal(number // 100)} hundred" + (f" {cardinal(rest)}" if rest else ""))
-    readings += _by_pairs(written)
-    if len(written) == 4 and not grouped and (1100 <= number <= 1999 or 2010 <= number <= 2099):
-        readings = [*(_by_pairs(written) or [f"{cardinal(number // 100)} hundred"]), *readings]  # most likely a year
-    return _distinct([*readings, digits(written)])
+    readings += _by_pairs(text)
+    if len(text) == 4 and not grouped and (1100 <= number <= 1999 or 2010 <= number <= 2099):
+        readings = [*(_by_pairs(text) or [f"{cardinal(number // 100)} hundred"]), *readings]  # most likely a year
+    return _distinct([*readings, digits(text)])
 
 
 def ordinals(number: int) -> list[str]:
@@ -133,9 +133,9 @@ def decimals(before: str, after: str) -> list[str]:
 def fractions(top: int, bottom: int) -> list[str]:
     """Readings of a fraction, such as that of a cup."""
     name = cardinal(top)
-    over = [f"{name} over {cardinal(bottom)}", f"{name} out of {cardinal(bottom)}", f"{name} slash {cardinal(bottom)}"]
+    plain = [f"{name} over {cardinal(bottom)}", f"{name} out of {cardinal(bottom)}", f"{name} slash {cardinal(bottom)}"]
     if bottom < 2:
-        return over
+        return plain
     names = {2: ["half"], 4: ["quarter", "fourth"]}.get(bottom, [ordinal(bottom)])
     if top != 1:
         names = ["halves" if noun == "half" else f"{noun}s" for noun in names]
@@ -143,12 +143,12 @@ def fractions(top: int, bottom: int) -> list[str]:
     else:
         readings = [f"one {noun}" for noun in names] + [f"a {noun}" for noun in names]
         readings += {2: ["half"], 4: ["quarter"]}.get(bottom, [])
-    return readings + [f"{reading} {of}" for reading in readings for of in ("of a", "a", "of")] + over
+    return readings + [f"{reading} {link}" for reading in readings for link in ("of a", "a", "of")] + plain
 
 
-def decades(written: str) -> list[str]:
+def decades(text: str) -> list[str]:
     """Readings of a decade: 1990s, 90s; also as this many of something: 30s."""
-    number = int(written)
+    number = int(text)
     head, tens = divmod(number, 100)
     if tens == 0 and head:
         return [f"{cardinal(number)}s" if head % 10 == 0 else f"{cardinal(head)} hundreds"]
@@ -157,12 +157,12 @@ def decades(written: str) -> list[str]:
     return [f"{cardinal(head)} {plural}" if head else plural]
 
 
-def _by_pairs(written: str) -> list[str]:
+def _by_pairs(text: str) -> list[str]:
     """212 as two twelve, 1905 as nineteen oh five, 123456 as twelve thirty four fifty six."""
-    if not 3 <= len(written) <= 6 or len(written) == 5:
+    if not 3 <= len(text) <= 6 or len(text) == 5:
         return []
-    head = written[: len(written) % 2]
-    pairs = [written[at : at + 2] for at in range(len(head), len(written), 2)]
+    head = text[: len(text) % 2]
+    pairs = [text[start : start + 2] for start in range(len(head), len(text), 2)]
     if pairs[-1] == "00" or (not head and pairs[0][0] == "0"):
         return []
     if any(pair == "00" for pair in pairs):
@@ -177,7 +177,8 @@ def _with_a(reading: str) -> list[str]:
     words = reading.split(" ")
     if words[0] != "one" or len(words) < 2 or not words[1].startswith(tuple(name for _, name in _SCALES)):
         return []
-    return [" ".join(["a", *words[1:]]), *([words[1]] if len(words) == 2 else [])]
+    reading_with_a = " ".join(["a", *words[1:]])
+    return [reading_with_a, words[1]] if len(words) == 2 else [reading_with_a]
 
 
 def _distinct(readings: Iterable[str]) -> list[str]:

@@ -108,24 +108,24 @@ def without(pieces: Readings, start: Readings) -> Readings | None:
 
 def _reach(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
     """Where in `pieces` one may be after all of `start`: the number of whole pieces, and words left of a reading."""
-    at: set[tuple[int, Words]] = {(0, ())}
+    states: set[tuple[int, Words]] = {(0, ())}
     for piece in start:
-        at = set(chain.from_iterable(_after(pieces, state, words) for state in at for words in options(piece)))
-        if not at or len(at) > MOST_STATES:
+        states = set(chain.from_iterable(_after(pieces, state, words) for state in states for words in options(piece)))
+        if not states or len(states) > MOST_STATES:
             return set()
-    return at
+    return states
 
 
 def _after(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tuple[int, Words]]:
     """The states that the words lead to."""
-    at = {state}
+    states = {state}
     for word in words:
         next_states: set[tuple[int, Words]] = set()
-        for number, rest in _open(pieces, at):
+        for number, rest in _open(pieces, states):
             if rest[0] == word:
                 next_states.add((number, rest[1:]))
-        at = next_states
-    return at
+        states = next_states
+    return states
 
 
 def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[int, Words]]:
@@ -164,7 +164,7 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
     """The pieces without the readings, but for the first of each, that have no word in common with the other text."""
     if is_single(pieces):
         return pieces
-    known = {word for piece in others for reading in options(piece) for word in reading}
+    other_words = {word for piece in others for reading in options(piece) for word in reading}
     out: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str):
@@ -174,7 +174,7 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
         remaining = [
             reading
             for reading in rest
-            if known.issuperset(reading) or not known.isdisjoint(set(reading).difference(shown))
+            if other_words.issuperset(reading) or not other_words.isdisjoint(set(reading).difference(shown))
         ]
         out += ((shown, *remaining),) if remaining else shown
     return tuple(out)
@@ -183,10 +183,12 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
 def resolved_readings(pieces: Readings, words: Words) -> Readings:
     """The pieces with the first reading of each that stands in `words` as it is, else with its first."""
     lengths = {len(reading) for piece in pieces if not isinstance(piece, str) for reading in piece}
-    known = {run for length in lengths for run in zip(*(words[at:] for at in range(length)), strict=False)}
+    runs: set[Words] = set()
+    for length in lengths:
+        runs.update(zip(*(words[start:] for start in range(length)), strict=False))
     out: list[str] = []
     for piece in pieces:
-        out += next((reading for reading in options(piece) if reading in known), options(piece)[0])
+        out += next((reading for reading in options(piece) if reading in runs), options(piece)[0])
     return tuple(out)
 
 
@@ -228,14 +230,14 @@ def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
     time grows with the number of words and the longest phrase, not with the number of pairs.
     """
     out: list[Piece] = []
-    at = 0
-    while at < len(pieces):
-        piece = pieces[at]
-        if phrase := _phrase_at(pieces, at, rewriting):
-            meant, at = phrase
-            out += meant
+    position = 0
+    while position < len(pieces):
+        piece = pieces[position]
+        if phrase := _phrase_at(pieces, position, rewriting):
+            meaning, position = phrase
+            out += meaning
             continue
-        at += 1
+        position += 1
         if isinstance(piece, str):
             out.append(piece)
         else:
@@ -255,9 +257,9 @@ def _phrase_at(pieces: Sequence[Piece], position: int, rewriting: Rewriting) -> 
         ][:MOST_WAYS]
         position += 1
         for way in ways:
-            meant = rewriting.meanings.get(way)
-            if meant is not None and (best is None or len(way) > best[0]):
-                best = len(way), meant, position
+            meaning = rewriting.meanings.get(way)
+            if meaning is not None and (best is None or len(way) > best[0]):
+                best = len(way), meaning, position
     return best[1:] if best else None
 
 

@@ -84,12 +84,12 @@ def same_words(text: str, other: str, rule: RecognitionRule) -> bool:
     return same(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
 
 
-def _comparable(written: Readings, heard: Readings, rule: RecognitionRule) -> tuple[Readings, Readings]:
+def _comparable(expected: Readings, heard: Readings, rule: RecognitionRule) -> tuple[Readings, Readings]:
     if rule.normalisation is not Normalisation.SPOKEN:
-        return written, heard
+        return expected, heard
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
-    return comparable(written, heard)
+    return comparable(expected, heard)
 
 
 class SamplingUnit(StrEnum):
@@ -147,8 +147,10 @@ class GroupTranscripts:
         if self.unit is SamplingUnit.QUERIES:
             # Sums, so that where no word is wrong, too, as many queries as there are say so, and not each repetition.
             by_query = group_by((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
-            errors = [sum(counts.errors for counts in of) for of in by_query.values()]
-            return wer_interval(errors, [sum(counts.words for counts in of) for of in by_query.values()])
+            errors = [sum(counts.errors for counts in query_counts) for query_counts in by_query.values()]
+            return wer_interval(
+                errors, [sum(counts.words for counts in query_counts) for query_counts in by_query.values()]
+            )
         return wer_interval(
             [counts.errors for counts in self.transcripts], [counts.words for counts in self.transcripts]
         )

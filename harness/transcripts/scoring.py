@@ -45,9 +45,9 @@ def pair_up(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> 
     place = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
     places = [place.pop(id_, -1) for id_ in references.ids]
     surplus = tuple(place)
-    absent = tuple(id_ for id_, at in zip(references.ids, places, strict=True) if at < 0)
+    absent = tuple(id_ for id_, index in zip(references.ids, places, strict=True) if index < 0)
     if drop and absent:
-        rows = [row for row, at in enumerate(places) if at >= 0]
+        rows = [row for row, index in enumerate(places) if index >= 0]
         references = _rows(references, rows)
         places = [places[row] for row in rows]
     return references, _rows(hypotheses, places, references.ids), absent, surplus
@@ -203,9 +203,9 @@ class Scoring:
             if network is not None:
                 yield from (_sides(word) for word in network if word.edit is not Edit.CORRECT)
                 continue
-            of, hypothesis_words = iter(_split(references[row])), iter(_split(hypotheses[row]))
+            reference_words, hypothesis_words = iter(_split(references[row])), iter(_split(hypotheses[row]))
             for step in path:
-                pair = "" if step == "I" else next(of), "" if step == "D" else next(hypothesis_words)
+                pair = "" if step == "I" else next(reference_words), "" if step == "D" else next(hypothesis_words)
                 if step != "C":
                     yield pair
 
@@ -265,23 +265,25 @@ def score(
     deleted. optional_words, fragments: see align_networks. title: without it the file of the hypotheses.
     aligned: what aligns the words of all rows instead of sclite's alignment.
     """
-    of, outputs, absent, surplus = pair_up(references, hypotheses, drop=drop_missing)
-    pieces = wording.all_readings(of), wording.all_readings(outputs)
-    shown = wording.texts(of, pieces[0]), wording.texts(outputs, pieces[1])
+    references, outputs, absent, surplus = pair_up(references, hypotheses, drop=drop_missing)
+    pieces = wording.all_readings(references), wording.all_readings(outputs)
+    shown = wording.texts(references, pieces[0]), wording.texts(outputs, pieces[1])
     if aligned is not None:
-        networks = aligned(of, outputs, shown)
+        networks = aligned(references, outputs, shown)
     else:
         networks = _aligned_networks(
-            of, outputs, shown, pieces, wording, optional_words=optional_words, fragments=fragments
+            references, outputs, shown, pieces, wording, optional_words=optional_words, fragments=fragments
         )
     compared = (with_homophones(shown[0]), with_homophones(shown[1])) if wording.has_homophones else shown
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
-    alignments = Alignments(*compared, place_of=lambda row: Place(of.file, of.lines[row]))
+    alignments = Alignments(*compared, place_of=lambda row: Place(references.file, references.lines[row]))
     columns = _columns(alignments, networks)
-    speakers: Sequence[str] = of.speakers
+    speakers: Sequence[str] = references.speakers
     if speakers_of is not None and not all(speakers):
-        speakers = [named or speaker for named, speaker in zip(speakers, speakers_of(of.ids), strict=True)]
+        speakers = [
+            file_speaker or speaker for file_speaker, speaker in zip(speakers, speakers_of(references.ids), strict=True)
+        ]
     names = sorted(set(speakers))
     place = {name: index for index, name in enumerate(names)}
     groups = np.fromiter(map(place.__getitem__, speakers), np.intp, len(speakers))
@@ -293,7 +295,7 @@ def score(
         by_speaker=by_speaker,
         without_hypothesis=absent,
         surplus=surplus,
-        ids=of.ids,
+        ids=references.ids,
         speakers=speakers,
         columns=columns,
         groups=groups,
@@ -325,8 +327,8 @@ def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
 
 
 def _sides(word: AlignedWord) -> tuple[str, str]:
-    of = "" if word.edit is Edit.INSERTION else word.reference
-    return of, "" if word.edit is Edit.DELETION else word.hypothesis
+    reference = "" if word.edit is Edit.INSERTION else word.reference
+    return reference, "" if word.edit is Edit.DELETION else word.hypothesis
 
 
 def _split(text: str) -> list[str]:
@@ -351,21 +353,25 @@ def _aligned_networks(
     shown: the normalised texts, which count where no marks are read. pieces: their readings if they have several.
     """
     read = wording.reads_marks
-    of = _TextSide(references, shown[0], pieces[0], wording, read[0], MarkScope.NONE)
+    reference_side = _TextSide(references, shown[0], pieces[0], wording, read[0], MarkScope.NONE)
     hypothesis_side = _TextSide(hypotheses, shown[1], pieces[1], wording, read[1], MarkScope.REFERENCE)
     rows: set[int] = set()
-    for side in (of, hypothesis_side):
+    for side in (reference_side, hypothesis_side):
         rows |= _marked_rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
         rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
-    same = _same_sound if wording.has_homophones else None
-    aligned_by_row = _read_apart(of, hypothesis_side, rows) if wording.has_readings else {}
+    same_sound = _same_sound if wording.has_homophones else None
+    aligned_by_row = _read_apart(reference_side, hypothesis_side, rows) if wording.has_readings else {}
     if not rows:
         return aligned_by_row
     problems = Problems(references.file)
     for row in sorted(rows):
         try:
             aligned_by_row[row] = align_networks(
-                of.network(row), hypothesis_side.network(row), same, optional_words=optional_words, fragments=fragments
+                reference_side.network(row),
+                hypothesis_side.network(row),
+                same_sound,
+                optional_words=optional_words,
+                fragments=fragments,
             )
         except InputError as error:
             problems.take(error)

@@ -98,9 +98,11 @@ def _lone(chunk: str, deleted: bool = False) -> SroPause | SroWord:
 
 def refuse_nul(line: str, place: Place) -> None:
     """InputError at a NUL character: the file is not text."""
-    at = line.find("\0")
-    if at >= 0:
-        raise _error("there is a NUL character here", "Remove it, or check whether this is a text file", place, at)
+    position = line.find("\0")
+    if position >= 0:
+        raise _error(
+            "there is a NUL character here", "Remove it, or check whether this is a text file", place, position
+        )
 
 
 def _error(problem: str, remedy: str, place: Place, position: int) -> InputError:
@@ -121,11 +123,11 @@ class _Reading:
         self._glued = False  # the chunk touches what stands before it
 
     def tokens(self) -> list[Token]:
-        text, at = self._text, 0
-        while at < len(text):
-            match = _SIGN.match(text, at)
+        text, position = self._text, 0
+        while position < len(text):
+            match = _SIGN.match(text, position)
             assert match is not None  # the three kinds of sign are all that there is
-            at = self._take(match.group(), at, match.end())
+            position = self._take(match.group(), position, match.end())
         self._end_chunk()
         if self._open:
             raise self._not_closed("at the end of the line")
@@ -182,7 +184,7 @@ class _Reading:
     def _close(self, sign: str, position: int) -> None:
         opener = _OPENER[sign]
         if not self._open or self._open[-1][0] != opener:
-            if any(opener == known for known, _ in self._open):
+            if any(opener == open_sign for open_sign, _ in self._open):
                 raise self._not_closed(f"before the {sign!r} that encloses it")
             remedy = f"Put a {opener!r} before it, or remove it"
             raise _error(f"there is a {sign!r} without its {opener!r}", remedy, self._place, position)
@@ -208,10 +210,10 @@ class _Reading:
         elif chunk:
             self._tokens += _words_of(chunk)
 
-    def _not_closed(self, where: str) -> InputError:
-        sign, at = self._open[-1]
-        problem = f"the {sign!r} is not closed {where}"
-        return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or remove it", self._place, at)
+    def _not_closed(self, location: str) -> InputError:
+        sign, position = self._open[-1]
+        problem = f"the {sign!r} is not closed {location}"
+        return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or remove it", self._place, position)
 
     def _no_cue(self, position: int) -> InputError:
         end = self._text.find(")", position)
@@ -225,29 +227,29 @@ class _Reading:
 def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
     """The words of a chunk in which `<…>` touches something: letters beside it are words of their own."""
     before = ""
-    held: SroWord | None = None  # a deleted word that may get something after it
+    pending: SroWord | None = None  # a deleted word that may get something after it
     for sign, deleted in chunk:
         bare = sign.translate(_MARKS)
         if not bare:
             continue
         if deleted:
-            if held:
-                yield held
-            held, before = SroWord(bare, True, before), ""
+            if pending:
+                yield pending
+            pending, before = SroWord(bare, True, before), ""
         elif _BESIDE.issuperset(bare):
-            if held:
-                held = held._replace(after=held.after + bare)
+            if pending:
+                pending = pending._replace(after=pending.after + bare)
             else:
                 before += bare
         else:
-            if held:
-                yield held
+            if pending:
+                yield pending
             elif before:
                 yield SroWord(before)
-            held, before = None, ""
+            pending, before = None, ""
             yield SroWord(bare)
-    if held:
-        yield held
+    if pending:
+        yield pending
     elif before:
         yield SroWord(before)
 
@@ -299,15 +301,15 @@ def homophone(word: str) -> str:
 
 def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
     if not (place_edits and "(" in text):
-        known = _KNOWN[form._value_]  # a member's own hash, and its `value`, are slow
+        chunk_texts = _KNOWN[form._value_]  # a member's own hash, and its `value`, are slow
         chunks = text.split()
         texts: tuple[str | None, ...]
         # itemgetter looks all of them up in one go, but gives no tuple for one.
-        texts = itemgetter(*chunks)(known) if len(chunks) > 1 else tuple(map(known.__getitem__, chunks))
+        texts = itemgetter(*chunks)(chunk_texts) if len(chunks) > 1 else tuple(map(chunk_texts.__getitem__, chunks))
         if None not in texts:
             return " ".join(filter(None, texts))
         filled = list(texts)
-        if _fill_spans(chunks, filled, known):
+        if _fill_spans(chunks, filled, chunk_texts):
             return " ".join(filter(None, filled))
     token_list = tokens(text, place)
     return " ".join(
@@ -317,7 +319,7 @@ def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
     )
 
 
-def _fill_spans(chunks: Sequence[str], texts: list[str | None], known: _KnownChunks) -> bool:
+def _fill_spans(chunks: Sequence[str], texts: list[str | None], chunk_texts: _KnownChunks) -> bool:
     """Fills in what chunks say that a `<a b>` or a `(n a b)` spans; False where they are nested or something is wrong.
 
     A word in a span of `<…>` says what it says in brackets of its own; in an edit cue, what it says without them.
@@ -328,16 +330,16 @@ def _fill_spans(chunks: Sequence[str], texts: list[str | None], known: _KnownChu
         match span:
             case "<":
                 if text is None:
-                    text, span = known["<" + chunk], ""
+                    text, span = chunk_texts["<" + chunk], ""
                 else:
-                    text = known[f"<{chunk}>"]
+                    text = chunk_texts[f"<{chunk}>"]
             case "(" if text is None:
-                text, span = known[chunk[:-1]] if chunk.endswith(")") else None, ""
+                text, span = chunk_texts[chunk[:-1]] if chunk.endswith(")") else None, ""
             case "" if text is None:
                 if chunk in _CUE_HEADS:
                     text, span = "", "("
                 else:
-                    text, span = known[chunk + ">"], "<"
+                    text, span = chunk_texts[chunk + ">"], "<"
             case _:
                 pass
         if text is None:

@@ -184,7 +184,8 @@ class _English:
         if (int(day) > 12 or "." in token.text) and 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
             readings = [*numerals.dates(CALENDAR[int(month) - 1], int(day)), *readings]
         self._say(readings)
-        self._say([*(numerals.integer(f"20{year}") if len(year) == 2 else []), *numerals.integer(year)], numeric=True)
+        full_years = numerals.integer(f"20{year}") if len(year) == 2 else []
+        self._say([*full_years, *numerals.integer(year)], numeric=True)
 
     def _time(self, token: Token) -> None:
         hour, minute = map(int, token.text.split(":"))
@@ -285,22 +286,22 @@ class _English:
         return self._peek(ahead).kind in ("number", "decimal") and not self._peek(ahead).spaced
 
     def _money(self, value: str, sign: str, scale: str) -> list[str]:
-        singular, many, cent, cents = CURRENCIES[sign]
+        singular, plural, cent, cents = CURRENCIES[sign]
         value = value.replace(",", "")
         if scale:
-            return [f"{amount} {scale} {name}" for amount in self._plain(value) for name in (many, singular)]
+            return [f"{amount} {scale} {name}" for amount in self._plain(value) for name in (plural, singular)]
         whole, _, part = value.partition(".")
         if len(part) != 2:
             amounts = self._plain(value)
             if value == "1":
                 return [f"one {singular}", f"a {singular}"]
-            return [f"{amount} {name}" for amount in amounts for name in (many, singular)]
+            return [f"{amount} {name}" for amount in amounts for name in (plural, singular)]
         coins = int(part)
         smaller = f"{numerals.cardinal(coins)} {cent if coins == 1 else cents}"
         readings = []
         if whole not in ("", "0"):
             for amount in numerals.integer(whole, grouped=True):
-                units = f"{amount} {singular if whole == '1' else many}"
+                units = f"{amount} {singular if whole == '1' else plural}"
                 if not coins:
                     readings += [units, f"{amount} {singular}"]
                     continue
@@ -308,8 +309,8 @@ class _English:
                 readings += [f"{units} {tail}", f"{units} and {smaller}", f"{units} {smaller}", f"{units} and {tail}"]
                 readings += [f"{amount} {tail}"] if coins > 9 else [f"{amount} oh {tail}", f"{amount} zero {tail}"]
         else:
-            readings = [smaller, f"zero {many} and {smaller}", f"zero {many} {smaller}"]
-        return [*readings, *(f"{amount} {many}" for amount in numerals.decimals(whole or "0", part))]
+            readings = [smaller, f"zero {plural} and {smaller}", f"zero {plural} {smaller}"]
+        return [*readings, *(f"{amount} {plural}" for amount in numerals.decimals(whole or "0", part))]
 
     # Words
 
@@ -352,11 +353,11 @@ class _English:
             tokens = self.tokens[self.at - 1 : self.at + 2 * length]
             words = [piece.text for piece in tokens[: 2 * length - 1] if piece.text != "-" or piece.spaced][:length]
             if len(words) == length and tuple(words) in PHRASES:
-                taken = 0
+                token_count = 0
                 while length:
-                    length -= tokens[taken].text != "-"
-                    taken += 1
-                self.at += taken - 1
+                    length -= tokens[token_count].text != "-"
+                    token_count += 1
+                self.at += token_count - 1
                 self._say([PHRASES[tuple(words)]])
                 return True
         return False
@@ -442,9 +443,9 @@ class _English:
         readings, ahead = list(CONTRACTIONS.get(token.text, [f"{owner}s"])), 0
         while ahead < 2 and self._peek(ahead).text in MODIFIERS:
             ahead += 1
-        follows, then = self._peek(ahead), self._peek(ahead + 1)
+        follows, second = self._peek(ahead), self._peek(ahead + 1)
         if token.text not in CONTRACTIONS and (
-            (ahead and follows.text in ".?!") or (follows.text in AFTER_IS and (then.text != "-" or then.spaced))
+            (ahead and follows.text in ".?!") or (follows.text in AFTER_IS and (second.text != "-" or second.spaced))
         ):
             readings.append(f"{owner} is")
         after = (self._peek(step).text for step in range(3))
@@ -474,8 +475,8 @@ class _English:
             return ["number", "no"] if begins else ["number"]
         if text in ABBREVIATIONS:
             return list(ABBREVIATIONS[text])
-        beside = follows.kind in ("number", "ordinal") or dotted or self._previous().kind in ("number", "ordinal")
-        if text in MONTHS and MONTHS[text] != text and beside:
+        near_number = follows.kind in ("number", "ordinal") or dotted or self._previous().kind in ("number", "ordinal")
+        if text in MONTHS and MONTHS[text] != text and near_number:
             return [MONTHS[text], text]
         if text in WEEKDAYS and (text not in ("sat", "sun", "wed") or dotted or follows.text == ","):
             return [WEEKDAYS[text], text]
@@ -537,8 +538,8 @@ class _English:
         value = self._peek().text
         self.at += 1
         readings = [_RAISED[value][1]] if value in _RAISED else []
-        powers = [numerals.cardinal(int(value)), numerals.ordinal(int(value))]
-        self._say([*readings, *(f"to the {of}{power}" for power in powers for of in ("power of ", ""))], numeric=True)
+        names = [numerals.cardinal(int(value)), numerals.ordinal(int(value))]
+        self._say([*readings, *(f"to the {link}{name}" for name in names for link in ("power of ", ""))], numeric=True)
 
     def _degrees(self) -> None:
         letter = self._peek().text
@@ -558,7 +559,8 @@ class _English:
         if self.numeric and token.spaced and follows.spaced:
             self._say(["minus", "to", "take away", "dash"])
         elif not (self.numeric or token.spaced or follows.spaced) and self._previous().kind == "word":
-            self._say(["", "dash", "hyphen", *(["minus"] if len(self._previous().text) == 1 else [])])  # COVID-19, x-5
+            readings = ["", "dash", "hyphen"]
+            self._say([*readings, "minus"] if len(self._previous().text) == 1 else readings)  # COVID-19, x-5
         elif self.numeric and not token.spaced:
             self._say(["", "to", "dash", "minus", "through", "hyphen"], numeric=True)
         elif not follows.spaced:
@@ -582,9 +584,9 @@ def _choice(readings: tuple[str, ...]) -> Readings:
 
 def _plain_word(text: str) -> list[str]:
     """Readings of a word that says the same wherever it stands."""
-    known = CONTRACTIONS.get(text)
-    if known is not None:
-        return known
+    readings = CONTRACTIONS.get(text)
+    if readings is not None:
+        return readings
     if "'" not in text:
         return [text]
     for ending, meanings in ENDINGS.items():
@@ -593,6 +595,6 @@ def _plain_word(text: str) -> list[str]:
     return [text.replace("'", "")]
 
 
-def _roman(written: str) -> int:
-    values = [_FINGERS[letter] for letter in written]
+def _roman(text: str) -> int:
+    values = [_FINGERS[letter] for letter in text]
     return sum(-digit if digit < after else digit for digit, after in zip(values, [*values[1:], 0], strict=True))

@@ -192,17 +192,17 @@ def _number_words(number: int, language: str, to: str = "cardinal") -> str:
     return str(num2words(number, lang=language, to=to)).lower()
 
 
-def _parts(written: str) -> tuple[str, str]:
+def _parts(text: str) -> tuple[str, str]:
     """The digits before and after the decimal mark: 1.234,5 and 1,5 and 1.5."""
-    grouped = re.fullmatch(r"(\d{1,3}(?:[. ’']\d{3})+)(?:,(\d+))?", written)
+    grouped = re.fullmatch(r"(\d{1,3}(?:[. ’']\d{3})+)(?:,(\d+))?", text)
     if grouped:
         return re.sub(r"\D", "", grouped[1]), grouped[2] or ""
-    whole, _, part = written.replace(",", ".").partition(".")
+    whole, _, part = text.replace(",", ".").partition(".")
     return whole, part
 
 
-def _number(written: str, language: str, lexicon: _LanguageWords) -> list[str]:
-    digits, part = _parts(written)
+def _number(text: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    digits, part = _parts(text)
     readings = _whole_number(digits, language, lexicon)
     if not part:
         return readings
@@ -217,9 +217,9 @@ def _and_a_half(digits: str, language: str, lexicon: _LanguageWords) -> list[str
     return [form.format(head) for form in lexicon.half for head in _whole_number(digits, language, lexicon)]
 
 
-def _date(written: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
+def _date(text: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
     """The readings of day, month and year, and of the words between, one after the other."""
-    day, month, *year = re.findall(r"\d+", written)
+    day, month, *year = re.findall(r"\d+", text)
     is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(lexicon.months)
     if not is_date and year:
         return [_whole_number(number, language, lexicon) for number in (day, month, *year)]
@@ -232,10 +232,10 @@ def _date(written: str, language: str, lexicon: _LanguageWords) -> list[Sequence
         *_whole_number(month, language, lexicon),
     ]
     if not year:
-        dates = [f"{day_reading} {other}" for day_reading in days for other in months]
+        dates = [f"{day_reading} {month_reading}" for day_reading in days for month_reading in months]
         return [[*dates, *_number(f"{day}.{month}", language, lexicon)]]
-    years = [reading for digits in (*(f"20{year_digits}" for year_digits in year if len(year_digits) == 2), *year)
-             for reading in _whole_number(digits, language, lexicon)]  # fmt: skip
+    full_years = [f"20{digits}" for digits in year if len(digits) == 2]
+    years = [reading for digits in (*full_years, *year) for reading in _whole_number(digits, language, lexicon)]
     return [days, lexicon.before_month, months, lexicon.before_year, years]
 
 
@@ -253,7 +253,7 @@ def _whole_number(digits: str, language: str, lexicon: _LanguageWords) -> list[s
         names += [_number_words(number, other) for other in ("fr_CH", "fr_BE")]
     if 3 <= len(digits) <= 6 and len(digits) != 5:
         cut = len(digits) % 2
-        pairs = [digits[at : at + 2] for at in range(cut, len(digits), 2)]
+        pairs = [digits[start : start + 2] for start in range(cut, len(digits), 2)]
         spoken = [
             _number_words(int(pair), language)
             if pair[0] != "0"
@@ -283,28 +283,30 @@ def _ordinals(number: int, language: str) -> list[str]:
     if language == "fr":
         return [word, *{1: ["première"], 2: ["second", "seconde"]}.get(number, [])]
     if language == "es" and word.endswith("o"):
-        return [word, f"{word[:-1]}a", *([word[:-1]] if word.endswith(("primero", "tercero")) else [])]
+        forms = [word, f"{word[:-1]}a"]
+        return [*forms, word[:-1]] if word.endswith(("primero", "tercero")) else forms
     return [word]
 
 
-def _money(written: str, sign: str, language: str, lexicon: _LanguageWords) -> list[str]:
-    singular, many, cents = lexicon.currencies[sign]
-    whole, part = _parts(written)
+def _money(text: str, sign: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    singular, plural, cents = lexicon.currencies[sign]
+    whole, part = _parts(text)
     if len(part) != 2:
-        names = (singular, many) if written == "1" else (many,)
-        return [f"{amount} {name}" for name in names for amount in _number(written, language, lexicon)]
-    units = [f"{amount} {singular if whole == '1' else many}" for amount in _whole_number(whole, language, lexicon)]
+        names = (singular, plural) if text == "1" else (plural,)
+        return [f"{amount} {name}" for name in names for amount in _number(text, language, lexicon)]
+    units = [f"{amount} {singular if whole == '1' else plural}" for amount in _whole_number(whole, language, lexicon)]
     if int(part) == 0:
         return units
     coins = _number_words(int(part), language)
     amounts = [f"{unit} {word} {coins} {end}" for unit in units for word in lexicon.before_cents for end in ("", cents)]
-    return [*amounts, *(f"{amount} {many}" for amount in _number(written, language, lexicon))]
+    return [*amounts, *(f"{amount} {plural}" for amount in _number(text, language, lexicon))]
 
 
 def _german(hour: int, minute: int) -> list[str]:
     name, following = ("ein" if hour == 1 else _number_words(hour, "de")), _number_words(hour % 12 + 1, "de")
     if minute == 0:
-        return [f"{name} uhr", name, _number_words(hour, "de"), *(["mitternacht"] if hour % 24 == 0 else [])]
+        names = [f"{name} uhr", name, _number_words(hour, "de")]
+        return [*names, "mitternacht"] if hour % 24 == 0 else names
     minutes = _number_words(minute, "de")
     readings = [f"{name} uhr {minutes}", f"{_number_words(hour, 'de')} {minutes}"]
     bare = _number_words(hour % 12 or 12, "de")
@@ -323,7 +325,9 @@ def _german(hour: int, minute: int) -> list[str]:
 
 def _french(hour: int, minute: int) -> list[str]:
     names = {0: ["zéro heure", "minuit"], 12: ["douze heures", "midi"], 1: ["une heure"]}
-    hours = [*names.get(hour, [f"{_number_words(hour, 'fr')} heures"]), *(["minuit"] if hour == 24 else [])]
+    hours = names.get(hour, [f"{_number_words(hour, 'fr')} heures"])
+    if hour == 24:
+        hours = [*hours, "minuit"]
     if minute == 0:
         return hours
     following = (hour + 1) % 24
@@ -339,14 +343,14 @@ def _french(hour: int, minute: int) -> list[str]:
 
 
 def _spanish(hour: int, minute: int) -> list[str]:
-    def named(of: int) -> str:
-        return "una" if of == 1 else _number_words(of, "es")
+    def hour_name(number: int) -> str:
+        return "una" if number == 1 else _number_words(number, "es")
 
-    name, following = named(hour), named(hour % 12 + 1)
+    name, following = hour_name(hour), hour_name(hour % 12 + 1)
     if minute == 0:
         return [name, f"{name} en punto", f"{name} horas"]
     minutes = _number_words(minute, "es")
-    bare = named(hour % 12 or 12)
+    bare = hour_name(hour % 12 or 12)
     readings = [f"{name} {minutes}", f"{name} y {minutes}", f"{bare} y {minutes}"]
     readings += {15: [f"{bare} y cuarto"], 30: [f"{bare} y media"], 45: [f"{following} menos cuarto"]}.get(minute, [])
     if minute > 30:

@@ -89,29 +89,29 @@ def pair_talkers(
     the hypothesis's, a point in the middle of its time, lies within collar_s of the reference's. ORC: each reference
     segment goes to the stream that suits it, regardless of who spoke; a row is a stream.
     """
-    known = _recordings(reference, wording)
-    heard = _recordings(hypothesis, wording)
-    if strangers := [name for name in heard if name not in known]:
+    reference_recordings = _recordings(reference, wording)
+    hypothesis_recordings = _recordings(hypothesis, wording)
+    if strangers := [name for name in hypothesis_recordings if name not in reference_recordings]:
         first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
         problem = f"the reference contains nothing for recording {first.file!r}"
         raise InputError(problem, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
-    of: list[tuple[str, str, list[str], int]] = []
+    reference_rows: list[tuple[str, str, list[str], int]] = []
     hypotheses: list[list[str] | None] = []
     aligned: dict[int, tuple[AlignedWord, ...]] = {}
     pairs: list[TalkerPair] = []
-    for name, talks in known.items():
-        others = heard.get(name, [])
+    for name, talks in reference_recordings.items():
+        others = hypothesis_recordings.get(name, [])
         recording = talks[0].segments[0].file
         if by is SpeakerPairing.ORC:
             paired = _by_streams(talks, others, Place(reference.file, talks[0].segments[0].line))
         else:
-            paired, whom = _by_speakers(talks, others, collar_s if by is SpeakerPairing.TCP else None)
-            pairs += [TalkerPair(recording, *two) for two in whom]
+            paired, counterparts = _by_speakers(talks, others, collar_s if by is SpeakerPairing.TCP else None)
+            pairs += [TalkerPair(recording, *two) for two in counterparts]
         for speaker, ours, theirs, path in paired:
-            aligned[len(of)] = side_by_side(ours, theirs or [], path)
-            of.append((f"{recording}-{speaker}", speaker, ours, talks[0].segments[0].line))
+            aligned[len(reference_rows)] = side_by_side(ours, theirs or [], path)
+            reference_rows.append((f"{recording}-{speaker}", speaker, ours, talks[0].segments[0].line))
             hypotheses.append(theirs)
-    ids, speakers, texts, lines = zip(*of, strict=True)
+    ids, speakers, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(
         Transcripts(reference.file, ids, tuple(map(" ".join, texts)), lines, speakers, reference.encoding),
@@ -176,33 +176,33 @@ def _by_speakers(
         for row, talk in enumerate(ours)
     ]
     chosen = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
-    taken = {talk.speaker for talk in talks}
+    speakers = {talk.speaker for talk in talks}
     rows: list[_Row] = []
-    whom: list[tuple[str | None, str | None]] = []
+    counterparts: list[tuple[str | None, str | None]] = []
     for talk, column, line in zip(ours, chosen, grids, strict=True):
         other = theirs[column]
         name = talk.speaker
         if talk is nobody:
-            name = other.speaker if other.speaker not in taken else f"{other.speaker} (hypothesis)"
+            name = other.speaker if other.speaker not in speakers else f"{other.speaker} (hypothesis)"
         rows.append((name, talk.words, None if other is nobody else other.words, line[column].path()))
-        whom.append((talk.speaker or None, other.speaker or None))
-    return rows, whom
+        counterparts.append((talk.speaker or None, other.speaker or None))
+    return rows, counterparts
 
 
 def _overlap(talk: _SpeakerWords, other: _SpeakerWords, collar_s: float | None) -> NDArray[np.bool_] | None:
     """Which words may be paired, shape (words of one, words of the other); None if all may."""
     if collar_s is None:
         return None
-    of, middle = talk.times(), other.times().mean(axis=1)
+    spans, middle = talk.times(), other.times().mean(axis=1)
     low, high = middle - collar_s + TOUCHING_S, middle + collar_s - TOUCHING_S
-    allowed: NDArray[np.bool_] = (of[:, :1] < high[None]) & (of[:, 1:] > low[None])
+    allowed: NDArray[np.bool_] = (spans[:, :1] < high[None]) & (spans[:, 1:] > low[None])
     return allowed
 
 
 def _codes(texts: Iterable[Sequence[str]]) -> list[NDArray[np.int64]]:
     """Each word as a number."""
-    known: dict[str, int] = {}
-    return [np.array([known.setdefault(word, len(known)) for word in words], np.int64) for words in texts]
+    codes: dict[str, int] = {}
+    return [np.array([codes.setdefault(word, len(codes)) for word in words], np.int64) for words in texts]
 
 
 @frozen
@@ -232,15 +232,20 @@ class _Grid:
             free = np.where(deletion < insertion, _DELETED, _INSERTED)
             steps.append(np.where(pairing < least, _PAIRED, free).astype(np.int8))
         letters: list[str] = []
-        at, to = len(self.reference), len(self.hypothesis)
-        while at or to:
-            step = _INSERTED if not at else _DELETED if not to else steps[at - 1][to - 1]
+        i, j = len(self.reference), len(self.hypothesis)
+        while i or j:
+            if not i:
+                step = _INSERTED
+            elif not j:
+                step = _DELETED
+            else:
+                step = steps[i - 1][j - 1]
             if step != _INSERTED:
-                at -= 1
+                i -= 1
             if step != _DELETED:
-                to -= 1
+                j -= 1
             if step == _PAIRED:
-                letters.append("C" if self.reference[at] == self.hypothesis[to] else "S")
+                letters.append("C" if self.reference[i] == self.hypothesis[j] else "S")
             else:
                 letters.append("I" if step == _INSERTED else "D")
         return "".join(reversed(letters))
@@ -270,10 +275,10 @@ def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords],
     chosen = _best_streams(codes[: len(spoken)], codes[len(spoken) :], place)
     rows: list[_Row] = []
     for number, stream in enumerate(streams):
-        ours = [word for (words, _), to in zip(spoken, chosen, strict=True) if to == number for word in words]
+        ours = [word for (words, _), choice in zip(spoken, chosen, strict=True) if choice == number for word in words]
         theirs = stream.words
-        of, their_codes = _codes([ours, theirs])
-        path = _Grid(of, their_codes, None).path()
+        our_codes, their_codes = _codes([ours, theirs])
+        path = _Grid(our_codes, their_codes, None).path()
         rows.append((stream.speaker, ours, theirs if others else None, path))
     return rows
 
@@ -294,7 +299,7 @@ def _best_streams(
             problem, place=place, remedy="Use --speakers cp or tcp, or cut the recording into shorter ones"
         )
     costs = sum(np.ogrid[tuple(slice(size) for size in shape)], np.zeros(shape, np.int64))
-    taken: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []
+    choices: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []
     for words in utterances:
         best: NDArray[np.int64] | None = None
         which, begins = np.zeros(shape, np.int8), np.zeros(shape, np.int32)
@@ -305,13 +310,13 @@ def _best_streams(
             which[better], begins[better] = axis, begin[better]
         assert best is not None
         costs = best
-        taken.append((which, begins))
-    at = [size - 1 for size in shape]
+        choices.append((which, begins))
+    ends = [size - 1 for size in shape]
     chosen: list[int] = []
-    for which, begins in reversed(taken):
-        state = tuple(at)
+    for which, begins in reversed(choices):
+        state = tuple(ends)
         chosen.append(int(which[state]))
-        at[chosen[-1]] = int(begins[state])
+        ends[chosen[-1]] = int(begins[state])
     return chosen[::-1]
 
 

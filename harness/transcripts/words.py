@@ -15,7 +15,7 @@ from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, count
-from harness.transcripts.readings import Readings, first, plain, plain_texts, rewrite
+from harness.transcripts.readings import Piece, Readings, first, plain, plain_texts, rewrite
 
 
 def readings(text: str, normalisation: Normalisation, language: str = ENGLISH) -> Readings:
@@ -170,15 +170,13 @@ class WordRules:
         """Words and choices as units."""
         if self.unit is TextUnit.WORD:
             return pieces
-        return tuple(
-            part
-            for piece in pieces
-            for part in (
-                units(piece, self.unit)
-                if isinstance(piece, str)
-                else [tuple(tuple(units(" ".join(reading), self.unit)) for reading in piece)]
-            )
-        )
+        parts: list[Piece] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                parts += units(piece, self.unit)
+            else:
+                parts.append(tuple(tuple(units(" ".join(reading), self.unit)) for reading in piece))
+        return tuple(parts)
 
     def all_readings(self, transcripts: Transcripts) -> Sequence[Readings] | None:
         """Of the texts, one for one; None if each has only one."""
@@ -187,8 +185,10 @@ class WordRules:
     def texts(self, transcripts: Transcripts, pieces: Sequence[Readings] | None = None) -> Sequence[str]:
         """The texts, one for one, as units with single spaces between. pieces: all_readings, if they are known."""
         # A named list may fit another reading than the first, which is shown.
-        known = pieces is not None and self.rewriting is None
-        texts = [" ".join(first(each)) for each in pieces or ()] if known else self._texts(transcripts)
+        use_pieces = pieces is not None and self.rewriting is None
+        texts = (
+            [" ".join(first(text_pieces)) for text_pieces in pieces or ()] if use_pieces else self._texts(transcripts)
+        )
         return texts if self.unit is TextUnit.WORD else [" ".join(units(text, self.unit)) for text in texts]
 
     def _texts(self, transcripts: Transcripts) -> Sequence[str]:

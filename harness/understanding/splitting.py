@@ -78,13 +78,13 @@ class _PartNeeds:
 
     def __init__(self, share: float, utterances: int, everything: Counter[str]) -> None:
         self._utterances = share * utterances
-        self._of = {label: share * count for label, count in everything.items()}
+        self._labels = {label: share * count for label, count in everything.items()}
 
     def lacks(self, cluster: _Cluster) -> tuple[float, float]:
         """Of the cluster's rarest label, then of all."""
-        return self._of[cluster.rarest], self._utterances
+        return self._labels[cluster.rarest], self._utterances
 
     def take(self, cluster: _Cluster) -> None:
         self._utterances -= len(cluster.places)
         for label, count in cluster.labels.items():
-            self._of[label] -= count
+            self._labels[label] -= count

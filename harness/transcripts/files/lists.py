@@ -52,21 +52,21 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
             problem = f"{counted(len(row), 'field')}, but a row has 2"
             problems.add(line, 1, problem, _LIST_EXAMPLE)
             continue
-        audio, written = row[0].strip(), " ".join(row[1].split())
-        if number == 0 and (header := _header(audio, written)):
+        audio, transcript = row[0].strip(), " ".join(row[1].split())
+        if number == 0 and (header := _header(audio, transcript)):
             continue
         if not audio:
             problems.add(line, 1, "the row does not name an audio file", _LIST_EXAMPLE)
             continue
-        if (known := first.setdefault(audio, line)) != line:
-            problem = f"the audio file {shown(audio)} is already in line {known}"
+        if (first_line := first.setdefault(audio, line)) != line:
+            problem = f"the audio file {shown(audio)} is already in line {first_line}"
             problems.add(line, 1, problem, "Remove one of the two rows")
             continue
-        by_suffix = header not in _SECOND_TEXT and written.lower().endswith(_TEXT_SUFFIX)
+        by_suffix = header not in _SECOND_TEXT and transcript.lower().endswith(_TEXT_SUFFIX)
         if header in _SECOND_FILE or by_suffix:
-            written = _text_of(written, path, encoding, problems, line)
+            transcript = _text_of(transcript, path, encoding, problems, line)
         ids.append(audio)
-        texts.append(written)
+        texts.append(transcript)
         lines.append(line)
     if not header and len(ids) > 1 and not _has_suffix(ids[0]) and all(map(_has_suffix, ids[1:])):
         # Counted as an utterance, an unknown header would change the word error rate without a word.
@@ -114,19 +114,19 @@ def read_json_lines(
         except (ValueError, RecursionError) as error:
             utterances.problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
             continue
-        written: list[str] = []
+        values: list[str] = []
         for keys in (_ID_KEYS, of_text):
             value = next((row[key] for key in keys if key in row), None) if isinstance(row, dict) else None
             if isinstance(value, str | int):
-                written.append(str(value))
+                values.append(str(value))
             else:
                 problem = "none of these keys has a text: " + ", ".join(keys)
                 utterances.problems.add(
                     number, 1, problem if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE
                 )
                 break
-        if len(written) == 2:
-            utterances.add(number, written[0], _squeeze(written[1]), written[0].lower())
+        if len(values) == 2:
+            utterances.add(number, values[0], _squeeze(values[1]), values[0].lower())
     return utterances.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
 
 
@@ -143,18 +143,18 @@ def is_text_column(name: str) -> bool:
 def _header(first: str, second: str) -> str:
     """The second column's name, in lowercase letters, when the row is a header; else ""."""
     name = second.lower().replace(" ", "_")
-    known = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
-    return name if known and first.lower().replace(" ", "_") in _FIRST else ""
+    is_second = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
+    return name if is_second and first.lower().replace(" ", "_") in _FIRST else ""
 
 
 def _has_suffix(name: str) -> bool:
     return bool(os.path.splitext(name)[1])
 
 
-def _text_of(written: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
-    beside, here = path.parent / written, Path(written)
+def _text_of(file_name: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
+    beside_list, in_current = path.parent / file_name, Path(file_name)
     # Unlike that of Path, this one says no of a name that is too long, such as a text of its own.
-    source = beside if os.path.isfile(beside) or not os.path.isfile(here) else here
+    source = beside_list if os.path.isfile(beside_list) or not os.path.isfile(in_current) else in_current
     try:
         return " ".join(read_text(source, encoding).split())
     except InputProblems as error:
@@ -184,12 +184,12 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     text = read_text(path, encoding)
     problems = Problems(str(path))
     rows = iter(CsvRows.of(text, problems, separator_of(path.name)))
-    line, written = next(rows, (1, [""]))
+    line, header_fields = next(rows, (1, [""]))
     problems.refuse()
-    header = [_squeeze(field) for field in written]
+    header = [_squeeze(field) for field in header_fields]
     _check_header(header, line, problems)
     problems.refuse()
-    at = header.index(ID)
+    id_column = header.index(ID)
     ids: list[str] = []
     table_rows: list[list[str]] = []
     first: dict[str, int] = {}
@@ -203,12 +203,12 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
                 "Write a field for each column, even if it is empty; put a field with commas in quotes",
             )
             continue
-        id_ = row[at].strip()
+        id_ = row[id_column].strip()
         if not id_:
             problems.add(line, 1, "the row has no id", _GROUPS_EXAMPLE)
             continue
-        if (known := first.setdefault(id_ if case_counts else id_.lower(), line)) != line:
-            problem = f"the id {shown(id_)} is already in line {known}"
+        if (first_line := first.setdefault(id_ if case_counts else id_.lower(), line)) != line:
+            problem = f"the id {shown(id_)} is already in line {first_line}"
             remedy = "Remove one of the two rows" + (
                 "" if case_counts else "; ids that differ only in case are the same"
             )
@@ -246,8 +246,10 @@ def read_labels(
     places = max(map(len, labels.values()))
     groupings: list[ColumnGrouping] = []
     for place in range(places):
-        written = [of[place] if len(of := labels.get(line, ())) > place else "" for line in references.lines]
-        labelled = tuple(titles.setdefault(label.lower(), label) for label in written)
+        place_labels = [
+            line_labels[place] if len(line_labels := labels.get(line, ())) > place else "" for line in references.lines
+        ]
+        labelled = tuple(titles.setdefault(label.lower(), label) for label in place_labels)
         order = tuple(title for title in declared_order if title and title in set(labelled))
         name = categories[place] if place < len(categories) else ""
         groupings.append(
@@ -258,8 +260,8 @@ def read_labels(
 
 def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
     """InputError when not one id of a list is one of the references: it is of other utterances."""
-    known = {id_.lower() for id_ in references.ids}
-    if not any(id_.lower() in known for id_ in groups.ids):
+    reference_ids = {id_.lower() for id_ in references.ids}
+    if not any(id_.lower() in reference_ids for id_ in groups.ids):
         problem = f"no id in this list matches a reference: the first is {shown(groups.ids[0])}"
         remedy = f"Write ids as {references.file} does, such as {shown(references.ids[0])}"
         raise InputError(problem, place=Place(groups.file), remedy=remedy)
@@ -274,11 +276,11 @@ def _titles(segments: Segments) -> dict[str, str]:
     return titles
 
 
-def _name(declared: str, place: int, taken: Collection[str]) -> str:
+def _name(declared: str, place: int, names: Collection[str]) -> str:
     name = _squeeze(declared)
     # A category is often declared by its number alone.
     title = name if name and not name.isdigit() else f"label {place + 1}"
-    return f"{title} (label {place + 1})" if title in taken else title
+    return f"{title} (label {place + 1})" if title in names else title
 
 
 def _check_header(header: list[str], line: int, problems: Problems) -> None:

@@ -69,23 +69,23 @@ class WordMapping:
         """
         whole = f" {text if self.case_counts else text.upper()} "
         whole, optional = _OPTIONAL.subn(r"( \1 )", whole)
-        made: list[str] = []
-        at = 0
-        while at < len(whole):
-            for rule in self.rules.get(whole[at], ()):
-                end = at + len(rule.old)
+        outputs: list[str] = []
+        position = 0
+        while position < len(whole):
+            for rule in self.rules.get(whole[position], ()):
+                end = position + len(rule.old)
                 if (
-                    whole.startswith(rule.old, at)
+                    whole.startswith(rule.old, position)
                     and whole.startswith(rule.right, end)
-                    and whole.endswith(rule.left, 0, at)
+                    and whole.endswith(rule.left, 0, position)
                 ):
-                    made.append(rule.new)
-                    at = end
+                    outputs.append(rule.new)
+                    position = end
                     break
             else:
-                made.append(whole[at])
-                at += 1
-        mapped = "".join(made)
+                outputs.append(whole[position])
+                position += 1
+        mapped = "".join(outputs)
         if optional:
             mapped = _APART.sub(lambda words: " ".join(f"({word})" for word in words[1].split()), mapped)
         return " ".join(mapped.split())
@@ -128,8 +128,8 @@ class _Reader:
                 self._section(number, inputs[1])
             elif line.startswith("*") and (_ARROW not in line or _SETTING.match(line)):
                 self._setting(number, line)
-            elif written := line.split(mark)[0].strip():
-                self._rule(number, written)
+            elif rule_text := line.split(mark)[0].strip():
+                self._rule(number, rule_text)
         if not self._read and not self._problems.listed:
             self._problems.add(0, 0, "the file has no rules", _EXAMPLE)
         self._problems.refuse()
@@ -159,10 +159,10 @@ class _Reader:
         elif "NAME" in keywords:
             self._name = value
 
-    def _rule(self, number: int, written: str) -> None:
-        rule = _rule(written)
+    def _rule(self, number: int, text: str) -> None:
+        rule = _rule(text)
         if rule is None or not rule.old:
-            self._problems.add(number, 1, f"{shown(written)} is not a rule", _EXAMPLE)
+            self._problems.add(number, 1, f"{shown(text)} is not a rule", _EXAMPLE)
         else:
             self._read.append((self._applies, rule))
 
@@ -174,8 +174,8 @@ def _comment_mark(first_line: str) -> str:
     return mark if is_mark else COMMENT
 
 
-def _rule(written: str) -> MappingRule | None:
-    old, arrow, rest = written.partition(_ARROW)
+def _rule(text: str) -> MappingRule | None:
+    old, arrow, rest = text.partition(_ARROW)
     if not arrow:
         return None
     new, left, right = rest, "", ""
@@ -193,7 +193,7 @@ def _rule(written: str) -> MappingRule | None:
     return MappingRule(_unquote(old), new, left, right)
 
 
-def _unquote(written: str) -> str:
+def _unquote(text: str) -> str:
     """The text between brackets or double quotes, which keep its spaces, else the text without spaces around it."""
-    text = written.strip()
+    text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ("[]", '""') else text

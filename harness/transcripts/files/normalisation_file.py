@@ -65,23 +65,25 @@ def _pairs(keys: NormalisationKeys, findings: Findings) -> tuple[tuple[Words, Wo
     pairs: dict[Words, Words] = {}
     first: dict[Words, int] = {}
     for number, (left, right) in enumerate(keys.same):
-        at = ("same", number)
-        words, meant = (_words(text, keys.base, (*at, side), findings) for side, text in enumerate((left, right)))
-        if words is None or meant is None or _is_known(left, right, keys.base):
+        pair_path = ("same", number)
+        words, meaning = (
+            _words(text, keys.base, (*pair_path, side), findings) for side, text in enumerate((left, right))
+        )
+        if words is None or meaning is None or _is_known(left, right, keys.base):
             continue
         if not words:
             problem = f"nothing is left of {left!r} after {keys.base.value}"
-            findings.add((*at, 0), problem, "Write words that the base keeps")
+            findings.add((*pair_path, 0), problem, "Write words that the base keeps")
         elif words in first:
             line = findings.place(("same", first[words])).line
             problem = f"{left!r} is already in line {line}"
-            findings.add((*at, 0), problem, "Remove one of the two")
-        elif words == meant:
+            findings.add((*pair_path, 0), problem, "Remove one of the two")
+        elif words == meaning:
             problem = f"{left!r} and {right!r} are the same in {keys.base.value}"
-            findings.add(at, problem, "Remove the pair")
+            findings.add(pair_path, problem, "Remove the pair")
         else:
             first[words] = number
-            pairs[words] = meant
+            pairs[words] = meaning
     return tuple(pairs.items())
 
 

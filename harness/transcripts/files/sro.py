@@ -66,22 +66,22 @@ class SeenIds:
         return {index: self._where(ids[index]) for index in self._take(_hashes(ids))}
 
     def _where(self, id_: str) -> str:
-        known = self._places.get(id_)
-        return f"{known[0]}:{known[1]}" if known else ""
+        place = self._places.get(id_)
+        return f"{place[0]}:{place[1]}" if place else ""
 
     def _take(self, hashes: Hashes) -> list[int]:
         """Takes hashes in; the positions of those that were there before, or earlier among them."""
         fresh, firsts = np.unique(hashes, return_index=True)
-        again = np.ones(len(hashes), np.bool_)
-        again[firsts] = False
-        known = np.zeros(len(fresh), np.bool_)
+        repeated = np.ones(len(hashes), np.bool_)
+        repeated[firsts] = False
+        present = np.zeros(len(fresh), np.bool_)
         for run in self._runs:
-            at = np.searchsorted(run, fresh)
-            at[at == len(run)] = 0
-            known |= run[at] == fresh
-        again[firsts[known]] = True
-        self._add(fresh[~known])
-        return np.flatnonzero(again).tolist()
+            positions = np.searchsorted(run, fresh)
+            positions[positions == len(run)] = 0
+            present |= run[positions] == fresh
+        repeated[firsts[present]] = True
+        self._add(fresh[~present])
+        return np.flatnonzero(repeated).tolist()
 
     def _add(self, run: Hashes) -> None:
         if not len(run):
@@ -226,17 +226,17 @@ def _without_repeats(
     if not repeated:
         return lines, []
     problems = []
-    for position, where in repeated.items():
+    for position, earlier_place in repeated.items():
         number = numbers[having[position]]
         column = block.lines[number - block.first].rindex("(") + 1
-        problems.append(_repetition(ids[position], where, Place(file, number, column)))
+        problems.append(_repetition(ids[position], earlier_place, Place(file, number, column)))
     gone = {having[position] for position in repeated}
     return [line for index, line in enumerate(lines) if index not in gone], problems
 
 
-def _repetition(id_: str, where: str, place: Place) -> InputError:
+def _repetition(id_: str, earlier_place: str, place: Place) -> InputError:
     short_id = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
-    problem = f"the id {short_id} already occurs {f'at {where}' if where else 'on an earlier line'}"
+    problem = f"the id {short_id} already occurs {f'at {earlier_place}' if earlier_place else 'on an earlier line'}"
     return InputError(
         problem, place=place, remedy="Ids that differ only in case are the same; give each line its own id"
     )

@@ -33,19 +33,19 @@ def column_of(line: str, field: int) -> int:
     return starts[field] if field < len(starts) else len(line.rstrip()) + 1
 
 
-def seconds(written: str) -> float | None:
+def seconds(text: str) -> float | None:
     """A time or a duration; None for anything but a finite decimal number."""
-    if WRITTEN_NUMBER.fullmatch(written) is None:
+    if WRITTEN_NUMBER.fullmatch(text) is None:
         return None
-    value = float(written)
+    value = float(text)
     return value if abs(value) < float("inf") else None
 
 
-def checked_time(problems: Problems, number: int, line: str, field: int, label: str, written: str) -> float | None:
+def checked_time(problems: Problems, number: int, line: str, field: int, label: str, text: str) -> float | None:
     """As `seconds`; notes a field that is not a time."""
-    value = seconds(written)
+    value = seconds(text)
     if value is None:
-        problems.add(number, column_of(line, field), f"{label} {shown(written)} is not a number of seconds", _SECONDS)
+        problems.add(number, column_of(line, field), f"{label} {shown(text)} is not a number of seconds", _SECONDS)
     return value
 
 
@@ -184,8 +184,8 @@ class _CtmReader:
             self._close()
 
     def _close(self) -> None:
-        opened, self._open = self._open, None
-        assert opened is not None  # _mark has refused an end without it
+        opening, self._open = self._open, None
+        assert opening is not None  # _mark has refused an end without it
         scored = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
         spoken = [word for alternative in scored for word in alternative]
         if any(self._alternatives) and not spoken:
@@ -195,21 +195,23 @@ class _CtmReader:
             return
         if len(self._alternatives) < 2 or not spoken:
             problem = "alternatives without a word" if not spoken else "a single alternative"
-            self._problems.add(opened.line, 1, problem, f"Write two or more with {_OR} between them")
+            self._problems.add(opening.line, 1, problem, f"Write two or more with {_OR} between them")
             return
         latest = max(spoken, key=lambda word: word.start_s + word.duration_s / 2)
         texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored)
         text = f"{{ {' / '.join(texts)} }}"
-        place = (opened.file, opened.channel)
-        times = tuple(
-            time for alternative in scored for time in [times_of(word) for word in alternative] or [_TIMES_OF_NOTHING]
+        place = (opening.file, opening.channel)
+        times: list[tuple[float, float]] = []
+        for alternative in scored:
+            times += [times_of(word) for word in alternative] or [_TIMES_OF_NOTHING]
+        self._words.append(
+            TimedWord(*place, latest.start_s, latest.duration_s, text, None, opening.line, times=tuple(times))
         )
-        self._words.append(TimedWord(*place, latest.start_s, latest.duration_s, text, None, opened.line, times=times))
 
     def _check_closed(self) -> None:
-        opened, self._open = self._open, None
-        assert opened is not None
-        self._problems.add(opened.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the last of them")
+        opening, self._open = self._open, None
+        assert opening is not None
+        self._problems.add(opening.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the last of them")
 
 
 _IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)
@@ -279,14 +281,14 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
     text = fields[5].strip() if len(fields) > 5 else ""
     labels: tuple[str, ...] = ()
     if text.startswith("<"):
-        written, *rest = text.split(maxsplit=1)
+        label_text, *rest = text.split(maxsplit=1)
         text = rest[0] if rest else ""
-        if not written.endswith(">"):
-            problem = f"the labels {shown(written)} are not closed"
+        if not label_text.endswith(">"):
+            problem = f"the labels {shown(label_text)} are not closed"
             problems.add(number, column_of(line, 5), problem, "Write them without spaces: <o,f0,male>")
             return None
         # A place may be empty: what a label says depends on its place.
-        labels = tuple(written[1:-1].rstrip(",").split(",")) if written.strip("<,>") else ()
+        labels = tuple(label_text[1:-1].rstrip(",").split(",")) if label_text.strip("<,>") else ()
     words = " ".join(text.split())
     speaker = speakers.setdefault(speaker.lower(), speaker)
     ignored = _IGNORED.search(words) is not None
@@ -352,16 +354,16 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
 def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, object]]]:
     """The objects of a JSON list, each with the line in which it begins."""
     decoder = json.JSONDecoder()
-    at = _past_blanks(text, 0)
-    if text[at : at + 1] != "[":
+    index = _past_blanks(text, 0)
+    if text[index : index + 1] != "[":
         problems.add(1, 1, "not a JSON list", _SEGLST_EXAMPLE)
         return
-    at = _past_blanks(text, at + 1)
+    index = _past_blanks(text, index + 1)
     line, position = 1, 0
-    while text[at : at + 1] != "]":
-        line, position = line + text.count("\n", position, at), at
+    while text[index : index + 1] != "]":
+        line, position = line + text.count("\n", position, index), index
         try:
-            row, end = decoder.raw_decode(text, at)
+            row, end = decoder.raw_decode(text, index)
         except (ValueError, RecursionError) as error:
             problems.add(line, 1, f"not JSON: {error}", _SEGLST_EXAMPLE)
             return
@@ -369,10 +371,10 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
             yield line, row
         else:
             problems.add(line, 1, "not an object", _SEGLST_EXAMPLE)
-        at = _past_blanks(text, end)
-        if text[at : at + 1] == ",":
-            at = _past_blanks(text, at + 1)
-        elif text[at : at + 1] != "]":
+        index = _past_blanks(text, end)
+        if text[index : index + 1] == ",":
+            index = _past_blanks(text, index + 1)
+        elif text[index : index + 1] != "]":
             problems.add(line, 1, "the list is not closed after this segment", "Close it with ]")
             return
 
@@ -399,20 +401,20 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
     """
     waiting = group_by((place_of(word), word) for word in words)
     last = {place_of(segment): number for number, segment in enumerate(segments)}
-    taken = dict.fromkeys(waiting, 0)
+    ends = dict.fromkeys(waiting, 0)
     pieces: list[tuple[TimedWord, ...]] = []
     for number, segment in enumerate(segments):
         place = place_of(segment)
-        those = waiting.get(place, [])
-        start = end = taken.get(place, 0)
+        place_words = waiting.get(place, [])
+        start = end = ends.get(place, 0)
         if number == last[place]:
-            end = len(those)
+            end = len(place_words)
         else:
             border_s = _single(segment.end_s)
-            while end < len(those) and those[end].start_s + those[end].duration_s / 2 < border_s:
+            while end < len(place_words) and place_words[end].start_s + place_words[end].duration_s / 2 < border_s:
                 end += 1
-        taken[place] = end
-        pieces.append(tuple(those[start:end]))
+        ends[place] = end
+        pieces.append(tuple(place_words[start:end]))
     return tuple(pieces)
 
 

@@ -74,11 +74,11 @@ def split_tidy_text(text: str) -> tuple[list[str], list[str], Sequence[int]] | N
     if not _is_tidy(text, signs):
         text, numbers = _tidy(text)
         signs = _signs(text)
-    ends, opened = np.flatnonzero(signs == _LINE_END), np.flatnonzero(signs == _OPEN)
-    if not len(ends) or not len(opened):
+    ends, brackets = np.flatnonzero(signs == _LINE_END), np.flatnonzero(signs == _OPEN)
+    if not len(ends) or not len(brackets):
         return None
     # The last bracket that opens in each line; where there is none, that of a line before.
-    opens = opened[np.searchsorted(opened, ends) - 1]
+    opens = brackets[np.searchsorted(brackets, ends) - 1]
     closes = ends - 1
     if np.any(opens >= ends) or np.any(opens[1:] < ends[:-1]) or np.any(signs[closes] != _CLOSE):
         return None
@@ -103,10 +103,10 @@ def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
     return not (";" in text and (text.startswith(COMMENT) or f"\n{COMMENT}" in text))
 
 
-def _opens_again(signs: NDArray[np.uint8], opened: NDArray[np.intp]) -> bool:
+def _opens_again(signs: NDArray[np.uint8], brackets: NDArray[np.intp]) -> bool:
     """Whether another bracket opens in the line of one of these: then it is of a text, and no id's."""
     positions = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
-    after = np.searchsorted(positions, opened) + 1
+    after = np.searchsorted(positions, brackets) + 1
     return bool(np.any(signs[positions.take(after, mode="clip")] == _OPEN))
 
 
@@ -134,20 +134,20 @@ def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
             continue
-        before, opened, rest = line.rstrip(" \t").rpartition("(")
+        before, bracket, rest = line.rstrip(" \t").rpartition("(")
         id_ = rest[:-1]
-        plain = opened and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
-        if not plain and (problem := _wrong_with(line, opened, rest)):
-            utterances.problems.add(number, len(before) + 1 if opened else len(line) + 1, problem, ID_EXAMPLE)
+        plain = bracket and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
+        if not plain and (problem := _wrong_with(line, bracket, rest)):
+            utterances.problems.add(number, len(before) + 1 if bracket else len(line) + 1, problem, ID_EXAMPLE)
         else:
             utterances.add(number, id_, _SPACES.sub(" ", before).strip(" "), id_.lower(), len(before) + 2)
     return utterances.columns(ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
-def _wrong_with(line: str, opened: str, rest: str) -> str:
+def _wrong_with(line: str, bracket: str, rest: str) -> str:
     """What is wrong with the id of a line, or ""."""
     id_ = rest[:-1]
-    if not opened:
+    if not bracket:
         return "the brackets of the id are not balanced" if rest.endswith(")") else "the line has no id"
     if not rest.endswith(")"):
         if ")" not in rest:
@@ -168,7 +168,7 @@ _LONGEST_S = 0.5  # a regular expression that takes longer over one id never end
 SpeakersOf = Callable[[Sequence[str]], list[str]]
 
 
-def speaker_scheme(written: str) -> SpeakersOf:
+def speaker_scheme(scheme: str) -> SpeakersOf:
     """What takes the speakers from utterance ids, one for one: a scheme of that name, or a regular expression `/(…)_/`.
 
     spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore.
@@ -177,13 +177,13 @@ def speaker_scheme(written: str) -> SpeakersOf:
     case, since ids that differ only in case are one. A scheme that finds no speaker gives "".
     InputError for any other text, and where a regular expression takes too long on an id.
     """
-    if len(written) > 2 and written.startswith("/") and written.endswith("/"):
-        take = _by_expression(written)
+    if len(scheme) > 2 and scheme.startswith("/") and scheme.endswith("/"):
+        take = _by_expression(scheme)
         return lambda ids: list(map(take, ids))
-    if written not in _SCHEMES:
-        remedy = nearest(written, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
-        raise InputError(f"no speaker scheme is called {written!r}", remedy=remedy)
-    take = _SCHEMES[written]
+    if scheme not in _SCHEMES:
+        remedy = nearest(scheme, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
+        raise InputError(f"no speaker scheme is called {scheme!r}", remedy=remedy)
+    take = _SCHEMES[scheme]
     return _before_marks if take is _before_mark else lambda ids: list(map(take, ids))
 
 
@@ -198,8 +198,8 @@ class _LowerCase(dict[str, str]):
 def _before_marks(ids: Sequence[str]) -> list[str]:
     if any("-" in id_ for id_ in ids):
         return list(map(_before_mark, ids))
-    known = _LowerCase()
-    return [known[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
+    lower_case = _LowerCase()
+    return [lower_case[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
 
 
 def _before_mark(id_: str) -> str:
@@ -220,22 +220,22 @@ _SCHEMES: dict[str, Callable[[str], str]] = {
 }
 
 
-def _by_expression(written: str) -> Callable[[str], str]:
+def _by_expression(pattern: str) -> Callable[[str], str]:
     import regex  # here, since it takes longer to import than most files take to score
 
     remedy = "Write one with one group: /([a-z]+)[0-9]/"
     try:
-        expression = regex.compile(written[1:-1])
+        expression = regex.compile(pattern[1:-1])
     except (regex.error, RecursionError, OverflowError) as error:
-        raise InputError(f"{written} is not a regular expression: {error}", remedy=remedy) from error
+        raise InputError(f"{pattern} is not a regular expression: {error}", remedy=remedy) from error
     if not expression.groups:
-        raise InputError(f"{written} has no group", remedy=remedy)
+        raise InputError(f"{pattern} has no group", remedy=remedy)
 
     def take(id_: str) -> str:
         try:
             match = expression.search(id_, timeout=_LONGEST_S)
         except TimeoutError as error:
-            raise InputError(f"{written} takes too long on {id_!r}", remedy="Write a simpler one") from error
+            raise InputError(f"{pattern} takes too long on {id_!r}", remedy="Write a simpler one") from error
         return (match[1] or "") if match else ""
 
     return take
@@ -333,11 +333,11 @@ def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
     """
     if reference.ids == hypothesis.ids:
         return hypothesis
-    known = set(reference.ids)
-    strange = [id_ for id_ in hypothesis.ids if id_ not in known]
+    reference_ids = set(reference.ids)
+    strange = [id_ for id_ in hypothesis.ids if id_ not in reference_ids]
     if not strange:
         return hypothesis
-    free = known.difference(hypothesis.ids)
+    free = reference_ids.difference(hypothesis.ids)
     spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free}
     # pop: of two hypotheses that differ in case only, the second stays a stranger.
     renamed = {id_: spelling.pop(caseless) for id_ in strange if (caseless := _caseless(id_)) in spelling}
@@ -437,13 +437,13 @@ def _join(words: Sequence[TimedWord]) -> str:
     return " ".join(word.text for word in words)
 
 
-def _refuse_unknown_places(words: Sequence[TimedWord], known: Set[tuple[str, str]], file: str) -> None:
+def _refuse_unknown_places(words: Sequence[TimedWord], places: Set[tuple[str, str]], file: str) -> None:
     """Words of a file or channel of which the reference has nothing are most likely a name that is spelt otherwise."""
     problems = Problems(file)
     strangers: set[tuple[str, str]] = set()
     for word in words:
         place = place_of(word)
-        if place not in known and place not in strangers:
+        if place not in places and place not in strangers:
             strangers.add(place)
             problem = f"the reference contains nothing for file {word.file!r}, channel {word.channel!r}"
             problems.add(word.line, 1, problem, "Spell both as the reference does, or remove these words")

@@ -20,8 +20,8 @@ class UtteranceLines:
 
     def add(self, line: int, id_: str, text: str, caseless: str, column: int = 1) -> None:
         """Takes an utterance. caseless: what its id is compared by. column: where the id stands in its line."""
-        if (known := self._first.setdefault(caseless, line)) != line:
-            self.problems.add(line, column, *repetition(id_, known))
+        if (first_line := self._first.setdefault(caseless, line)) != line:
+            self.problems.add(line, column, *repetition(id_, first_line))
             return
         self._ids.append(id_)
         self._texts.append(text)

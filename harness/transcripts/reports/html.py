@@ -78,7 +78,7 @@ def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list
 def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> AlignedBlock:
     reference = _reference(utterances[0].words)
     split = [_at_reference(utterance.words) for utterance in utterances]
-    gaps = [max(len(inserted[at]) for inserted, _ in split) for at in range(len(reference) + 1)]
+    gaps = [max(len(inserted[index]) for inserted, _ in split) for index in range(len(reference) + 1)]
     names = tuple(plain_text(label, 40) for label in labels)
     total = len(reference) + sum(gaps)
     return AlignedBlock(
@@ -87,14 +87,14 @@ def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> Alig
 
 
 def _block_columns(reference: Sequence[str], gaps: Sequence[int], split: Sequence[_Split]) -> Iterator[AlignedColumn]:
-    for at, gap in enumerate(gaps):
+    for index, gap in enumerate(gaps):
         for place in range(gap):
-            put_in = (inserted[at] for inserted, _ in split)
+            put_in = (inserted[index] for inserted, _ in split)
             yield AlignedColumn(
                 "", tuple(_aligned_cell(words[place]) if place < len(words) else AlignedCell() for words in put_in)
             )
-        if at < len(reference):
-            yield AlignedColumn(_word(reference[at]), tuple(_aligned_cell(steps[at]) for _, steps in split))
+        if index < len(reference):
+            yield AlignedColumn(_word(reference[index]), tuple(_aligned_cell(steps[index]) for _, steps in split))
 
 
 def _reference(words: Sequence[AlignedWord]) -> tuple[str, ...]:
@@ -155,13 +155,13 @@ class ShownUtterances:
         Each has its place in the order of the references, from 0, and its id. The systems that have it are given by
         their place, then the utterance in each of them.
         """
-        made = [
+        iterators = [
             scoring.utterances([row for row in rows[self._order].tolist() if row >= 0])
             for scoring, rows in zip(self._scorings, self._rows, strict=True)
         ]
         for place in self._order.tolist():
             systems = [index for index, rows in enumerate(self._rows) if rows[place] >= 0]
-            yield place, self.ids[place], systems, [next(made[index]) for index in systems]
+            yield place, self.ids[place], systems, [next(iterators[index]) for index in systems]
 
     def _rows_of(self, scoring: Scoring) -> NDArray[np.intp]:
         """The row of each id in a scoring, −1 where it has none."""

@@ -15,7 +15,14 @@ from harness.model.transcript import WordCounts
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Interval
 from harness.transcripts.entities import EntityErrors
-from harness.transcripts.groups import GroupedComparison, GroupFigures, GroupWords, SystemComparison, unit_of
+from harness.transcripts.groups import (
+    CrossedScoring,
+    GroupedComparison,
+    GroupFigures,
+    GroupWords,
+    SystemComparison,
+    unit_of,
+)
 from harness.transcripts.scoring import Scoring
 from harness.transcripts.talkers import TalkerPair
 
@@ -38,16 +45,8 @@ def _group_figures(figures: GroupFigures | None) -> Json:
             }
             for grouping in figures.grouped
         ],
-        "crossed": [
-            {
-                "by": cross.by,
-                "rows": [label or None for label in cross.rows],
-                "columns": [label or None for label in cross.columns],
-                "cells": [[None if cell is None else _words(cell) for cell in row] for row in cross.cells],
-            }
-            for cross in figures.crossed
-        ],
-        "groups_left_out": [{"by": by, "values": labels} for by, labels in figures.left_out],
+        "crossed": [_cross_json(cross) for cross in figures.crossed],
+        "groups_left_out": [{"by": name, "values": labels} for name, labels in figures.left_out],
         "without_group": figures.without_row,
         "groups_of_no_utterance": figures.strangers,
     }
@@ -58,11 +57,22 @@ def _words(words: GroupWords) -> Json:
     return {**counts_of(words.counts), **rest}
 
 
+def _cross_json(cross: CrossedScoring) -> Json:
+    return {
+        "by": cross.by,
+        "rows": [label or None for label in cross.rows],
+        "columns": [label or None for label in cross.columns],
+        "cells": [[None if cell is None else _words(cell) for cell in row] for row in cross.cells],
+    }
+
+
 def _comparison_json(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
     within = [
         {
             "by": grouping.by,
-            "values": [{"value": label or None, **_differing_json(of)} for label, of in grouping.values],
+            "values": [
+                {"value": label or None, **_differing_json(comparison)} for label, comparison in grouping.values
+            ],
         }
         for grouping in groups
     ]
@@ -173,8 +183,10 @@ def _system(system: SourcedScoring) -> Iterator[str]:
         yield f"{_text(key)}: {_text(value)},\n"
     yield '"utterances": ['
     columns = scoring.columns
-    of = (columns.correct, columns.substitutions, columns.deletions, columns.insertions)
-    everything = zip(scoring.ids, *(column.tolist() for column in of), scoring.paths(range(len(scoring))), strict=True)
+    count_columns = (columns.correct, columns.substitutions, columns.deletions, columns.insertions)
+    everything = zip(
+        scoring.ids, *(column.tolist() for column in count_columns), scoring.paths(range(len(scoring))), strict=True
+    )
     rows: list[str] = []
     before = "\n"
     for id_, correct, substitutions, deletions, insertions, path in everything:

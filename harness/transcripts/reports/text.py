@@ -124,7 +124,7 @@ def summary(scoring: Scoring) -> Table[Sequence[str]]:
     speakers = [counts for _, counts in scoring.by_speaker]
     counted = (Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"), *_SPEAKERS)
     rows = [_values(counts) for counts in speakers]
-    columns = [[value for row in rows if (value := row[at]) is not None] for at in range(len(counted))]
+    columns = [[value for row in rows if (value := row[index]) is not None] for index in range(len(counted))]
     spread = {
         "Mean": [float(np.mean(column)) if column else None for column in columns],
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
@@ -169,11 +169,15 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int
         counted = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
     missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, most_ids)
     nowhere = "; counted nowhere" if scoring.surplus else ""
+    pairs = [
+        ("normalisation", shown(scoring.normalisation, max(20, width - 21))),
+        (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
+    ]
+    if interval is not None:
+        pairs.append(("interval", f"applies to {_applies_to(scoring)}"))
     return Notes(
         (
-            ("normalisation", shown(scoring.normalisation, max(20, width - 21))),
-            (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
-            *((("interval", f"applies to {_applies_to(scoring)}"),) if interval is not None else ()),
+            *pairs,
             ("missing hypotheses", missing + counted),
             ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids) + nowhere),
             ("empty references", f"{scoring.empty_references:,}"),
@@ -237,14 +241,14 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
 def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
     if not count:
         return "0"
-    each = min(_WIDEST_ID, max(8, (width - 40) // most))
-    first = ", ".join(shown(id_, each) for id_ in ids[:most])
+    id_width = min(_WIDEST_ID, max(8, (width - 40) // most))
+    first = ", ".join(shown(id_, id_width) for id_ in ids[:most])
     return f"{count:,} ({first}{', …' if len(ids) > most else ''})"
 
 
 def group_scale(figures: GroupFigures) -> float:
     """The highest end of the intervals of groups, to draw them all on one scale."""
-    words = (words for by in figures.grouped if len(by.values) > 1 for _, words in by.values)
+    words = (words for grouping in figures.grouped if len(grouping.values) > 1 for _, words in grouping.values)
     return max((group.interval[1] if group.interval else group.counts.wer or 0.0 for group in words), default=0.0)
 
 
@@ -264,11 +268,11 @@ def groups(
     ]
     units = {words.unit for grouped in figures.grouped for _, words in grouped.values}
     for varying in sorted(units):
-        over = f"over {varying.value} " if len(units) > 1 else ""
-        pairs.append(("intervals", f"{over}apply to {POPULATION_OF[varying]}"))
+        scope = f"over {varying.value} " if len(units) > 1 else ""
+        pairs.append(("intervals", f"{scope}apply to {POPULATION_OF[varying]}"))
     if without := figures.without_row:
-        listed = _list_ids(len(without), without, width, most_ids)
-        pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))
+        id_list = _list_ids(len(without), without, width, most_ids)
+        pairs.append(("without a row", f"{id_list}; their group is {NO_LABEL}"))
     if strangers := figures.strangers:
         pairs.append(("unmatched rows", f"{_list_ids(len(strangers), strangers, width, most_ids)}; counted nowhere"))
     return Section(
@@ -428,10 +432,10 @@ def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator
     Reference and hypothesis stand word below word, with a letter below each that is wrong.
     """
     counts = utterance.counts
-    named = f"id: {shown(utterance.id, max(8, width - 4))}"
+    heading = f"id: {shown(utterance.id, max(8, width - 4))}"
     speaker = f"speaker: {shown(utterance.speaker, max(8, width - 9))}" if utterance.speaker else ""
     figures = f"C {counts.correct}  S {counts.substitutions}  D {counts.deletions}  I {counts.insertions}"
-    line = named
+    line = heading
     for part in filter(None, (speaker, figures + ("  (no hypothesis)" if utterance.missing else ""))):
         if width_of(line) + 3 + width_of(part) > width:
             yield line
