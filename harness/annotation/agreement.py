@@ -79,11 +79,11 @@ def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
     """
     if first == second:
         return 0.0
-    both = len(first & second)
-    if not both:
+    shared = len(first & second)
+    if not shared:
         return 1.0
     times = 2 / 3 if first < second or second < first else 1 / 3
-    return 1 - times * both / len(first | second)
+    return 1 - times * shared / len(first | second)
 
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
@@ -104,20 +104,20 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     used = shared.any(axis=0)
     used_sets = [label_set for label_set, is_used in zip(sets, used, strict=True) if is_used]
     distance = np.array([[masi_distance(label_set, other) for other in used_sets] for label_set in used_sets])
-    sorts, many = np.unique(shared[:, used], axis=0, return_counts=True)
+    kinds, kind_counts = np.unique(shared[:, used], axis=0, return_counts=True)
     # What each sort of utterance (row: how often it got each set) adds to the pairs that differ, by distance.
-    observed = np.einsum("ic,ck,ik->i", sorts, distance, sorts) / (sorts.sum(axis=1) - 1)
-    value = float(_alpha((many @ observed)[None], (many @ sorts)[None], distance)[0])
-    margins = many @ sorts
+    observed = np.einsum("ic,ck,ik->i", kinds, distance, kinds) / (kinds.sum(axis=1) - 1)
+    value = float(_alpha((kind_counts @ observed)[None], (kind_counts @ kinds)[None], distance)[0])
+    margins = kind_counts @ kinds
     if np.isnan(value):
         return Figure(None, why_not=ALL_EQUAL)
-    if not (many @ observed):
+    if not (kind_counts @ observed):
         return Figure(1.0, without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
     random = np.random.default_rng(SEED)
-    drawn = random.multinomial(len(shared), many / len(shared), size=resamples)
-    alphas = _alpha(drawn @ observed, drawn @ sorts, distance)
-    left_out = _alpha(many @ observed - observed, margins - sorts, distance)
-    return resampled(value, alphas, left_out, many, len(shared))
+    drawn = random.multinomial(len(shared), kind_counts / len(shared), size=resamples)
+    alphas = _alpha(drawn @ observed, drawn @ kinds, distance)
+    left_out = _alpha(kind_counts @ observed - observed, margins - kinds, distance)
+    return resampled(value, alphas, left_out, kind_counts, len(shared))
 
 
 def set_agreement(
@@ -130,14 +130,16 @@ def set_agreement(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")
     sets = sorted(set(first) | set(second), key=sorted)
-    number = {label_set: at for at, label_set in enumerate(sets)}
-    table = np.array([[number[label_set] for label_set in given] for given in (first, second)], np.int64).reshape(2, -1)
+    number = {label_set: index for index, label_set in enumerate(sets)}
+    table = np.array(
+        [[number[label_set] for label_set in annotator_sets] for annotator_sets in (first, second)], np.int64
+    ).reshape(2, -1)
     pairs, often = np.unique(table.T, axis=0, return_counts=True)
     equal = int(often[pairs[:, 0] == pairs[:, 1]].sum()) if len(pairs) else 0
     differ = sorted(
         (
-            (sets[left], sets[other], int(many))
-            for (left, other), many in zip(pairs, often, strict=True)
+            (sets[left], sets[other], int(count))
+            for (left, other), count in zip(pairs, often, strict=True)
             if left != other
         ),
         key=lambda cell: (-cell[2], sorted(cell[0]), sorted(cell[1])),
@@ -170,11 +172,11 @@ def _alpha(observed: Sums, margins: Counts, distance: Sums) -> Sums:
 def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> Figure:
     if not len(pairs):
         return Figure(None, why_not=NO_OVERLAP)
-    each = np.array([jaccard(sets[first], sets[other]) for first, other in pairs])
+    values = np.array([jaccard(sets[first], sets[other]) for first, other in pairs])
     total = int(often.sum())
-    value = float(often @ each) / total
-    drawn = np.random.default_rng(SEED).multinomial(total, often / total, size=resamples) @ each / total
-    left_out = (often @ each - each) / max(1, total - 1)
+    value = float(often @ values) / total
+    drawn = np.random.default_rng(SEED).multinomial(total, often / total, size=resamples) @ values / total
+    left_out = (often @ values - values) / max(1, total - 1)
     return resampled(value, drawn, left_out, often, total)
 
 
@@ -195,14 +197,14 @@ def _kappa_figure(cells: Counts, resamples: int) -> Figure:
     if np.isnan(value):
         return Figure(None, why_not=ALL_EQUAL)
     drawn = _kappa(np.random.default_rng(SEED).multinomial(total, cells / total, size=resamples))
-    there = cells > 0
-    left_out = _kappa(cells - np.eye(4, dtype=np.int64)[there])
-    return resampled(value, drawn, left_out, cells[there], total)
+    nonzero = cells > 0
+    left_out = _kappa(cells - np.eye(4, dtype=np.int64)[nonzero])
+    return resampled(value, drawn, left_out, cells[nonzero], total)
 
 
 def _kappa(cells: Counts) -> Sums:
     """Cohen's kappa of (both, first, second, neither) in rows; NaN where chance makes everything agree."""
-    both, first, second, neither = (cells[:, at].astype(np.float64) for at in range(4))
+    both, first, second, neither = (cells[:, column].astype(np.float64) for column in range(4))
     total = both + first + second + neither
     with np.errstate(divide="ignore", invalid="ignore"):
         first_share, other = (both + first) / total, (both + second) / total
@@ -225,6 +227,10 @@ class SlotAgreement:
     concepts: tuple[tuple[str, int, int, int], ...]
 
 
+def _of_concept(slots: Slots, concept: str) -> set[Slot]:
+    return {slot for slot in slots if slot.concept == concept}
+
+
 def slot_agreement(
     first: Sequence[Slots], second: Sequence[Slots], concepts: Sequence[str], resamples: int = RESAMPLES
 ) -> SlotAgreement:
@@ -232,14 +238,17 @@ def slot_agreement(
     pairs = list(zip(first, second, strict=True))
     exact = [len(set(left) & set(other)) for left, other in pairs]
     near = [_overlapping(left, other) for left, other in pairs]
-    many = [len(left) + len(other) for left, other in pairs]
-    of = []
+    totals = [len(left) + len(other) for left, other in pairs]
+    concept_counts = []
     for concept in concepts:
-        sides = [[{at for at in side if at.concept == concept} for side in pair] for pair in pairs]
-        both = sum(len(left & other) for left, other in sides)
-        counts = both, sum(len(left) for left, _ in sides) - both, sum(len(other) for _, other in sides) - both
-        of += [(concept, *counts)] if any(counts) else []
-    return SlotAgreement(_f1([2 * count for count in exact], many, resamples), _f1(near, many, resamples), tuple(of))
+        sides = [(_of_concept(left, concept), _of_concept(other, concept)) for left, other in pairs]
+        common = sum(len(left & other) for left, other in sides)
+        counts = common, sum(len(left) for left, _ in sides) - common, sum(len(other) for _, other in sides) - common
+        if any(counts):
+            concept_counts.append((concept, *counts))
+    return SlotAgreement(
+        _f1([2 * count for count in exact], totals, resamples), _f1(near, totals, resamples), tuple(concept_counts)
+    )
 
 
 def _overlapping(first: Slots, second: Slots) -> int:
@@ -254,16 +263,19 @@ def _overlapping(first: Slots, second: Slots) -> int:
     return sum(shares(slot, second) for slot in first) + sum(shares(slot, first) for slot in second)
 
 
-def _f1(right: Sequence[int], many: Sequence[int], resamples: int) -> Figure:
-    if not sum(many):
+def _f1(right: Sequence[int], totals: Sequence[int], resamples: int) -> Figure:
+    if not sum(totals):
         return Figure(None, why_not="no slots")
-    counts = np.array([right, many], np.float64)
-    drawn = np.random.default_rng(SEED).multinomial(len(many), np.full(len(many), 1 / len(many)), resamples) @ counts.T
+    counts = np.array([right, totals], np.float64)
+    drawn = (
+        np.random.default_rng(SEED).multinomial(len(totals), np.full(len(totals), 1 / len(totals)), resamples)
+        @ counts.T
+    )
     with np.errstate(invalid="ignore"):
         scores = drawn[:, 0] / drawn[:, 1]
         left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
     value = float(counts[0].sum() / counts[1].sum())
-    return resampled(value, scores, left_out, np.ones(len(many), np.int64), len(many))
+    return resampled(value, scores, left_out, np.ones(len(totals), np.int64), len(totals))
 
 
 def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple[str, ...]]:
@@ -271,15 +283,19 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
 
     As `Continuum.from_csv` of pygamma-agreement reads it.
     """
-    at = 0
+    offset = 0
     for utterance in utterances:
-        given = {name: ledger.slots(utterance.id, row) for name, row in ledger.independent(utterance.id).items()}
-        marked = {name: slots for name, slots in given.items() if slots is not None}
+        slots_by_name = {
+            name: ledger.slots(utterance.id, row) for name, row in ledger.independent(utterance.id).items()
+        }
+        marked = {name: slots for name, slots in slots_by_name.items() if slots is not None}
         if len(marked) < 2:
             continue
         for name, slots in marked.items():
-            yield from ((name, slot.concept, str(at + (slot.start or 0)), str(at + (slot.end or 0))) for slot in slots)
-        at += len(utterance.words)
+            yield from (
+                (name, slot.concept, str(offset + (slot.start or 0)), str(offset + (slot.end or 0))) for slot in slots
+            )
+        offset += len(utterance.words)
 
 
 @frozen
@@ -311,14 +327,14 @@ def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collec
     names = [name for name in ledger.annotators if not only or name in only]
     if len(names) < 3:
         return None
-    given = [
+    chosen_sets = [
         {name: frozenset(row.intents) for name, row in ledger.independent(utterance.id).items()}
         for utterance in utterances
     ]
-    sets = sorted({label_set for by_name in given for label_set in by_name.values()}, key=sorted)
-    number = {label_set: at for at, label_set in enumerate(sets)}
+    sets = sorted({label_set for by_name in chosen_sets for label_set in by_name.values()}, key=sorted)
+    number = {label_set: index for index, label_set in enumerate(sets)}
     table = np.array(
-        [[number[by_name[name]] if name in by_name else MISSING for by_name in given] for name in names], np.int64
+        [[number[by_name[name]] if name in by_name else MISSING for by_name in chosen_sets] for name in names], np.int64
     )
     shared = int(((table != MISSING).sum(axis=0) >= 2).sum())
     nominal = agreement(table, max(2, len(sets))).alpha
@@ -332,18 +348,19 @@ def pairs_of_annotators(
 
     Labels count as they were given before their annotator saw what is proposed (`Ledger.independent`).
     """
-    given = {utterance.id: ledger.independent(utterance.id) for utterance in utterances}
+    choices_by_id = {utterance.id: ledger.independent(utterance.id) for utterance in utterances}
     names = [name for name in ledger.annotators if not only or name in only]
     pairs = []
     for first, second in combinations(names, 2):
-        shared = [id_ for id_, choices in given.items() if first in choices and second in choices]
+        shared = [id_ for id_, choices in choices_by_id.items() if first in choices and second in choices]
         if not shared:
             continue
-        left = [frozenset(given[id_][first].intents) for id_ in shared]
-        right = [frozenset(given[id_][second].intents) for id_ in shared]
+        left = [frozenset(choices_by_id[id_][first].intents) for id_ in shared]
+        right = [frozenset(choices_by_id[id_][second].intents) for id_ in shared]
         marked = {}
         for id_ in shared:
-            first_slots, second_slots = ledger.slots(id_, given[id_][first]), ledger.slots(id_, given[id_][second])
+            first_slots = ledger.slots(id_, choices_by_id[id_][first])
+            second_slots = ledger.slots(id_, choices_by_id[id_][second])
             if first_slots is not None and second_slots is not None:
                 marked[id_] = first_slots, second_slots
         slots = None
@@ -371,8 +388,8 @@ def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | No
         parts.append(Notes([("", "no utterance was labelled by two annotators")]))
     if together is not None and together.shared:
         names = ", ".join(map(_name, together.annotators))
-        many = counted(together.shared, "utterance")
-        title = f"all {len(together.annotators)} together ({names}): {many} labelled by two or more"
+        shared = counted(together.shared, "utterance")
+        title = f"all {len(together.annotators)} together ({names}): {shared} labelled by two or more"
         parts += [_titled(title, together.shared), _values(_alphas(together.masi, together.nominal))]
     return separated(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
 
@@ -400,7 +417,7 @@ def _of_pair(pair: AnnotatorPair) -> Iterator[Part]:
     yield Notes([("", "1st, 2nd: only that annotator gave it")])
     if slots is not None and slots.concepts:
         columns = [Column("concept"), *map(Column, ("both", "1st", "2nd"))]
-        yield Table.of(columns, [(name, *map(str, of)) for name, *of in slots.concepts])
+        yield Table.of(columns, [(name, *map(str, counts)) for name, *counts in slots.concepts])
     if figures.confusion:
         sides = [
             (tuple(_labelled(tuple(sorted(labels))) for labels in (first, second)), often)
@@ -427,11 +444,11 @@ def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utteran
     for pair in pairs:
         yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
         for id_ in pair.differing:
-            given = ledger.independent(id_)
+            choices = ledger.independent(id_)
             yield f"{plain_text(id_, 80)}: {plain_text(' '.join(words[id_]), 400)}"
             for name in (pair.first, pair.second):
-                slots = slot_texts(words[id_], ledger.slots(id_, given[name]) or ())
-                yield f"    {_name(name)}: {_labelled(given[name].intents, slots)}"
+                slots = slot_texts(words[id_], ledger.slots(id_, choices[name]) or ())
+                yield f"    {_name(name)}: {_labelled(choices[name].intents, slots)}"
 
 
 def agreement_object(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> dict[str, Any]:
@@ -455,7 +472,7 @@ def _object(pair: AnnotatorPair) -> dict[str, Any]:
         "alpha_masi": to_plain(figures.masi),
         "alpha_nominal": to_plain(figures.nominal),
         "labels": {
-            row.label: {key: of for key, of in to_plain(row).items() if key != "label"} for row in figures.labels
+            row.label: {key: value for key, value in to_plain(row).items() if key != "label"} for row in figures.labels
         },
         "confusion": [
             {"first": sorted(left), "second": sorted(other), "utterances": often}

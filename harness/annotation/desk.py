@@ -117,8 +117,8 @@ class AnnotationDesk:
             return self._refuse(NO_PAGE)
         name, rows = str(uuid.uuid4()), []
         for batch, utterances in by_batch(self._work.ledger, page.utterances):
-            for kind, wanted in ((Accepted, False), (Struck, True)):
-                these = tuple(utterance for utterance in utterances if (utterance in page.struck) is wanted)
+            for kind, is_struck in ((Accepted, False), (Struck, True)):
+                these = tuple(utterance for utterance in utterances if (utterance in page.struck) is is_struck)
                 if these:
                     times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
                     rows.append(kind(self.ids.next(), self.annotator, batch, name, page.intents, these, *times))
@@ -292,8 +292,8 @@ class AnnotationDesk:
             return NO_ITEM
         if not self.label_set.concepts:
             return "the label set of this project has no concepts: only intents are labelled"
-        many = len(self._words.get(self._hand.utterance, ()))
-        return "" if 0 <= start < end <= many else f"the utterance has the words 1 to {many}"
+        word_count = len(self._words.get(self._hand.utterance, ()))
+        return "" if 0 <= start < end <= word_count else f"the utterance has the words 1 to {word_count}"
 
     def _slots(self, hand: HandDraft) -> Slots | None:
         """What is written of slots: None where they are not annotated."""
@@ -389,7 +389,7 @@ class AnnotationDesk:
             return None
         chosen = tuple(sorted(hand.chosen))
         ledger = self._work.ledger
-        given = ledger.choices(hand.utterance).values() if self.adjudicating else ()
+        choices = ledger.choices(hand.utterance).values() if self.adjudicating else ()
         words = self._words.get(hand.utterance, ())
         inputs = [
             AnnotationInput(
@@ -397,7 +397,7 @@ class AnnotationDesk:
                 row.comment if isinstance(row, Labelled) else "",
                 slot_texts(words, ledger.slots(hand.utterance, row) or ()),
             )
-            for row in given
+            for row in choices
         ]
         return LabellingItem(
             utterance=hand.utterance,

@@ -122,8 +122,8 @@ class Ledger:
                 self._slots.update(((row.id, proposal.utterance), proposal.slots) for proposal in row.proposals)
             case Withdrawn():
                 self._withdrawn.update(row.rows)
-                known = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
-                self._touched.extend(utterance for act in known for utterance in utterances_of(act))
+                withdrawn_acts = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
+                self._touched.extend(utterance for act in withdrawn_acts for utterance in utterances_of(act))
             case _:
                 self._number[row.id] = len(self._order)
                 self._order.append(row)
@@ -219,8 +219,8 @@ class Ledger:
             for row in self.acts_on(utterance)
         )
 
-    def standing(self, utterance: str, needed: int) -> LabelStatus:
-        """Where it stands. needed: how many annotators are to label it."""
+    def standing(self, utterance: str, annotator_count: int) -> LabelStatus:
+        """Where it stands. annotator_count: how many are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
             return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
@@ -232,7 +232,7 @@ class Ledger:
         if len(set(chosen)) > 1 or len(set(marked)) > 1:
             return LabelStatus(UtteranceState.DISPUTED)
         final = UtteranceState.AGREED if len(chosen) > 1 else UtteranceState.SINGLE
-        state = UtteranceState.WAITING if len(chosen) < needed else final
+        state = UtteranceState.WAITING if len(chosen) < annotator_count else final
         return LabelStatus(state, chosen[0], marked[0] if marked else None)
 
     def _allowed(self, proposal: LabelProposal) -> LabelProposal:
@@ -282,7 +282,7 @@ class ProjectOutcome:
     @property
     def final(self) -> int:
         """Utterances with final labels."""
-        return sum(many for state, many in self.states.items() if state.is_final)
+        return sum(count for state, count in self.states.items() if state.is_final)
 
 
 def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
@@ -367,10 +367,11 @@ class UtteranceAssignment:
         self._project = project
         ids = [utterance.id for utterance in utterances]
         double = sorted(ids, key=lambda id_: seeded_number(project.seed, "double", id_))
-        many = round(project.double_share * len(ids)) if project.per_utterance > 1 else 0
-        self._double = frozenset(double[:many])
+        double_count = round(project.double_share * len(ids)) if project.per_utterance > 1 else 0
+        self._double = frozenset(double[:double_count])
         self._turn = {
-            id_: at for at, id_ in enumerate(sorted(ids, key=lambda id_: seeded_number(project.seed, "annotator", id_)))
+            id_: turn
+            for turn, id_ in enumerate(sorted(ids, key=lambda id_: seeded_number(project.seed, "annotator", id_)))
         }
 
     def annotators_needed(self, utterance: str) -> int:
@@ -386,10 +387,10 @@ class UtteranceAssignment:
         if not self._project.annotators:
             others = len(chosen) - 1 if annotator in chosen else len(chosen)
             return others < self.annotators_needed(utterance)
-        needed = self.annotators_needed(utterance)
+        annotator_count = self.annotators_needed(utterance)
         if IMPORTED in chosen:
-            needed -= 1
-        return annotator in self._named(utterance)[:needed]
+            annotator_count -= 1
+        return annotator in self._named(utterance)[:annotator_count]
 
     def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
         """Whether the annotator is the second of two: by turn if the project names annotators, else by time."""

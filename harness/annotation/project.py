@@ -211,8 +211,8 @@ class AnnotationRoom:
 
     def _annotator_name(self, annotator: str) -> str:
         """The name as the project has it already."""
-        given = (row.annotator for row in self.rows if not isinstance(row, Proposed))
-        return known_name(annotator, dict.fromkeys((*self.project.annotators, *given)))
+        annotators = (row.annotator for row in self.rows if not isinstance(row, Proposed))
+        return known_name(annotator, dict.fromkeys((*self.project.annotators, *annotators)))
 
     def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
         facts = (self.project, self.label_set, self.utterances, self.refresh(), self.keep)

@@ -51,14 +51,14 @@ def import_rows(
     mapping: label of the file → label of the set; others stand as they are. InputProblems for unknown labels and
     concepts, and for those that the rules forbid, each with its place; InputError when nothing fits.
     """
-    known = {utterance.id for utterance in utterances}
+    ids = {utterance.id for utterance in utterances}
     problems: list[InputError] = []
     rows: list[Labelled] = []
     labelled: set[str] = set()
-    same = 0
+    same_count = 0
     now_s = time.time()
     for utterance in annotated:
-        if utterance.intents is None or utterance.id not in known:
+        if utterance.intents is None or utterance.id not in ids:
             continue
         intents = tuple(sorted({mapping.get(label, label) for label in utterance.intents}))
         refusal = label_set.refusal(intents)
@@ -77,7 +77,7 @@ def import_rows(
             continue
         labelled.add(utterance.id)
         if before.get(utterance.id) == (intents, slots):
-            same += 1
+            same_count += 1
         else:
             row = Labelled(
                 str(uuid.uuid4()), IMPORTED, utterance.id, intents, source=source, given_wall_s=now_s, slots=slots
@@ -94,8 +94,8 @@ def import_rows(
         )
     return LabelImport(
         tuple(rows),
-        same,
-        tuple(utterance.id for utterance in annotated if utterance.id not in known),
+        same_count,
+        tuple(utterance.id for utterance in annotated if utterance.id not in ids),
         tuple(utterance.id for utterance in utterances if utterance.id not in labelled),
     )
 
@@ -174,9 +174,9 @@ def make_project(
     if take_labels:
         imported.append(import_rows(utterances, utterances, label_set, {}, mapping, "the data"))
     if intents is not None:
-        given = read_corpus(intents).utterances
+        annotated = read_corpus(intents).utterances
         before = {row.utterance: (row.intents, row.slots) for import_result in imported for row in import_result.rows}
-        imported.append(import_rows(utterances, given, label_set, before, mapping, str(intents)))
+        imported.append(import_rows(utterances, annotated, label_set, before, mapping, str(intents)))
     # Labels stand in rows and nowhere else: the copy of the data has none.
     unlabelled = tuple(replace(utterance, intents=None) for utterance in utterances)
     if label_set.concepts:
@@ -224,10 +224,10 @@ def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utt
     for path in data:
         for split in splits:
             for utterance in read_corpus(path, split=split).utterances:
-                _, known = by_id.get(utterance.id, (utterance, None))
-                if known is not None:
+                _, first_path = by_id.get(utterance.id, (utterance, None))
+                if first_path is not None:
                     raise InputError(
-                        f"the id {utterance.id!r} is already in {known}",
+                        f"the id {utterance.id!r} is already in {first_path}",
                         place=utterance.place or Place(str(path)),
                         remedy="Rename one of the two",
                     )

@@ -86,11 +86,11 @@ def training_material(
 def _divided(
     labelled: Sequence[Utterance], seed: int, share: float, split: str | None
 ) -> tuple[list[Utterance], list[Utterance]]:
-    wanted = len(labelled) if split is not None else round(share * len(labelled))
+    count = len(labelled) if split is not None else round(share * len(labelled))
     left = Counter(label for utterance in labelled for label in utterance.intents or ())
     chosen: set[str] = set()
     for utterance in sorted(labelled, key=lambda utterance: seeded_number(seed, "held-out", utterance.id)):
-        if len(chosen) == wanted:
+        if len(chosen) == count:
             break
         if split is not None and ("split", split) not in utterance.groups:
             continue
@@ -166,12 +166,12 @@ def with_slots(
     if not concept_tags(learnt):
         return proposed, 0
     field = SlotField.fit(learnt)
-    known = {utterance.id: utterance for utterance in utterances}
+    by_id = {utterance.id: utterance for utterance in utterances}
     proposals = []
-    for each in proposed.proposals:
-        utterance = known[each.utterance]
-        slots = slots_of(replace(utterance, tags=field.tags(utterance.words, each.intents or ())))
-        proposals.append(replace(each, slots=tuple(replace(slot, value=None) for slot in slots)))
+    for proposal in proposed.proposals:
+        utterance = by_id[proposal.utterance]
+        slots = slots_of(replace(utterance, tags=field.tags(utterance.words, proposal.intents or ())))
+        proposals.append(replace(proposal, slots=tuple(replace(slot, value=None) for slot in slots)))
     return replace(
         proposed, proposals=tuple(proposals), facts=(*proposed.facts, ("slots learnt from", str(len(learnt))))
     ), len(learnt)
@@ -232,8 +232,8 @@ def training_lines(training: TriTraining) -> Iterator[str]:
         f"proposed for {len(labelled)} of {number} by consensus ({percent(len(labelled) / number, 2)}), "
         f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {number - len(labelled)}"
     )
-    for why, many in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
-        yield f"  of these {many} agree on labels that the label set forbids: {shown(why, 120)}"
+    for why, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
+        yield f"  of these {count} agree on labels that the label set forbids: {shown(why, 120)}"
     yield f"CPU time {seconds(training.cpu_s)}"
 
 

@@ -89,7 +89,7 @@ class Queues:
 
     def queue_of(self, annotator: str, ledger: Ledger) -> Queue:
         """The annotator's own queue; nothing in it depends on which labels others have given."""
-        opened: dict[Intents, list[str]] = defaultdict(list)
+        open_by_intents: dict[Intents, list[str]] = defaultdict(list)
         totals: dict[Intents, int] = defaultdict(int)
         by_hand: list[str] = []
         skipped: dict[str, int] = {}
@@ -105,15 +105,15 @@ class Queues:
             if part.is_chosen:
                 continue
             if part.proposed is not None:
-                opened[part.proposed].append(utterance)
+                open_by_intents[part.proposed].append(utterance)
                 totals[part.proposed] += part.reviewed != part.proposed
                 continue
             by_hand.append(utterance)
             if part.skipped is not None:
                 skipped[utterance] = part.skipped
         groups = tuple(
-            ProposalGroup(intents, tuple(opened.get(intents, ())), many)
-            for intents, many in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
+            ProposalGroup(intents, tuple(open_by_intents.get(intents, ())), size)
+            for intents, size in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
         )
         to_review = sum(len(group.open) for group in groups)
         count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
@@ -122,29 +122,31 @@ class Queues:
         return Queue(groups, self._ordered(by_hand, skipped, annotator, doubts), count, error)
 
     def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
-        known = self._known.get(annotator)
-        if known is None or known.ledger is not ledger:
+        queue = self._known.get(annotator)
+        if queue is None or queue.ledger is not ledger:
             parts = {utterance: self._part(annotator, utterance, ledger) for utterance in self._by_text}
-            known = self._known[annotator] = _KnownQueue(ledger, parts, ledger.touches)
-        for utterance in ledger.touched(known.touches):
-            if utterance in known.parts:
-                known.parts[utterance] = self._part(annotator, utterance, ledger)
-        known.touches = ledger.touches
-        return known.parts
+            queue = self._known[annotator] = _KnownQueue(ledger, parts, ledger.touches)
+        for utterance in ledger.touched(queue.touches):
+            if utterance in queue.parts:
+                queue.parts[utterance] = self._part(annotator, utterance, ledger)
+        queue.touches = ledger.touches
+        return queue.parts
 
     def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
         """None when it is not the annotator's."""
         every = ledger.acts_on(utterance)
         acts = [row for row in every if row.annotator == annotator and not is_adjudication(row)]
-        who = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
-        if annotator not in who and not self.shares.is_for(annotator, utterance, who):
+        annotators = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
+        if annotator not in annotators and not self.shares.is_for(annotator, utterance, annotators):
             return None
         row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
         reviewed, is_struck = None if row is None else row.intents, isinstance(row, Struck)
-        if annotator in who:
+        if annotator in annotators:
             return _QueuePart(True, is_struck, reviewed)
         skipped = ledger.number(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
-        return _QueuePart(False, is_struck, reviewed, self._to_review(annotator, utterance, row, who, ledger), skipped)
+        return _QueuePart(
+            False, is_struck, reviewed, self._to_review(annotator, utterance, row, annotators, ledger), skipped
+        )
 
     def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
         """What annotators disagree on and nobody has settled, and what this one has settled."""
@@ -158,14 +160,14 @@ class Queues:
                 done += settled is not None and settled.annotator == annotator
             elif state is UtteranceState.DISPUTED:
                 left.append(utterance)
-                own = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and is_adjudication(row)]
-                if own:
-                    skipped[utterance] = ledger.number(own[-1])
+                acts = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and is_adjudication(row)]
+                if acts:
+                    skipped[utterance] = ledger.number(acts[-1])
         count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
         return Queue((), self._ordered(left, skipped, annotator), count)
 
     def _to_review(
-        self, annotator: str, utterance: str, reviewed: Act | None, who: Collection[str], ledger: Ledger
+        self, annotator: str, utterance: str, reviewed: Act | None, annotators: Collection[str], ledger: Ledger
     ) -> Intents | None:
         """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""
         batched = ledger.proposal(utterance)
@@ -173,7 +175,9 @@ class Queues:
             return None
         if isinstance(reviewed, Struck) and reviewed.intents == batched.proposal.intents:
             return None
-        second = self._project.second is SecondAnnotatorMode.HAND and self.shares.is_second(annotator, utterance, who)
+        second = self._project.second is SecondAnnotatorMode.HAND and self.shares.is_second(
+            annotator, utterance, annotators
+        )
         return None if second else batched.proposal.intents
 
     def _ordered(
@@ -197,12 +201,12 @@ class Queues:
 
 def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> ProposalGroup | None:
     """The largest with something open; those that were left for later come last, the longest ago first."""
-    opened = [group for group in groups if group.open]
-    now = [group for group in opened if group.intents not in later]
+    open_groups = [group for group in groups if group.open]
+    now = [group for group in open_groups if group.intents not in later]
     if now:
         return now[0]
     last = {intents: number for number, intents in enumerate(later)}
-    return min(opened, key=lambda group: last[group.intents], default=None)
+    return min(open_groups, key=lambda group: last[group.intents], default=None)
 
 
 def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -232,7 +236,7 @@ def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float 
         key = row.page if isinstance(row, Accepted | Struck) else row.id
         if key not in times and len(times) == PACE_ACTS:
             break
-        _, many = times.get(key, (0.0, 0))
-        times[key] = (row.time_s, many + len(utterances_of(row)))
-    each = [seconds / many for seconds, many in times.values() for _ in range(many)]
-    return statistics.median(each) if each else None
+        _, count = times.get(key, (0.0, 0))
+        times[key] = (row.time_s, count + len(utterances_of(row)))
+    act_times = [seconds / count for seconds, count in times.values() for _ in range(count)]
+    return statistics.median(act_times) if act_times else None

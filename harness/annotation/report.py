@@ -98,12 +98,12 @@ def annotation_report(
     utterances: Sequence[Utterance], rows: Iterable[AnnotationRow], final: Mapping[str, Intents]
 ) -> AnnotationReport:
     """Counts a project. rows: in the order of the file. final: utterance → its final labels."""
-    known = {utterance.id for utterance in utterances}
+    ids = {utterance.id for utterance in utterances}
     in_file = list({row.id: row for row in rows}.values())
     gone = {id_ for row in in_file if isinstance(row, Withdrawn) for id_ in row.rows}
     batches = [row for row in in_file if isinstance(row, Proposed)]
     proposals = {
-        proposal.utterance: proposal for row in batches for proposal in row.proposals if proposal.utterance in known
+        proposal.utterance: proposal for row in batches for proposal in row.proposals if proposal.utterance in ids
     }
     acts: dict[str, list[Act]] = defaultdict(list)
     before: set[str] = set()
@@ -119,14 +119,14 @@ def annotation_report(
     outcome_by_id = {
         id_: _review_outcome(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None
     }
-    how = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
+    sources = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     outcomes = Counter(outcome_by_id.values())
     agreed = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
     standing = [row for row in in_file if row.id not in gone]
     return AnnotationReport(
         utterances=len(utterances),
-        final=len(how),
-        labelled_before=len(before & known),
+        final=len(sources),
+        labelled_before=len(before & ids),
         batches=len(batches),
         proposed=len(proposals),
         consensus=len(outcome_by_id),
@@ -140,9 +140,9 @@ def annotation_report(
         struck=outcomes["struck"],
         overridden=outcomes["overridden"],
         unreviewed=outcomes["unreviewed"],
-        by_hand=how.count("hand"),
-        by_import=how.count("import"),
-        by_review=how.count("review"),
+        by_hand=sources.count("hand"),
+        by_import=sources.count("import"),
+        by_review=sources.count("review"),
         review_time_s=_page_time(standing),
         hand_time_s=sum(row.time_s or 0 for row in standing if isinstance(row, Labelled | Adjudicated)),
         cpu_s=sum(_cpu_s(row) for row in batches),
@@ -255,15 +255,16 @@ def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
         "without_consensus": report.without_consensus,
         **{name: {"count": share.count, "of": share.total} for name, share in shares.items()},
         "last_batch": dict(report.facts),
-        "splits": {
-            split: {
-                "utterances": counts.utterances,
-                "not_final": counts.unannotated,
-                "labels": {label: counts.labels.get(label, 0) for label in labels},
-                "combinations": {joined(of): many for of, many in sorted(counts.sets.items())},
-            }
-            for split, counts in report.splits.items()
-        },
+        "splits": {split: _split_object(counts, labels) for split, counts in report.splits.items()},
+    }
+
+
+def _split_object(counts: LabelCounts, labels: Sequence[str]) -> dict[str, Any]:
+    return {
+        "utterances": counts.utterances,
+        "not_final": counts.unannotated,
+        "labels": {label: counts.labels.get(label, 0) for label in labels},
+        "combinations": {joined(intents): count for intents, count in sorted(counts.sets.items())},
     }
 
 
@@ -275,7 +276,7 @@ def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]
         table.append(["seconds", "", name, fixed(getattr(report, name), 1)])
     for split, counts in report.splits.items():
         table += [["label", split, label, str(counts.labels.get(label, 0))] for label in labels]
-        table += [["combination", split, joined(of), str(many)] for of, many in sorted(counts.sets.items())]
+        table += [["combination", split, joined(intents), str(count)] for intents, count in sorted(counts.sets.items())]
     return table
 
 
@@ -314,7 +315,7 @@ def outcome_lines(
         yield f"{counted(progress.double, 'utterance')} for two annotators"
     yield f"{progress.final} of {progress.total} final"
     columns = Column("state"), Column("utterances"), Column("meaning", left=True)
-    states = [(state.value, f"{many:,}", SAID[state]) for state, many in progress.states.items() if many]
+    states = [(state.value, f"{number:,}", SAID[state]) for state, number in progress.states.items() if number]
     yield from ("", *text_table(columns, states, width), "")
     if progress.changed:
         yield _changed(progress.changed)
@@ -326,8 +327,8 @@ def outcome_lines(
         target = f"target {percent(project.target_error, 2)}"
         yield f"a classifier would label the other {rest} with an estimated error of {error} ({target})"
         if guessed.error <= project.target_error:
-            again = f"harness understand annotate propose {plain_text(project.id, 100)} --method classifier"
-            yield f"the target is met. Next: {again}"
+            command = f"harness understand annotate propose {plain_text(project.id, 100)} --method classifier"
+            yield f"the target is met. Next: {command}"
 
 
 def _changed(ids: tuple[str, ...]) -> str:
@@ -336,8 +337,8 @@ def _changed(ids: tuple[str, ...]) -> str:
         names += ", …"
     was, them = ("was", "it") if len(ids) == 1 else ("were", "them")
     sentence = f"{len(ids)} of them {was} labelled differently since: {names}; the settled labels stay"
-    again = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
-    return f"{'':10}{sentence}. To settle {them} again: {again}"
+    command = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
+    return f"{'':10}{sentence}. To settle {them} again: {command}"
 
 
 def outcome_object(
@@ -351,7 +352,7 @@ def outcome_object(
         "final": progress.final,
         "double": progress.double,
         "batches": progress.batches,
-        "states": {state.value: many for state, many in progress.states.items()},
+        "states": {state.value: number for state, number in progress.states.items()},
         "changed_since_settled": list(progress.changed),
         "annotators": to_plain(progress.annotators),
         "estimated_error": None if guessed is None else guessed.error,

@@ -39,17 +39,17 @@ def guesses(
 
     The same arguments give the same guesses. PluginError without scikit-learn.
     """
-    known = [
+    examples = [
         (utterance, intents) for utterance, intents in learned if utterance.words and not label_set.refusal(intents)
     ]
-    if len({intents for _, intents in known}) < LEAST_SETS or not unlabelled:
+    if len({intents for _, intents in examples}) < LEAST_SETS or not unlabelled:
         return {}
     classifier = classifier_maker(DEFAULT_CLASSIFIER, [])(seed)
-    classifier.fit([utterance.text for utterance, _ in known], [intents for _, intents in known], label_set.ids)
+    classifier.fit([utterance.text for utterance, _ in examples], [intents for _, intents in examples], label_set.ids)
     probabilities = classifier.probabilities([utterance.text for utterance in unlabelled])
-    given = selected_labels(probabilities, may_be_empty=label_set.may_be_empty)
-    certainties: npt.NDArray[np.float64] = np.where(given, probabilities, 1 - probabilities).min(axis=1)
-    sets = sets_of(given, label_set.ids)
+    selected = selected_labels(probabilities, may_be_empty=label_set.may_be_empty)
+    certainties: npt.NDArray[np.float64] = np.where(selected, probabilities, 1 - probabilities).min(axis=1)
+    sets = sets_of(selected, label_set.ids)
     return {
         utterance.id: Guess(intents, float(certainty))
         for utterance, intents, certainty in zip(unlabelled, sets, certainties, strict=True)
@@ -114,38 +114,38 @@ class UncertaintyOrder:
 
         Learns when another batch of labels is complete, which takes some tenths of a second.
         """
-        known = self._known.get(annotator)
-        if known is None or known.ledger is not ledger:
-            known = self._known[annotator] = _CachedUncertainty(ledger, ledger.touches, {})
+        cached = self._known.get(annotator)
+        if cached is None or cached.ledger is not ledger:
+            cached = self._known[annotator] = _CachedUncertainty(ledger, ledger.touches, {})
             touched: Iterable[str] = self._utterances
         else:
-            touched = ledger.touched(known.touches)
+            touched = ledger.touched(cached.touches)
         for id_ in touched:
-            known.labels.pop(id_, None)
+            cached.labels.pop(id_, None)
             choices = ledger.choices(id_)
             if id_ in self._utterances and (row := choices.get(annotator) or choices.get(IMPORTED)) is not None:
-                known.labels[id_] = ledger.number(row), row.intents
-        known.touches = ledger.touches
-        numbers = sorted((number, id_) for id_, (number, _) in known.labels.items())
+                cached.labels[id_] = ledger.number(row), row.intents
+        cached.touches = ledger.touches
+        numbers = sorted((number, id_) for id_, (number, _) in cached.labels.items())
         learned = tuple(numbers[: len(numbers) - len(numbers) % self._project.batch])
-        if learned != known.learned:
-            known.learned = learned
+        if learned != cached.learned:
+            cached.learned = learned
             guess_by_id = guesses(
-                [(self._utterances[id_], known.labels[id_][1]) for _, id_ in learned],
+                [(self._utterances[id_], cached.labels[id_][1]) for _, id_ in learned],
                 [
                     utterance
                     for id_, utterance in self._utterances.items()
-                    if id_ not in known.labels and utterance.words
+                    if id_ not in cached.labels and utterance.words
                 ],
                 self._label_set,
                 self._project.seed,
             )
             ordered = sorted(guess_by_id, key=lambda id_: (guess_by_id[id_].certainty, id_))
-            known.turns = {id_: at for at, id_ in enumerate(ordered)}
-            known.error = estimated_error(guess_by_id)
-        return known.turns
+            cached.turns = {id_: turn for turn, id_ in enumerate(ordered)}
+            cached.error = estimated_error(guess_by_id)
+        return cached.turns
 
     def error(self, annotator: str) -> float | None:
         """The estimated error of the classifier that gave the latest turns; None before the first batch."""
-        known = self._known.get(annotator)
-        return None if known is None else known.error
+        cached = self._known.get(annotator)
+        return None if cached is None else cached.error

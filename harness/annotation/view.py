@@ -36,11 +36,11 @@ def labels_text(intents: Intents, slots: Sequence[str] = ()) -> str:
 
 def marked_text(words: Sequence[str], slots: Slots) -> str:
     """The words with their slots: `a room in [lyon: city]`."""
-    parts, at = [], 0
+    parts, position = [], 0
     for slot in slots:
-        parts += [*words[at : slot.start], f"[{words_of(words, slot)}: {slot.concept}]"]
-        at = slot.end or 0
-    return " ".join([*parts, *words[at:]])
+        parts += [*words[position : slot.start], f"[{words_of(words, slot)}: {slot.concept}]"]
+        position = slot.end or 0
+    return " ".join([*parts, *words[position:]])
 
 
 @frozen
@@ -113,7 +113,7 @@ class LabellingItem:
     @property
     def slot_at(self) -> dict[int, Slot]:
         """The slot that each marked word belongs to."""
-        return {at: slot for slot in self.slots for at in range(slot.start or 0, slot.end or 0)}
+        return {index: slot for slot in self.slots for index in range(slot.start or 0, slot.end or 0)}
 
 
 @frozen

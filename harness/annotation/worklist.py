@@ -38,14 +38,16 @@ def may_label_again(
     return annotator in chosen or shares.is_for(annotator, utterance, chosen)
 
 
-def current_labels(ledger: Ledger, annotator: str, utterance: str, needed: int, *, adjudicating: bool) -> Stood | None:
+def current_labels(
+    ledger: Ledger, annotator: str, utterance: str, annotator_count: int, *, adjudicating: bool
+) -> Stood | None:
     """The annotator's own labels, or the final ones for an adjudicator; None for none."""
-    own = ledger.choices(utterance).get(annotator)
-    choice = ledger.adjudication(utterance) if adjudicating else own
+    own_choice = ledger.choices(utterance).get(annotator)
+    choice = ledger.adjudication(utterance) if adjudicating else own_choice
     if choice is not None:
         comment = "" if isinstance(choice, Accepted) else choice.comment
         return tuple(sorted(choice.intents)), ledger.slots(utterance, choice), comment
-    standing = ledger.standing(utterance, needed)
+    standing = ledger.standing(utterance, annotator_count)
     if not (adjudicating and standing.state.is_final and standing.intents is not None):
         return None
     return tuple(sorted(standing.intents)), standing.slots, ""
@@ -160,8 +162,8 @@ class Worklist:
     @property
     def last(self) -> Act | None:
         """The annotator's latest act of this sort of sitting in force that may be undone here."""
-        own = (row for row in reversed(self.ledger.acts) if self._is_own(row))
-        return next((row for row in own if is_adjudication(row) is self.adjudicating), None)
+        own_acts = (row for row in reversed(self.ledger.acts) if self._is_own(row))
+        return next((row for row in own_acts if is_adjudication(row) is self.adjudicating), None)
 
     def taken_back_with(self, last: Act) -> list[Act]:
         """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
@@ -199,8 +201,8 @@ class Worklist:
             or ledger.is_taken_back(utterance, self.annotator)
         )
         hand = HandDraft(utterance, seen=seen and not self.adjudicating)
-        wanted = self._queues.shares.annotators_needed(utterance)
-        stood = current_labels(ledger, self.annotator, utterance, wanted, adjudicating=self.adjudicating)
+        annotator_count = self._queues.shares.annotators_needed(utterance)
+        stood = current_labels(ledger, self.annotator, utterance, annotator_count, adjudicating=self.adjudicating)
         if self._again and stood is not None:
             # It counts as saved: a change is written. What was settled before annotators changed their labels is
             # written anew, so that it is settled again.

@@ -39,13 +39,13 @@ def columns_of(counts: Counts) -> Sums:
     Then for each category: labels if shared, and the share among all its labels.
     """
     counted = counts.astype(np.float64)
-    given = counted.sum(axis=1)
-    shared = given >= 2
+    label_totals = counted.sum(axis=1)
+    shared = label_totals >= 2
     squares = (counted**2).sum(axis=1)
-    equal = np.where(shared, (squares - given) / np.where(shared, given * (given - 1), 1), 0)
-    unequal = np.where(shared, (given**2 - squares) / np.where(shared, given - 1, 1), 0)
-    shares = counted / np.maximum(given, 1)[:, None]
-    return np.column_stack([shared, equal, unequal, given > 0, counted * shared[:, None], shares])
+    equal = np.where(shared, (squares - label_totals) / np.where(shared, label_totals * (label_totals - 1), 1), 0)
+    unequal = np.where(shared, (label_totals**2 - squares) / np.where(shared, label_totals - 1, 1), 0)
+    shares = counted / np.maximum(label_totals, 1)[:, None]
+    return np.column_stack([shared, equal, unequal, label_totals > 0, counted * shared[:, None], shares])
 
 
 def figures_of(sums: Sums) -> Sums:
@@ -74,31 +74,33 @@ def ac1_chance(sums: Sums) -> Sums:
     return np.asarray(1 - (shares * (1 - shares)).sum(axis=-1) / (_categories(sums) - 1))
 
 
-def resample(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
+def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> Sums:
     """The sums (columns) of this many tables (rows), each of as many items as there are, drawn with replacement.
 
-    many: how many items there are of each row of `columns`.
+    kind_counts: how many items there are of each row of `columns`.
     """
     random = np.random.default_rng(seed)
-    items = int(many.sum())
-    at_a_time = max(1, _BLOCK_CELLS // len(many))
+    items = int(kind_counts.sum())
+    at_a_time = max(1, _BLOCK_CELLS // len(kind_counts))
     blocks = []
     for begin in range(0, resamples, at_a_time):
-        drawn = random.multinomial(items, many / items, size=min(at_a_time, resamples - begin))
+        drawn = random.multinomial(items, kind_counts / items, size=min(at_a_time, resamples - begin))
         blocks.append(figures_of(drawn @ columns))
     return np.concatenate(blocks)
 
 
-def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: float = CONFIDENCE) -> Interval | None:
+def bca(
+    value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, confidence: float = CONFIDENCE
+) -> Interval | None:
     """The bias-corrected and accelerated interval of a statistic; None where too few resamples have a value.
 
-    drawn: of resamples. left_out: the statistic without one item of each kind; many: items of that kind.
+    drawn: of resamples. left_out: the statistic without one item of each kind; kind_counts: items of that kind.
     Source: Efron, J. Am. Stat. Assoc. 82 (1987).
     """
-    known = drawn[~np.isnan(drawn)]
-    if len(known) < FEWEST_DEFINED * len(drawn):
+    defined = drawn[~np.isnan(drawn)]
+    if len(defined) < FEWEST_DEFINED * len(drawn):
         return None
-    weights = np.where(np.isnan(left_out), 0, many)
+    weights = np.where(np.isnan(left_out), 0, kind_counts)
     if not weights.any():
         return None
     moves = np.nan_to_num(left_out)
@@ -107,15 +109,16 @@ def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: flo
     if not spread:
         return None
     acceleration = float((weights * moves**3).sum()) / (6 * spread**1.5)
-    below = (float((known < value - 1e-12).sum()) + 0.5 * float((np.abs(known - value) <= 1e-12).sum())) / len(known)
+    smaller, equal = float((defined < value - 1e-12).sum()), float((np.abs(defined - value) <= 1e-12).sum())
+    below = (smaller + 0.5 * equal) / len(defined)
     from scipy import special  # here, since it loads slowly
 
     # Half a resample at least on each side: with all of them on one side, the deviate would be infinite.
-    bias = float(special.ndtri(min(max(below, 0.5 / len(known)), 1 - 0.5 / len(known))))
+    bias = float(special.ndtri(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined))))
     tail = float(special.ndtri((1 - confidence) / 2))
     ends = [bias + z for z in (tail, -tail)]
     low, high = (float(special.ndtr(bias + end / max(1e-3, 1 - acceleration * end))) for end in ends)
-    return float(np.quantile(known, low)), float(np.quantile(known, high))
+    return float(np.quantile(defined, low)), float(np.quantile(defined, high))
 
 
 def without_disagreement(items: int, by_chance: float) -> Interval:
@@ -160,11 +163,11 @@ class Figure:
     why_not: str = ""
 
 
-def resampled(value: float, drawn: Sums, left_out: Sums, many: Counts, items: int) -> Figure:
+def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, items: int) -> Figure:
     """A coefficient with its interval, by `bca`. items: those that two or more raters labelled."""
     if items < FEWEST_RESAMPLED:
         return Figure(value, why_not=TOO_FEW_ITEMS)
-    interval = bca(value, drawn, left_out, many)
+    interval = bca(value, drawn, left_out, kind_counts)
     return Figure(value, interval, "" if interval else TOO_ALIKE)
 
 
@@ -233,19 +236,19 @@ def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, se
     interval. If all items agree, alpha and AC1 have exact ones.
     """
     counts = label_counts(labels, categories)
-    given = counts.sum(axis=1)
-    shared = counts[given >= 2]
+    label_totals = counts.sum(axis=1)
+    shared = counts[label_totals >= 2]
     raters = int((labels != MISSING).any(axis=1).sum()) if labels.size else 0
-    if why_not := _nothing_shared(raters, int(given.sum()), len(shared)):
+    if why_not := _nothing_shared(raters, int(label_totals.sum()), len(shared)):
         none = Figure(None, why_not=why_not)
         raw = alpha = ac1 = none
     else:
-        raw, alpha, ac1 = _overall(counts[given > 0], resamples, seed)
+        raw, alpha, ac1 = _overall(counts[label_totals > 0], resamples, seed)
     return Agreement(
         raters=raters,
-        items=int((given > 0).sum()),
+        items=int((label_totals > 0).sum()),
         shared=len(shared),
-        labels=int(given.sum()),
+        labels=int(label_totals.sum()),
         shared_labels=int(shared.sum()),
         raw=raw,
         alpha=alpha,
@@ -271,10 +274,10 @@ def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
     """Every two raters that share an item."""
     agreements = []
     for first, second in combinations(range(len(labels)), 2):
-        both = (labels[first] != MISSING) & (labels[second] != MISSING)
-        if not both.any():
+        shared = (labels[first] != MISSING) & (labels[second] != MISSING)
+        if not shared.any():
             continue
-        joined = labels[first][both].astype(np.int64) * categories + labels[second][both]
+        joined = labels[first][shared].astype(np.int64) * categories + labels[second][shared]
         confusion = np.bincount(joined, minlength=categories**2).reshape(categories, categories)
         agreed = Share(int(np.trace(confusion)), int(confusion.sum()))
         agreements.append(PairAgreement(first, second, agreed, _kappa(confusion), confusion))
@@ -286,7 +289,7 @@ def confusions(confusion: Counts) -> Sequence[tuple[int, int, int]]:
     first, second = np.triu_indices(len(confusion), 1)
     often = confusion[first, second]
     order = np.argsort(-often, kind="stable")
-    return [(int(first[at]), int(second[at]), int(often[at])) for at in order if often[at]]
+    return [(int(first[index]), int(second[index]), int(often[index])) for index in order if often[index]]
 
 
 def _nothing_shared(raters: int, labels: int, shared: int) -> str:
@@ -299,12 +302,12 @@ def _nothing_shared(raters: int, labels: int, shared: int) -> str:
 
 def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure, Figure]:
     # Items with the same counts have the same effect: the bootstrap draws how many of each kind there are.
-    sorts, many = np.unique(counts, axis=0, return_counts=True)
-    columns = columns_of(sorts)
-    sums = many @ columns
+    kinds, kind_counts = np.unique(counts, axis=0, return_counts=True)
+    columns = columns_of(kinds)
+    sums = kind_counts @ columns
     raw, alpha, ac1 = map(float, figures_of(sums))
     shared = columns[:, 0] > 0
-    unequal = np.repeat(1 - columns[shared, 1], many[shared])
+    unequal = np.repeat(1 - columns[shared, 1], kind_counts[shared])
     wholly = (unequal == 0) | (unequal == 1)
     of_raw = Figure(raw, Share(int((unequal == 0).sum()), len(unequal)).interval)
     if not unequal.any():
@@ -313,27 +316,29 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
         if not np.isnan(alpha):
             of_alpha = Figure(alpha, without_disagreement(items, float(alpha_chance(sums))))
         return of_raw, of_alpha, Figure(ac1, without_disagreement(items, float(ac1_chance(sums))))
-    drawn = resample(columns, many, resamples, seed)
+    drawn = resample(columns, kind_counts, resamples, seed)
     left_out = figures_of(sums - columns)
     figures = [
-        resampled(value, drawn[:, at], left_out[:, at], many, len(unequal))
-        for at, value in enumerate((raw, alpha, ac1))
+        resampled(value, drawn[:, column], left_out[:, column], kind_counts, len(unequal))
+        for column, value in enumerate((raw, alpha, ac1))
     ]
     # Where each item agrees as a whole or not at all, as with two raters, raw agreement is a share of items.
     return of_raw if wholly.all() else figures[0], figures[1], figures[2]
 
 
 def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
-    own = shared[:, category]
-    others = shared.sum(axis=1) - 1
-    own, others = own[own > 0], others[own > 0]
-    if not len(own):
+    own_counts = shared[:, category]
+    other_counts = shared.sum(axis=1) - 1
+    own_counts, other_counts = own_counts[own_counts > 0], other_counts[own_counts > 0]
+    if not len(own_counts):
         return CategoryAgreement(0, 0, Figure(None, why_not=why_not or NEVER_GIVEN))
-    comparisons = own * others
-    denied = comparisons - own * (own - 1)
+    comparisons = own_counts * other_counts
+    denied = comparisons - own_counts * (own_counts - 1)
     value = 1 - float(denied.sum()) / float(comparisons.sum())
     # That a category is the same again is a ratio of sums over items, as a word error rate is one over utterances.
-    return CategoryAgreement(int(own.sum()), len(own), Figure(value, _complement(wer_interval(denied, comparisons))))
+    return CategoryAgreement(
+        int(own_counts.sum()), len(own_counts), Figure(value, _complement(wer_interval(denied, comparisons)))
+    )
 
 
 def _complement(interval: Interval | None) -> Interval | None:
@@ -396,8 +401,8 @@ def leave_one_out(labels: Labels) -> NDArray[np.int64]:
     """
     consensus = np.full(labels.shape, MISSING, np.int64)
     for item, column in enumerate(labels.T.tolist()):
-        for rater, own in enumerate(column):
-            if own != MISSING:
+        for rater, label in enumerate(column):
+            if label != MISSING:
                 consensus[rater, item] = _leading_row([*column[:rater], *column[rater + 1 :]])
     return consensus
 

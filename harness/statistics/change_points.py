@@ -88,7 +88,9 @@ def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesSc
             scans.append(SeriesScan())
             continue
         points = _points(each_series, root[0], p_holm, tests, seed) if p_holm < 1 - CONFIDENCE else {}
-        scans.append(SeriesScan(tuple(ChangePoint(at, points[at]) for at in sorted(points)), root[1], p_holm))
+        scans.append(
+            SeriesScan(tuple(ChangePoint(session, points[session]) for session in sorted(points)), root[1], p_holm)
+        )
     return tuple(scans)
 
 
@@ -107,10 +109,10 @@ def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int,
     while points:  # removes what its two neighbours do not support, the least supported first
         edges = [0, *sorted(points), length]
         alone = {
-            at: _scan(series, start, end, [(np.array([0]), np.array([at - start]))] * 2, seed)[1]
-            for start, at, end in zip(edges, edges[1:], edges[2:], strict=False)
+            point: _scan(series, start, end, [(np.array([0]), np.array([point - start]))] * 2, seed)[1]
+            for start, point, end in zip(edges, edges[1:], edges[2:], strict=False)
         }
-        least = max(alone, key=lambda at: alone[at])
+        least = max(alone, key=lambda point: alone[point])
         if alone[least] < 1 - CONFIDENCE:
             break
         del points[least]
@@ -127,10 +129,10 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
     if length >= 3 * LEAST_SIDE:
         coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
         tried.append((_stretches(splits), _stretches(coarse)))
-    cuts = [_scan(series, start, end, each, seed) for each in tried]
+    cuts = [_scan(series, start, end, places, seed) for places in tried]
     # The first of equals: a split explains more with less.
-    cut, p = min(cuts, key=lambda each: each[1])
-    return tuple(start + at for at in cut if at), min(1.0, p * len(cuts))  # a split is the stretch from 0
+    cut, p = min(cuts, key=lambda candidate: candidate[1])
+    return tuple(start + place for place in cut if place), min(1.0, p * len(cuts))  # a split is the stretch from 0
 
 
 def _stretches(places: Places) -> tuple[Places, Places]:
@@ -144,10 +146,10 @@ def _scan(
 ) -> tuple[tuple[int, int], float]:
     """The best stretch (from, to) of the first of `tried`, and the p of the best one of the second."""
     length = end - start
-    counts, totals = (np.asarray(of[start:end], np.float64) for of in (series.counts, series.totals))
+    counts, totals = (np.asarray(column[start:end], np.float64) for column in (series.counts, series.totals))
     if series.scan is Scan.RANK:
         counts, totals = rankdata(counts) - (length + 1) / 2, np.ones(length)
-    at = int(_apart(series.scan, counts[None], totals[None], *tried[0])[0].argmax())
+    best = int(_apart(series.scan, counts[None], totals[None], *tried[0])[0].argmax())
     statistic = float(_apart(series.scan, counts[None], totals[None], *tried[1]).max())
     statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order differ in their last digits
     rng = np.random.default_rng(seed)
@@ -157,7 +159,7 @@ def _scan(
         orders = rng.permuted(np.tile(np.arange(length), (rows, 1)), axis=1)
         as_far += int((_apart(series.scan, counts[orders], totals[orders], *tried[1]).max(axis=1) >= statistic).sum())
         left -= rows
-    return (int(tried[0][0][at]), int(tried[0][1][at])), (1 + as_far) / (1 + ORDERS)
+    return (int(tried[0][0][best]), int(tried[0][1][best])), (1 + as_far) / (1 + ORDERS)
 
 
 def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Places) -> Table:
@@ -166,12 +168,14 @@ def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Plac
     first, second: where each stretch begins and ends. Shape of the result: (orders, stretches). Terms that are the same
     for every order are left out.
     """
-    sums, among = (np.pad(of.cumsum(axis=1), ((0, 0), (1, 0))) for of in (counts, totals))
-    inside, of = sums[:, second] - sums[:, first], among[:, second] - among[:, first]
-    outside, others = sums[:, -1:] - inside, among[:, -1:] - of
+    sums, total_sums = (np.pad(column.cumsum(axis=1), ((0, 0), (1, 0))) for column in (counts, totals))
+    inside, inside_total = sums[:, second] - sums[:, first], total_sums[:, second] - total_sums[:, first]
+    outside, outside_total = sums[:, -1:] - inside, total_sums[:, -1:] - inside_total
     if scan is Scan.RANK:
-        return np.asarray(inside**2 / (of * others))
-    likely = xlogy(inside, inside / of) + xlogy(outside, outside / others)
+        return np.asarray(inside**2 / (inside_total * outside_total))
+    likely = xlogy(inside, inside / inside_total) + xlogy(outside, outside / outside_total)
     if scan is Scan.SHARE:
-        likely += xlogy(of - inside, 1 - inside / of) + xlogy(others - outside, 1 - outside / others)
+        likely += xlogy(inside_total - inside, 1 - inside / inside_total) + xlogy(
+            outside_total - outside, 1 - outside / outside_total
+        )
     return np.asarray(likely)

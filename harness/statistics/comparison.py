@@ -136,7 +136,9 @@ def sentence(
         return (
             f"{second} is not shown to differ from {first}: {second} minus {first} {text}, {numbers.p_is(estimate.p)}"
         )
-    word = ("higher" if value > 0 else "lower") if more_is_better is None else verdict.word
+    word = verdict.word
+    if more_is_better is None:
+        word = "higher" if value > 0 else "lower"
     if value < 0:
         value, ends = estimate.difference, estimate.interval
     text = difference_text(counted, value, ends).replace("+", "")
@@ -187,26 +189,28 @@ def compared_units(
     # As for a WER: few stimuli say too little of further ones, but their repetitions say something of them.
     single = clusters < LEAST_QUERIES or clusters == units
     number = units if single else clusters
-    of = numbers.counted(number, "trial" if single else "cluster")
-    how = f"{'paired' if paired else 'unpaired'}, {of}" if number else "no trials to compare"
+    sample = numbers.counted(number, "trial" if single else "cluster")
+    method = "no trials to compare"
+    if number:
+        method = f"{'paired' if paired else 'unpaired'}, {sample}"
     if counted is MeasureKind.RATE and not paired:
-        how = "Poisson, of all trials"
+        method = "Poisson, of all trials"
     estimate: Difference | None = None
     if counted is MeasureKind.RATE or number >= LEAST_QUERIES:
         sides = [_columns(side, clustered=not single) for side in (second, first)]
         if paired:  # partners are of one cluster, which the first names
             sides[0] = replace(sides[0], clusters=sides[1].clusters)
         estimate = difference_of(counted, *sides, paired=paired)
-    how += f", {left} without a partner" if left else ""
-    return UnitComparison(units_text(counted, first), units_text(counted, second), estimate, how)
+    method += f", {left} without a partner" if left else ""
+    return UnitComparison(units_text(counted, first), units_text(counted, second), estimate, method)
 
 
 def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColumns:
     clusters = [unit.cluster for unit in units]
     several_in_one = len(set(clusters)) < len(clusters)
     times = [unit.time for unit in units if unit.time is not None]
-    counts, of = [unit.count for unit in units], [unit.of for unit in units]
-    return ComparedColumns(counts, of, clusters if clustered and several_in_one else None, times)
+    counts, totals = [unit.count for unit in units], [unit.of for unit in units]
+    return ComparedColumns(counts, totals, clusters if clustered and several_in_one else None, times)
 
 
 def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> list[tuple[ComparedUnit, ComparedUnit]]:
@@ -243,22 +247,25 @@ class ComparedColumns:
     @property
     def share_interval(self) -> Interval | None:
         """95 %, exact or over clusters; None over nothing, or of one cluster."""
-        counts, of = self._by_cluster()
-        return clopper_pearson(sum(counts), sum(of)) if self.clusters is None else over_clusters(counts, of)
+        counts, totals = self._by_cluster()
+        return clopper_pearson(sum(counts), sum(totals)) if self.clusters is None else over_clusters(counts, totals)
 
     def _by_cluster(self) -> tuple[list[int], list[int]]:
         counts = np.asarray(self.counts)
-        of = np.asarray(self.of) if np.size(self.of) else np.ones(len(counts), np.int64)
+        totals = np.asarray(self.of) if np.size(self.of) else np.ones(len(counts), np.int64)
         if self.clusters is not None:
-            counts, of = cluster_sums(counts, of, self.clusters)
-        return counts.tolist(), of.tolist()
+            counts, totals = cluster_sums(counts, totals, self.clusters)
+        return counts.tolist(), totals.tolist()
 
     @property
     def means(self) -> list[MeasuredDuration]:
         """The mean duration of each cluster, with the mean of its errors."""
         names = range(len(self.times)) if self.clusters is None else self.clusters
         clusters = group_by(zip(names, self.times, strict=True)).values()
-        return [MeasuredDuration(fmean(t.value_s for t in of), fmean(t.error_s for t in of)) for of in clusters]
+        return [
+            MeasuredDuration(fmean(t.value_s for t in durations), fmean(t.error_s for t in durations))
+            for durations in clusters
+        ]
 
 
 def difference_of(
@@ -284,8 +291,10 @@ def difference_of(
             hours, theirs = (sum(np.asarray(side.of).tolist()) for side in (first, second))
             return rates_apart(events, hours, others, theirs)
         case MeasureKind.TIME if paired:
-            both = zip(first.means, second.means, strict=True)
-            return paired_shift([MeasuredDuration(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in both])
+            duration_pairs = zip(first.means, second.means, strict=True)
+            return paired_shift(
+                [MeasuredDuration(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in duration_pairs]
+            )
         case MeasureKind.TIME:
             return unpaired_shift(first.means, second.means)
 

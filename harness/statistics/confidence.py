@@ -91,8 +91,8 @@ def deviate(share: float) -> float:
     """
     from statistics import NormalDist  # here, since only pages need it
 
-    low, at = map(NormalDist().inv_cdf, (0.005, min(0.995, max(0.005, share))))
-    return (at - low) / (-2 * low)  # the deviate of 99.5 % is -low
+    low, value = map(NormalDist().inv_cdf, (0.005, min(0.995, max(0.005, share))))
+    return (value - low) / (-2 * low)  # the deviate of 99.5 % is -low
 
 
 def _nce(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float | None:

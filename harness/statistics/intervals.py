@@ -172,18 +172,18 @@ def independent_units(
 
     Arguments and sources as for `clustered_interval`.
     """
-    held, of = _non_empty(counts, totals)
-    total = float(of.sum())
-    if len(of) < 2:
+    hits, sizes = _non_empty(counts, totals)
+    total = float(sizes.sum())
+    if len(sizes) < 2:
         return None
     tail = (1 - confidence) / 2
-    share = float(held.sum()) / total
+    share = float(hits.sum()) / total
     alone = share * (1 - share) / total
     if not alone and least_effect is None:
-        return total**2 / float((of * of).sum())
-    own = _variance(held, of) / alone if alone else 0.0
-    effect = max(1.0, own, least_effect or 0.0)
-    degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
+        return total**2 / float((sizes * sizes).sum())
+    observed = _variance(hits, sizes) / alone if alone else 0.0
+    effect = max(1.0, observed, least_effect or 0.0)
+    degrees = max(1.0, total**2 / float((sizes * sizes).sum()) - 1)
     from scipy import special  # here, since it loads slowly
 
     # Fewer clusters than units leave fewer degrees of freedom, and so count as fewer units (Korn & Graubard).
@@ -203,37 +203,37 @@ def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> flo
     """
     clustered = alone = between = within = 0.0
     for counts in shares:
-        held, of = _non_empty(counts, totals)
-        if len(of) < 2:
+        hits, sizes = _non_empty(counts, totals)
+        if len(sizes) < 2:
             return None
-        share, total = float(held.sum() / of.sum()), float(of.sum())
-        clustered += _variance(held, of)
+        share, total = float(hits.sum() / sizes.sum()), float(sizes.sum())
+        clustered += _variance(hits, sizes)
         alone += share * (1 - share) / total
-        between += float(((held - share * of) ** 2 / of).sum()) / (len(of) - 1)
-        within += float((held * (of - held) / of).sum()) / max(1.0, total - len(of))
+        between += float(((hits - share * sizes) ** 2 / sizes).sum()) / (len(sizes) - 1)
+        within += float((hits * (sizes - hits) / sizes).sum()) / max(1.0, total - len(sizes))
     if not alone:
         return None
-    _, of = _non_empty(totals, totals)
-    total, squares = float(of.sum()), float((of * of).sum())
-    usual = (total - squares / total) / (len(of) - 1)
+    _, sizes = _non_empty(totals, totals)
+    total, squares = float(sizes.sum()), float((sizes * sizes).sum())
+    usual = (total - squares / total) / (len(sizes) - 1)
     correlation = max(0.0, (between - within) / (between + (usual - 1) * within))
-    seen = max(1.0, clustered / alone, 1 + correlation * (squares / total - 1))
-    return (len(of) * seen + IMAGINED * squares / total) / (len(of) + IMAGINED)
+    observed = max(1.0, clustered / alone, 1 + correlation * (squares / total - 1))
+    return (len(sizes) * observed + IMAGINED * squares / total) / (len(sizes) + IMAGINED)
 
 
 def _non_empty(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
     import numpy as np  # here: a verb's help knows shares, and needs no arrays
 
-    held, of = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
-    some = of > 0
-    return held[some], of[some]
+    hits, sizes = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
+    some = sizes > 0
+    return hits[some], sizes[some]
 
 
-def _variance(held: Column, of: Column) -> float:
-    total, clusters = float(of.sum()), len(of)
-    share = float(held.sum()) / total
+def _variance(counts: Column, totals: Column) -> float:
+    total, clusters = float(totals.sum()), len(totals)
+    share = float(counts.sum()) / total
     # How far the share moves when a cluster is left out.
-    moves = (held - share * of) / (total - of)
+    moves = (counts - share * totals) / (total - totals)
     return (clusters - 1) / clusters * float((moves * moves).sum())
 
 
@@ -312,16 +312,16 @@ def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = 
 
     def quantile(share: float) -> Quantile:
         total = len(ordered)
-        at = place(share, total)
+        rank = place(share, total)
         low, high = quantile_ranks(total, share)
-        value = float(ordered[at])
+        value = float(ordered[rank])
         return Quantile(
             share=share,
             value_s=value,
             low_s=None if low is None else float(ordered[low - 1]),
             high_s=None if high is None else float(ordered[high - 1]),
             # Bounds on every value bound every order statistic.
-            clock_error_s=max(value - float(earliest[at]), float(latest[at]) - value),
+            clock_error_s=max(value - float(earliest[rank]), float(latest[rank]) - value),
         )
 
     slowest = place(0.95, len(measured))

@@ -33,12 +33,12 @@ def falling_shares(counts: Sequence[float] | Floats, totals: Sequence[float] | F
     """Shares that do not grow and are the most likely; (n,)."""
     import numpy as np
 
-    of = np.asarray(totals, np.float64)
-    if not len(of):
-        return of
+    weights = np.asarray(totals, np.float64)
+    if not len(weights):
+        return weights
     from scipy.optimize import isotonic_regression  # imported here because it is slow
 
-    fitted: Floats = isotonic_regression(np.asarray(counts, np.float64) / of, weights=of, increasing=False).x
+    fitted: Floats = isotonic_regression(np.asarray(counts, np.float64) / weights, weights=weights, increasing=False).x
     return np.clip(fitted, 0.0, 1.0)  # means of shares leave 0–1 by rounding only
 
 
@@ -55,10 +55,10 @@ def crossing(
     """
     import numpy as np
 
-    held, of = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
+    hits, trials = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
     ends = [0.0, *(float(point) for point in points), None]
-    best = _log_likelihood(falling_shares(held, of), held, of)
-    ratios = [2 * (best - _crossing_at(gap, held, of, level)) for gap in range(len(of) + 1)]
+    best = _log_likelihood(falling_shares(hits, trials), hits, trials)
+    ratios = [2 * (best - _crossing_at(gap, hits, trials, level)) for gap in range(len(trials) + 1)]
     low, high = _ends(ratios, _SAME)
     first, last = _ends(ratios, critical)
     return (ends[low] or 0.0, ends[high + 1]), (ends[first] or 0.0, ends[last + 1])

@@ -47,8 +47,8 @@ def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredD
     shift, error_s = median.value_s - other.value_s, median.clock_error_s + other.clock_error_s
     p = 1.0
     if abs(shift) > error_s:
-        nearer = [each.value_s - math.copysign(error_s, shift) for each in first]
-        p = float(mannwhitneyu(nearer, [each.value_s for each in second]).pvalue)
+        nearer = [duration.value_s - math.copysign(error_s, shift) for duration in first]
+        p = float(mannwhitneyu(nearer, [duration.value_s for duration in second]).pvalue)
     return independent_difference((median.value_s, _ends(median)), (other.value_s, _ends(other)), p, error_s)
 
 

@@ -71,8 +71,8 @@ def hours_with_power(
         actual_power = float(special.pdtr(events, expected_per_hour * hours))
         if actual_power >= power:
             return ClaimNeed(hours, events, actual_power)
-    needed = f"more than {MOST_EVENTS} events are needed"
-    raise ValueError(f"{needed} to distinguish {exact(expected_per_hour)} from {exact(below_per_hour)}")
+    problem = f"more than {MOST_EVENTS} events are needed"
+    raise ValueError(f"{problem} to distinguish {exact(expected_per_hour)} from {exact(below_per_hour)}")
 
 
 def utterances_with_power(
@@ -96,7 +96,9 @@ def utterances_for_events(below: float, events: int, confidence: float = CONFIDE
     """The least number of utterances of which `events` misses still show a share below `below`."""
     level = 1 - (1 - confidence) / 2
     return _least(
-        lambda of: bool(special.betaincinv(events + 1, of - events, level) < below), events, max(2 * events, 16)
+        lambda utterances: bool(special.betaincinv(events + 1, utterances - events, level) < below),
+        events,
+        max(2 * events, 16),
     )
 
 
@@ -156,23 +158,27 @@ def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> fl
 
     Source: Duffy, Biometrics 40 (1984): the power given how many files differ, over how many may.
     """
-    both = differing.only_first + differing.only_second
-    if both <= 0:
+    differing_share = differing.only_first + differing.only_second
+    if differing_share <= 0:
         return 0.0
-    spread = 9 * math.sqrt(files * both * (1 - both)) + 9
-    counts = np.arange(max(0, math.floor(files * both - spread)), min(files, math.ceil(files * both + spread)) + 1)
+    spread = 9 * math.sqrt(files * differing_share * (1 - differing_share)) + 9
+    counts = np.arange(
+        max(0, math.floor(files * differing_share - spread)),
+        min(files, math.ceil(files * differing_share + spread)) + 1,
+    )
     likely = np.diff(
         np.append(
-            0.0 if counts[0] == 0 else special.bdtr(counts[0] - 1, files, both), special.bdtr(counts, files, both)
+            0.0 if counts[0] == 0 else special.bdtr(counts[0] - 1, files, differing_share),
+            special.bdtr(counts, files, differing_share),
         )
     )
     # The most of the rarer kind that still is significant; −1 where nothing is.
     few = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, counts, 0.5), nan=-1.0)).astype(np.int64)
     few = np.where(2 * special.bdtr(np.maximum(few + 1, 0), np.maximum(counts, few + 1), 0.5) <= alpha, few + 1, few)
     few = np.where((few >= 0) & (2 * special.bdtr(np.maximum(few, 0), counts, 0.5) > alpha), few - 1, few)
-    share = differing.only_first / both
-    seen = special.bdtr(np.maximum(few, 0), counts, share) + special.bdtr(np.maximum(few, 0), counts, 1 - share)
-    return float((likely * np.where(few >= 0, seen, 0.0)).sum())
+    share = differing.only_first / differing_share
+    power = special.bdtr(np.maximum(few, 0), counts, share) + special.bdtr(np.maximum(few, 0), counts, 1 - share)
+    return float((likely * np.where(few >= 0, power, 0.0)).sum())
 
 
 def files_for_difference(differing: Discordant, power: float = POWER, alpha: float = ALPHA) -> int:

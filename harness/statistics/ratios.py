@@ -59,7 +59,7 @@ class RatioColumns(Generic[K]):
     def estimates(self) -> dict[K, Numbers]:
         """The metrics of all units, shape (systems,). NaN over nothing."""
         weights = self.number.astype(np.float64)[None]
-        return {metric: of[:, 0] for metric, of in self._metrics([weights] * len(self.tops)).items()}
+        return {metric: values[:, 0] for metric, values in self._metrics([weights] * len(self.tops)).items()}
 
     def differences(self, shares: Collection[K], *, draws: int, seed: int) -> dict[K, MetricDifference]:
         """The metrics of the first system minus those of the second.
@@ -79,8 +79,10 @@ class RatioColumns(Generic[K]):
                 differing[metric] = MetricDifference(first, second, None, None, None)
             elif metric in shares:
                 estimate = self._right(metric).difference
-                of = (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
-                differing[metric] = MetricDifference(first, second, *of)
+                result = (
+                    (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
+                )
+                differing[metric] = MetricDifference(first, second, *result)
             else:
                 interval = middle(drawn[metric][0] - drawn[metric][1]) if self.units >= FEWEST_RESAMPLED else None
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
@@ -110,8 +112,8 @@ class RatioColumns(Generic[K]):
 
         # Each row occurs twice: unchanged and swapped.
         tops, bottoms = (np.concatenate([side, side[::-1]], 1) for side in (self.tops, self.bottoms))
-        both = RatioColumns(np.tile(self.number, 2), tops, bottoms, self.of, self.empty)
-        return both._evaluate_draws(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
+        doubled = RatioColumns(np.tile(self.number, 2), tops, bottoms, self.of, self.empty)
+        return doubled._evaluate_draws(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
 
     def without_each(self) -> dict[K, Numbers]:
         """The metrics of all rows but one, shape (systems, rows), for `jackknife_interval`. Each row is one unit."""
@@ -133,16 +135,18 @@ class RatioColumns(Generic[K]):
             of_metric = ratios[..., self.of[metric]]
             ratios[..., self.of[metric]] = np.where(np.isnan(of_metric), value, of_metric)
         return {
-            metric: ratios[..., of].mean(axis=-1) if of.stop > of.start else np.full(ratios.shape[:2], np.nan)
-            for metric, of in self.of.items()
+            metric: ratios[..., columns].mean(axis=-1)
+            if columns.stop > columns.start
+            else np.full(ratios.shape[:2], np.nan)
+            for metric, columns in self.of.items()
         }
 
     def _right(self, metric: K) -> Discordance:
         """Units that each system has right, of those that count for both."""
-        at = self.of[metric].start
-        counted = np.all(self.bottoms[:2, :, at] > 0, axis=0)
+        column = self.of[metric].start
+        counted = np.all(self.bottoms[:2, :, column] > 0, axis=0)
         number = self.number[counted]
-        return Discordance.of(*(np.repeat(top[counted, at] > 0, number) for top in self.tops[:2]))
+        return Discordance.of(*(np.repeat(top[counted, column] > 0, number) for top in self.tops[:2]))
 
 
 def of_clusters(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
@@ -178,9 +182,9 @@ def jackknife_interval(value: float | None, without_each: Numbers) -> Interval |
 
 def middle(values: Numbers) -> Interval | None:
     """The middle 95 % of the samples, without those over nothing. None if all samples are equal."""
-    held = values[~np.isnan(values)]
-    if not held.size or held.min() == held.max():
+    defined = values[~np.isnan(values)]
+    if not defined.size or defined.min() == defined.max():
         return None
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(held, [tail, 1 - tail])
+    low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high)

@@ -130,13 +130,13 @@ def _failed_wrongly(
     for step in range(1, MOST_STEPS + 1):
         alive = np.convolve(alive, events)
         gone = down * step
-        over = math.ceil((failed + gone) / up - 1e-12) - lowest
-        if over < len(alive):
-            wrong += float(alive[over:].sum())
-            alive = alive[:over]
-        under = math.floor((passed + gone) / up + 1e-12) - lowest + 1
-        if under > 0:
-            alive, lowest = alive[under:], lowest + under
+        failed_from = math.ceil((failed + gone) / up - 1e-12) - lowest
+        if failed_from < len(alive):
+            wrong += float(alive[failed_from:].sum())
+            alive = alive[:failed_from]
+        undecided_from = math.floor((passed + gone) / up + 1e-12) - lowest + 1
+        if undecided_from > 0:
+            alive, lowest = alive[undecided_from:], lowest + undecided_from
         if not len(alive) or (left := float(alive.sum())) < 1e-12:
             return wrong, 0.0
     return wrong, left

@@ -165,14 +165,14 @@ def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> 
     weights: above 0; a test of twice the weight is corrected half as much (default: all alike).
     Source: Holm, Scandinavian Journal of Statistics 6 (1979), 65–70, with weights as in its section 4.
     """
-    of = [1.0] * len(ps) if weights is None else weights
-    tested = [(p, at) for at, p in enumerate(ps) if p is not None]
-    left, highest = math.fsum(of[at] for _, at in tested), 0.0
+    test_weights = [1.0] * len(ps) if weights is None else weights
+    tested = [(p, index) for index, p in enumerate(ps) if p is not None]
+    left, highest = math.fsum(test_weights[index] for _, index in tested), 0.0
     adjusted: list[float | None] = [None] * len(ps)
-    for p, at in sorted(tested, key=lambda test: test[0] / of[test[1]]):
-        highest = max(highest, min(1.0, p * left / of[at]))
-        adjusted[at] = highest
-        left -= of[at]
+    for p, index in sorted(tested, key=lambda test: test[0] / test_weights[test[1]]):
+        highest = max(highest, min(1.0, p * left / test_weights[index]))
+        adjusted[index] = highest
+        left -= test_weights[index]
     return tuple(adjusted)
 
 
@@ -262,21 +262,22 @@ def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult
     differences: a row for each cluster, a column for each statistic. Each is squared and divided by its mean square
     under swapping, so that rare categories have the same weight as frequent ones.
     """
-    held = np.asarray(differences, dtype=np.float64)
-    held = held[np.any(held != 0, axis=1)]
-    held = held[:, np.any(held != 0, axis=0)]
-    if not held.size:
+    nonzero = np.asarray(differences, dtype=np.float64)
+    nonzero = nonzero[np.any(nonzero != 0, axis=1)]
+    nonzero = nonzero[:, np.any(nonzero != 0, axis=0)]
+    if not nonzero.size:
         return None
-    usual = (held**2).sum(axis=0)
-    statistic = float((held.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
-    clusters = len(held)
+    usual = (nonzero**2).sum(axis=0)
+    statistic = float((nonzero.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
+    clusters = len(nonzero)
     if clusters <= MOST_ENUMERATED:
         every = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
-        as_far = int(np.count_nonzero(((every @ held) ** 2 / usual).sum(axis=1) >= statistic))
+        as_far = int(np.count_nonzero(((every @ nonzero) ** 2 / usual).sum(axis=1) >= statistic))
         return SwapTestResult(as_far / (1 << clusters), True, clusters)
     rng = np.random.default_rng(seed)
     as_far = sum(
-        int(np.count_nonzero(((signs @ held) ** 2 / usual).sum(axis=1) >= statistic)) for signs in _signs(rng, clusters)
+        int(np.count_nonzero(((signs @ nonzero) ** 2 / usual).sum(axis=1) >= statistic))
+        for signs in _signs(rng, clusters)
     )
     return SwapTestResult((1 + as_far) / (1 + DRAWS), False, clusters)
 
@@ -355,8 +356,8 @@ def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pai
     as_much = 0
     for _ in range(SIMULATIONS):
         drawn = np.searchsorted(edges, random.random(events) * edges[-1], side="right")
-        where, held = np.unique(np.minimum(drawn, len(exposure) - 1), return_counts=True)
-        as_much += _pairs(held.astype(np.float64), exposure[where]) >= pairs * (1 - 1e-12)
+        occupied, counts = np.unique(np.minimum(drawn, len(exposure) - 1), return_counts=True)
+        as_much += _pairs(counts.astype(np.float64), exposure[occupied]) >= pairs * (1 - 1e-12)
     return (1 + as_much) / (1 + SIMULATIONS)
 
 

@@ -103,7 +103,10 @@ class DeclaredLimit:
     @property
     def bound(self) -> float | None:
         """The end of the interval that is nearer to breaking the limit."""
-        return None if self.interval is None else self.interval[0 if self.least else 1]
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return low if self.least else high
 
     @property
     def verdict(self) -> LimitVerdict:
@@ -134,7 +137,9 @@ class DeclaredLimit:
     @property
     def wanted_text(self) -> str:
         """`≤ 5 %`; "to pass" of a test."""
-        return "to pass" if self.of_test else f"{'≥' if self.least else '≤'} {self.unit.declared(self.wanted)}"
+        if self.of_test:
+            return "to pass"
+        return f"{'≥' if self.least else '≤'} {self.unit.declared(self.wanted)}"
 
     @property
     def limit_text(self) -> str:
@@ -153,9 +158,9 @@ class DeclaredLimit:
 
     def _written(self, value: float) -> str:
         """With more digits where it would read like the limit: 5.004 % fails one of 5 %, which 5.00 % seems to hold."""
-        written = self.unit.write(value)
-        reads_alike = value != self.wanted and written == self.unit.write(self.wanted)
-        return self.unit.declared(value) if reads_alike else written
+        value_text = self.unit.write(value)
+        reads_alike = value != self.wanted and value_text == self.unit.write(self.wanted)
+        return self.unit.declared(value) if reads_alike else value_text
 
     @property
     def _why_not(self) -> str:

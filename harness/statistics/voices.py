@@ -145,15 +145,15 @@ def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integ
     return _log_mean(logs)
 
 
-def _log_rising_factorial(of: Floats, counts: Integers, alike: Integers) -> Floats:
-    """log Γ(of + n) − log Γ(of), added over all counts n."""
+def _log_rising_factorial(shape: Floats, counts: Integers, alike: Integers) -> Floats:
+    """log Γ(shape + n) − log Γ(shape), added over all counts n."""
     from scipy import special  # here, since it loads slowly
 
     values, places = np.unique(counts, return_inverse=True)
     times = np.bincount(places, alike)
-    logs = -float(times.sum()) * special.gammaln(of)
+    logs = -float(times.sum()) * special.gammaln(shape)
     for value, how_often in zip(values.tolist(), times.tolist(), strict=True):
-        logs += how_often * special.gammaln(of + value)
+        logs += how_often * special.gammaln(shape + value)
     return np.asarray(logs)
 
 
@@ -161,11 +161,11 @@ def _log_rising_factorial(of: Floats, counts: Integers, alike: Integers) -> Floa
 def _of_voice(mean: float, errors: int, total: int) -> Floats:
     """Log likelihood of one voice's trials, of each correlation."""
     unit = np.ones(1, np.int64)
-    yes, no, of = unit * errors, unit * (total - errors), unit * total
+    yes, no, trials = unit * errors, unit * (total - errors), unit * total
     return (
         _log_rising_factorial(mean * _SPREAD, yes, unit)
         + _log_rising_factorial((1 - mean) * _SPREAD, no, unit)
-        - _log_rising_factorial(_SPREAD, of, unit)
+        - _log_rising_factorial(_SPREAD, trials, unit)
     )
 
 

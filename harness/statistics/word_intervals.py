@@ -54,17 +54,17 @@ def wer_interval(
     Sources: Korn & Graubard, Survey Methodology 24 (1998). The delete-one variance of a ratio: Cochran, Sampling
     Techniques. Degrees of freedom: Carter, Schnepel & Steigerwald, Rev. Econ. Stat. 99 (2017).
     """
-    wrong, of = _columns(errors, words)
-    total = float(of.sum())
-    if not total or len(of) < 2:
+    wrong, word_counts = _columns(errors, words)
+    total = float(word_counts.sum())
+    if not total or len(word_counts) < 2:
         return None
     from scipy import special  # here, since it loads slowly
 
     tail = (1 - confidence) / 2
     rate = float(wrong.sum()) / total
     if rate == 0:
-        return 0.0, _above_nothing(len(of), tail)
-    variance, degrees = _vary(*_units(wrong, of, clusters))
+        return 0.0, _above_nothing(len(word_counts), tail)
+    variance, degrees = _vary(*_units(wrong, word_counts, clusters))
 
     t = float(special.stdtrit(degrees, 1 - tail))
     # Never surer than if each error came by itself.
@@ -92,18 +92,18 @@ def wer_difference(
     differ, the sum of their differences is not normal. Then p comes from the exact swapping test, and the interval
     from two Poisson sums. The two agree on whether 0 is inside.
     """
-    left, of = _columns(first, words)
+    left, word_counts = _columns(first, words)
     right, _ = _columns(second, words)
-    total = float(of.sum())
-    if not total or len(of) < 2:
+    total = float(word_counts.sum())
+    if not total or len(word_counts) < 2:
         return None
     tail = (1 - confidence) / 2
     differences = left.astype(np.float64) - right
     difference = float(differences.sum()) / total
     if not differences.any():
-        most = _above_nothing(len(of), tail)
+        most = _above_nothing(len(word_counts), tail)
         return Difference(0.0, (-most, most), 1.0)
-    by_unit = _units(differences, of, clusters)
+    by_unit = _units(differences, word_counts, clusters)
     if (few := _few_differ(*by_unit, confidence)) is not None:
         return few
     variance, degrees = _vary(*by_unit)
@@ -141,11 +141,13 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference 
     from scipy.stats import fisher_exact
 
     sides: list[tuple[float, float, Interval]] = []
-    for of in (first, second):
-        together = sum(of, Share())
+    for shares in (first, second):
+        together = sum(shares, Share())
         units: float | None = together.total
-        if any(share.total > 1 for share in of):
-            units = independent_units([share.count for share in of], [share.total for share in of], least_effect=1.0)
+        if any(share.total > 1 for share in shares):
+            units = independent_units(
+                [share.count for share in shares], [share.total for share in shares], least_effect=1.0
+            )
         if together.value is None or units is None:
             return None
         yes, no = together.value * units, (1 - together.value) * units
@@ -175,18 +177,18 @@ def wers_apart(
     sides: list[tuple[float, Interval]] = []
     spreads: list[tuple[float, float]] = []
     for errors, words, clusters in (first, second):
-        wrong, of = _columns(errors, words)
-        ends = wer_interval(wrong, of, clusters)
+        wrong, word_counts = _columns(errors, words)
+        ends = wer_interval(wrong, word_counts, clusters)
         if ends is None:
             return None
-        rate = float(wrong.sum() / of.sum())
-        variance, degrees = _vary(*_units(wrong, of, clusters))
+        rate = float(wrong.sum() / word_counts.sum())
+        variance, degrees = _vary(*_units(wrong, word_counts, clusters))
         sides.append((rate, ends))
-        spreads.append((max(variance, rate / float(of.sum())), degrees))
+        spreads.append((max(variance, rate / float(word_counts.sum())), degrees))
     variance = sum(spread for spread, _ in spreads)
     if not variance:
         return independent_difference(sides[0], sides[1], 1.0)
-    degrees = variance**2 / sum(spread**2 / of for spread, of in spreads)
+    degrees = variance**2 / sum(spread**2 / side_degrees for spread, side_degrees in spreads)
     from scipy import special  # here, since it loads slowly
 
     p = 2 * float(special.stdtr(degrees, -abs(sides[0][0] - sides[1][0]) / math.sqrt(variance)))
@@ -198,12 +200,12 @@ def _within(ends: Interval) -> Interval:
 
 
 def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
-    wrong, of = np.asarray(errors), np.asarray(words)
-    if wrong.shape != of.shape or wrong.ndim != 1:
-        raise ValueError(f"errors of shape {wrong.shape} for words of shape {of.shape}")
-    if min(wrong.min(initial=0), of.min(initial=0)) < 0:
+    wrong, word_counts = np.asarray(errors), np.asarray(words)
+    if wrong.shape != word_counts.shape or wrong.ndim != 1:
+        raise ValueError(f"errors of shape {wrong.shape} for words of shape {word_counts.shape}")
+    if min(wrong.min(initial=0), word_counts.min(initial=0)) < 0:
         raise ValueError("negative counts")
-    return wrong, of
+    return wrong, word_counts
 
 
 def _above_nothing(utterances: int, tail: float) -> float:
@@ -211,7 +213,7 @@ def _above_nothing(utterances: int, tail: float) -> float:
     return -math.expm1(math.log(tail) / utterances)
 
 
-def _few_differ(differences: Sums, of: Sums, confidence: float) -> Difference | None:
+def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Difference | None:
     """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
 
     The sums in favour of either system come from different units, so they are independent. Each has Garwood's
@@ -224,7 +226,7 @@ def _few_differ(differences: Sums, of: Sums, confidence: float) -> Difference | 
     swapping = swapped([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
     assert swapping is not None  # a unit differs
     tail = (1 - confidence) / 2
-    (variance, degrees), total = _vary(differences, of), float(of.sum())
+    (variance, degrees), total = _vary(differences, word_counts), float(word_counts.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
     from scipy import special  # here, since it loads slowly
 
@@ -266,12 +268,12 @@ def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sum
     if len(clusters) != len(top):
         raise ValueError(f"{len(clusters)} clusters for {len(top)} utterances")
     if isinstance(clusters, np.ndarray):
-        of = clusters
+        groups = clusters
     else:
         number: defaultdict[str, int] = defaultdict(count().__next__)
-        of = np.fromiter(map(number.__getitem__, clusters), np.int64, len(clusters))
-    held = np.bincount(of) > 0
-    return np.bincount(of, top)[held], np.bincount(of, bottom)[held]
+        groups = np.fromiter(map(number.__getitem__, clusters), np.int64, len(clusters))
+    occupied = np.bincount(groups) > 0
+    return np.bincount(groups, top)[occupied], np.bincount(groups, bottom)[occupied]
 
 
 @frozen
@@ -333,13 +335,17 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
     What both systems share (a hard query) falls out. Interval: the delete-one variance of clusters, with Student's t.
     Sources: Mantel & Haenszel, J. Natl. Cancer Inst. 22 (1959); as in `word_intervals.wer_difference`.
     """
-    held = [of for of in clusters if of]
-    if not held:
+    nonempty = [cluster for cluster in clusters if cluster]
+    if not nonempty:
         return None
-    strata = [stratum for of in held for stratum in of]
-    weights = [float(sum((stratum.weight for stratum in of), Fraction())) for of in held]
-    firsts = [float(sum((stratum.weight * stratum.shares[0] for stratum in of), Fraction())) for of in held]
-    seconds = [float(sum((stratum.weight * stratum.shares[1] for stratum in of), Fraction())) for of in held]
+    strata = [stratum for cluster in nonempty for stratum in cluster]
+    weights = [float(sum((stratum.weight for stratum in cluster), Fraction())) for cluster in nonempty]
+    firsts = [
+        float(sum((stratum.weight * stratum.shares[0] for stratum in cluster), Fraction())) for cluster in nonempty
+    ]
+    seconds = [
+        float(sum((stratum.weight * stratum.shares[1] for stratum in cluster), Fraction())) for cluster in nonempty
+    ]
     total = sum(weights)
     difference = wer_difference(firsts, seconds, weights)
     first, second = sum(firsts) / total, sum(seconds) / total
@@ -349,7 +355,7 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
         second=second,
         difference=first - second,
         interval=None if difference is None else _within(difference.interval),
-        swap=swapped([sum((stratum.difference for stratum in of), Fraction()) for of in held]),
+        swap=swapped([sum((stratum.difference for stratum in cluster), Fraction()) for cluster in nonempty]),
         alone_p=mantel_haenszel(strata),
         discordance=Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
         if single
