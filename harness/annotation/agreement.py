@@ -114,8 +114,8 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     if not (kind_counts @ observed):
         return Figure(1.0, without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
     random = np.random.default_rng(SEED)
-    drawn = random.multinomial(len(shared), kind_counts / len(shared), size=resamples)
-    alphas = _alpha(drawn @ observed, drawn @ kinds, distance)
+    samples = random.multinomial(len(shared), kind_counts / len(shared), size=resamples)
+    alphas = _alpha(samples @ observed, samples @ kinds, distance)
     left_out = _alpha(kind_counts @ observed - observed, margins - kinds, distance)
     return resampled(value, alphas, left_out, kind_counts, len(shared))
 
@@ -134,12 +134,12 @@ def set_agreement(
     table = np.array(
         [[number[label_set] for label_set in annotator_sets] for annotator_sets in (first, second)], np.int64
     ).reshape(2, -1)
-    pairs, often = np.unique(table.T, axis=0, return_counts=True)
-    equal = int(often[pairs[:, 0] == pairs[:, 1]].sum()) if len(pairs) else 0
+    pairs, pair_counts = np.unique(table.T, axis=0, return_counts=True)
+    equal = int(pair_counts[pairs[:, 0] == pairs[:, 1]].sum()) if len(pairs) else 0
     differ = sorted(
         (
             (sets[left], sets[other], int(count))
-            for (left, other), count in zip(pairs, often, strict=True)
+            for (left, other), count in zip(pairs, pair_counts, strict=True)
             if left != other
         ),
         key=lambda cell: (-cell[2], sorted(cell[0]), sorted(cell[1])),
@@ -147,10 +147,10 @@ def set_agreement(
     return SetAgreement(
         shared=len(first),
         exact=Share(equal, len(first)),
-        jaccard=_mean_jaccard(pairs, often, sets, resamples),
+        jaccard=_mean_jaccard(pairs, pair_counts, sets, resamples),
         masi=set_alpha(table, sets, resamples=resamples),
         nominal=agreement(table, max(2, len(sets)), resamples=resamples).alpha,
-        labels=tuple(_of_label(label, pairs, often, sets, resamples) for label in labels),
+        labels=tuple(_of_label(label, pairs, pair_counts, sets, resamples) for label in labels),
         confusion=tuple(differ),
     )
 
@@ -169,22 +169,22 @@ def _alpha(observed: Sums, margins: Counts, distance: Sums) -> Sums:
     return np.where(by_chance > 1e-12, alphas, np.nan)
 
 
-def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> Figure:
+def _mean_jaccard(pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> Figure:
     if not len(pairs):
         return Figure(None, why_not=NO_OVERLAP)
     values = np.array([jaccard(sets[first], sets[other]) for first, other in pairs])
-    total = int(often.sum())
-    value = float(often @ values) / total
-    drawn = np.random.default_rng(SEED).multinomial(total, often / total, size=resamples) @ values / total
-    left_out = (often @ values - values) / max(1, total - 1)
-    return resampled(value, drawn, left_out, often, total)
+    total = int(pair_counts.sum())
+    value = float(pair_counts @ values) / total
+    samples = np.random.default_rng(SEED).multinomial(total, pair_counts / total, size=resamples) @ values / total
+    left_out = (pair_counts @ values - values) / max(1, total - 1)
+    return resampled(value, samples, left_out, pair_counts, total)
 
 
-def _of_label(label: str, pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
-    has = np.array([label in label_set for label_set in sets], bool)
+def _of_label(label: str, pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
+    has_label = np.array([label in label_set for label_set in sets], bool)
     cells = np.zeros(4, np.int64)  # both, first, second, neither
     if len(pairs):
-        np.add.at(cells, 2 * ~has[pairs[:, 0]] + ~has[pairs[:, 1]], often)
+        np.add.at(cells, 2 * ~has_label[pairs[:, 0]] + ~has_label[pairs[:, 1]], pair_counts)
     both, first, other, neither = map(int, cells)
     return LabelAgreement(label, both, first, other, neither, _kappa_figure(cells, resamples))
 
@@ -196,10 +196,10 @@ def _kappa_figure(cells: Counts, resamples: int) -> Figure:
     value = float(_kappa(cells[None])[0])
     if np.isnan(value):
         return Figure(None, why_not=ALL_EQUAL)
-    drawn = _kappa(np.random.default_rng(SEED).multinomial(total, cells / total, size=resamples))
+    samples = _kappa(np.random.default_rng(SEED).multinomial(total, cells / total, size=resamples))
     nonzero = cells > 0
     left_out = _kappa(cells - np.eye(4, dtype=np.int64)[nonzero])
-    return resampled(value, drawn, left_out, cells[nonzero], total)
+    return resampled(value, samples, left_out, cells[nonzero], total)
 
 
 def _kappa(cells: Counts) -> Sums:
@@ -267,12 +267,12 @@ def _f1(right: Sequence[int], totals: Sequence[int], resamples: int) -> Figure:
     if not sum(totals):
         return Figure(None, why_not="no slots")
     counts = np.array([right, totals], np.float64)
-    drawn = (
+    samples = (
         np.random.default_rng(SEED).multinomial(len(totals), np.full(len(totals), 1 / len(totals)), resamples)
         @ counts.T
     )
     with np.errstate(invalid="ignore"):
-        scores = drawn[:, 0] / drawn[:, 1]
+        scores = samples[:, 0] / samples[:, 1]
         left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
     value = float(counts[0].sum() / counts[1].sum())
     return resampled(value, scores, left_out, np.ones(len(totals), np.int64), len(totals))
@@ -288,10 +288,10 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
         slots_by_name = {
             name: ledger.slots(utterance.id, row) for name, row in ledger.independent(utterance.id).items()
         }
-        marked = {name: slots for name, slots in slots_by_name.items() if slots is not None}
-        if len(marked) < 2:
+        marked_slots = {name: slots for name, slots in slots_by_name.items() if slots is not None}
+        if len(marked_slots) < 2:
             continue
-        for name, slots in marked.items():
+        for name, slots in marked_slots.items():
             yield from (
                 (name, slot.concept, str(offset + (slot.start or 0)), str(offset + (slot.end or 0))) for slot in slots
             )
@@ -357,21 +357,22 @@ def pairs_of_annotators(
             continue
         left = [frozenset(choices_by_id[id_][first].intents) for id_ in shared]
         right = [frozenset(choices_by_id[id_][second].intents) for id_ in shared]
-        marked = {}
+        marked_slots = {}
         for id_ in shared:
             first_slots = ledger.slots(id_, choices_by_id[id_][first])
             second_slots = ledger.slots(id_, choices_by_id[id_][second])
             if first_slots is not None and second_slots is not None:
-                marked[id_] = first_slots, second_slots
+                marked_slots[id_] = first_slots, second_slots
         slots = None
-        if marked:
+        if marked_slots:
             concepts = [concept.id for concept in label_set.concepts]
-            of_first, of_second = [slots for slots, _ in marked.values()], [slots for _, slots in marked.values()]
+            of_first = [slots for slots, _ in marked_slots.values()]
+            of_second = [slots for _, slots in marked_slots.values()]
             slots = slot_agreement(of_first, of_second, concepts)
         differing = tuple(
             id_
             for id_, labels, other in zip(shared, left, right, strict=True)
-            if labels != other or (id_ in marked and marked[id_][0] != marked[id_][1])
+            if labels != other or (id_ in marked_slots and marked_slots[id_][0] != marked_slots[id_][1])
         )
         pairs.append(AnnotatorPair(first, second, set_agreement(left, right, label_set.ids), differing, slots))
     return tuple(sorted(pairs, key=lambda pair: -pair.figures.shared))
@@ -420,8 +421,8 @@ def _of_pair(pair: AnnotatorPair) -> Iterator[Part]:
         yield Table.of(columns, [(name, *map(str, counts)) for name, *counts in slots.concepts])
     if figures.confusion:
         sides = [
-            (tuple(_labelled(tuple(sorted(labels))) for labels in (first, second)), often)
-            for first, second, often in figures.confusion
+            (tuple(_labelled(tuple(sorted(labels))) for labels in (first, second)), count)
+            for first, second, count in figures.confusion
         ]
         yield Occurrences("utterances where they differ, first → second", sides)
 
@@ -475,8 +476,8 @@ def _object(pair: AnnotatorPair) -> dict[str, Any]:
             row.label: {key: value for key, value in to_plain(row).items() if key != "label"} for row in figures.labels
         },
         "confusion": [
-            {"first": sorted(left), "second": sorted(other), "utterances": often}
-            for left, other, often in figures.confusion
+            {"first": sorted(left), "second": sorted(other), "utterances": count}
+            for left, other, count in figures.confusion
         ],
         "differing": list(pair.differing),
         "slots": pair.slots

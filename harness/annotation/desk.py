@@ -118,10 +118,14 @@ class AnnotationDesk:
         name, rows = str(uuid.uuid4()), []
         for batch, utterances in by_batch(self._work.ledger, page.utterances):
             for kind, is_struck in ((Accepted, False), (Struck, True)):
-                these = tuple(utterance for utterance in utterances if (utterance in page.struck) is is_struck)
-                if these:
+                batch_utterances = tuple(
+                    utterance for utterance in utterances if (utterance in page.struck) is is_struck
+                )
+                if batch_utterances:
                     times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
-                    rows.append(kind(self.ids.next(), self.annotator, batch, name, page.intents, these, *times))
+                    rows.append(
+                        kind(self.ids.next(), self.annotator, batch, name, page.intents, batch_utterances, *times)
+                    )
         self._work.write(rows)
         struck = len(page.struck)
         self._said = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
@@ -308,13 +312,13 @@ class AnnotationDesk:
 
     def _restore_page(self, intents: Intents, together: Sequence[Act]) -> None:
         """A page that was taken back, with its strikes, as far as it is still to be done."""
-        these = sorted(
+        page_utterances = sorted(
             (utterance for row in together for utterance in utterances_of(row)),
             key=lambda id_: (self._text.get(id_, "").casefold(), id_),
         )
         struck = {utterance for row in together if isinstance(row, Struck) for utterance in row.utterances}
         self._wanted = AnnotationPhase.REVIEWING
-        page = PageDraft(intents, tuple(these), struck).only(self._work.unreviewed_with(intents))
+        page = PageDraft(intents, tuple(page_utterances), struck).only(self._work.unreviewed_with(intents))
         if page is None:
             self._next()
         else:
@@ -339,8 +343,8 @@ class AnnotationDesk:
             return AnnotationPhase.REVIEWING
         return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
 
-    def _refuse(self, why: str) -> bool:
-        self._said = why
+    def _refuse(self, reason: str) -> bool:
+        self._said = reason
         return False
 
     def _go_on(self) -> None:

@@ -209,13 +209,13 @@ class Ledger:
 
     def has_struck(self, utterance: str, annotator: str | None = None) -> bool:
         """Whether somebody, or this annotator, has struck what is proposed for it now."""
-        now = self.proposal(utterance)
-        if now is None:
+        batched = self.proposal(utterance)
+        if batched is None:
             return False
         return any(
             isinstance(row, Struck)
             and (annotator is None or row.annotator == annotator)
-            and row.intents == now.proposal.intents
+            and row.intents == batched.proposal.intents
             for row in self.acts_on(utterance)
         )
 
@@ -225,15 +225,15 @@ class Ledger:
         if settled is not None:
             return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
         rows = self.choices(utterance).values()
-        chosen = [row.intents for row in rows]
-        marked = [slots for row in rows if (slots := self.slots(utterance, row)) is not None]
-        if not chosen:
+        intent_sets = [row.intents for row in rows]
+        slot_sets = [slots for row in rows if (slots := self.slots(utterance, row)) is not None]
+        if not intent_sets:
             return LabelStatus(self._state_without_labels(utterance))
-        if len(set(chosen)) > 1 or len(set(marked)) > 1:
+        if len(set(intent_sets)) > 1 or len(set(slot_sets)) > 1:
             return LabelStatus(UtteranceState.DISPUTED)
-        final = UtteranceState.AGREED if len(chosen) > 1 else UtteranceState.SINGLE
-        state = UtteranceState.WAITING if len(chosen) < annotator_count else final
-        return LabelStatus(state, chosen[0], marked[0] if marked else None)
+        final = UtteranceState.AGREED if len(intent_sets) > 1 else UtteranceState.SINGLE
+        state = UtteranceState.WAITING if len(intent_sets) < annotator_count else final
+        return LabelStatus(state, intent_sets[0], slot_sets[0] if slot_sets else None)
 
     def _allowed(self, proposal: LabelProposal) -> LabelProposal:
         if proposal.intents is None or not self._label_set.refusal(proposal.intents):
@@ -243,8 +243,8 @@ class Ledger:
     def _state_without_labels(self, utterance: str) -> UtteranceState:
         if self.has_struck(utterance):
             return UtteranceState.STRUCK
-        now = self.proposal(utterance)
-        return UtteranceState.OPEN if now is None or now.proposal.intents is None else UtteranceState.PROPOSED
+        batched = self.proposal(utterance)
+        return UtteranceState.OPEN if batched is None or batched.proposal.intents is None else UtteranceState.PROPOSED
 
 
 def is_adjudication(row: Act) -> bool:
@@ -288,7 +288,7 @@ class ProjectOutcome:
 def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
     """Of a project as it stands."""
     standing = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
-    counted = Counter(status.state for status in standing.values())
+    state_counts = Counter(status.state for status in standing.values())
     accepted: Counter[str] = Counter()
     by_hand: Counter[str] = Counter()
     for utterance in standing:
@@ -297,7 +297,7 @@ def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger
     names = ledger.annotators
     return ProjectOutcome(
         standing,
-        {state: counted[state] for state in UtteranceState},
+        {state: state_counts[state] for state in UtteranceState},
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
         len(ledger.batches),
         sum(shares.annotators_needed(example.id) > 1 for example in utterances),

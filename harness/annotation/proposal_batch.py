@@ -88,17 +88,17 @@ def _divided(
 ) -> tuple[list[Utterance], list[Utterance]]:
     count = len(labelled) if split is not None else round(share * len(labelled))
     left = Counter(label for utterance in labelled for label in utterance.intents or ())
-    chosen: set[str] = set()
+    held_out: set[str] = set()
     for utterance in sorted(labelled, key=lambda utterance: seeded_number(seed, "held-out", utterance.id)):
-        if len(chosen) == count:
+        if len(held_out) == count:
             break
         if split is not None and ("split", split) not in utterance.groups:
             continue
         if all(left[label] > 1 for label in utterance.intents or ()):
             left.subtract(utterance.intents or ())
-            chosen.add(utterance.id)
-    return [utterance for utterance in labelled if utterance.id not in chosen], [
-        utterance for utterance in labelled if utterance.id in chosen
+            held_out.add(utterance.id)
+    return [utterance for utterance in labelled if utterance.id not in held_out], [
+        utterance for utterance in labelled if utterance.id in held_out
     ]
 
 
@@ -157,15 +157,15 @@ def with_slots(
     The model is the random field of the understander `crf`, with its default settings. standing: of every utterance.
     PluginError without python-crfsuite.
     """
-    learnt = []
+    examples = []
     for utterance in utterances:
-        now = standing[utterance.id]
-        if now.slots is not None and now.intents is not None and utterance.words:
-            tags = tags_of(replace(utterance, tags=None, slots=now.slots))
-            learnt.append(replace(utterance, intents=now.intents, tags=tags))
-    if not concept_tags(learnt):
+        status = standing[utterance.id]
+        if status.slots is not None and status.intents is not None and utterance.words:
+            tags = tags_of(replace(utterance, tags=None, slots=status.slots))
+            examples.append(replace(utterance, intents=status.intents, tags=tags))
+    if not concept_tags(examples):
         return proposed, 0
-    field = SlotField.fit(learnt)
+    field = SlotField.fit(examples)
     by_id = {utterance.id: utterance for utterance in utterances}
     proposals = []
     for proposal in proposed.proposals:
@@ -173,8 +173,8 @@ def with_slots(
         slots = slots_of(replace(utterance, tags=field.tags(utterance.words, proposal.intents or ())))
         proposals.append(replace(proposal, slots=tuple(replace(slot, value=None) for slot in slots)))
     return replace(
-        proposed, proposals=tuple(proposals), facts=(*proposed.facts, ("slots learnt from", str(len(learnt))))
-    ), len(learnt)
+        proposed, proposals=tuple(proposals), facts=(*proposed.facts, ("slots learnt from", str(len(examples))))
+    ), len(examples)
 
 
 ENDINGS = {
@@ -232,8 +232,8 @@ def training_lines(training: TriTraining) -> Iterator[str]:
         f"proposed for {len(labelled)} of {number} by consensus ({percent(len(labelled) / number, 2)}), "
         f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {number - len(labelled)}"
     )
-    for why, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
-        yield f"  of these {count} agree on labels that the label set forbids: {shown(why, 120)}"
+    for reason, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
+        yield f"  of these {count} agree on labels that the label set forbids: {shown(reason, 120)}"
     yield f"CPU time {seconds(training.cpu_s)}"
 
 

@@ -134,9 +134,9 @@ class Queues:
 
     def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
         """None when it is not the annotator's."""
-        every = ledger.acts_on(utterance)
-        acts = [row for row in every if row.annotator == annotator and not is_adjudication(row)]
-        annotators = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
+        all_acts = ledger.acts_on(utterance)
+        acts = [row for row in all_acts if row.annotator == annotator and not is_adjudication(row)]
+        annotators = {row.annotator for row in all_acts if isinstance(row, Accepted | Labelled)}
         if annotator not in annotators and not self.shares.is_for(annotator, utterance, annotators):
             return None
         row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
@@ -202,9 +202,9 @@ class Queues:
 def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> ProposalGroup | None:
     """The largest with something open; those that were left for later come last, the longest ago first."""
     open_groups = [group for group in groups if group.open]
-    now = [group for group in open_groups if group.intents not in later]
-    if now:
-        return now[0]
+    current_groups = [group for group in open_groups if group.intents not in later]
+    if current_groups:
+        return current_groups[0]
     last = {intents: number for number, intents in enumerate(later)}
     return min(open_groups, key=lambda group: last[group.intents], default=None)
 

@@ -100,7 +100,7 @@ def annotation_report(
     """Counts a project. rows: in the order of the file. final: utterance → its final labels."""
     ids = {utterance.id for utterance in utterances}
     in_file = list({row.id: row for row in rows}.values())
-    gone = {id_ for row in in_file if isinstance(row, Withdrawn) for id_ in row.rows}
+    withdrawn = {id_ for row in in_file if isinstance(row, Withdrawn) for id_ in row.rows}
     batches = [row for row in in_file if isinstance(row, Proposed)]
     proposals = {
         proposal.utterance: proposal for row in batches for proposal in row.proposals if proposal.utterance in ids
@@ -111,7 +111,7 @@ def annotation_report(
     for row in in_file:
         if isinstance(row, Proposed):
             batch_seen = True
-        elif not isinstance(row, Withdrawn) and row.id not in gone:
+        elif not isinstance(row, Withdrawn) and row.id not in withdrawn:
             for id_ in utterances_of(row):
                 acts[id_].append(row)
                 if not batch_seen and isinstance(row, Labelled):
@@ -122,7 +122,7 @@ def annotation_report(
     sources = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     outcomes = Counter(outcome_by_id.values())
     agreed = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
-    standing = [row for row in in_file if row.id not in gone]
+    standing = [row for row in in_file if row.id not in withdrawn]
     return AnnotationReport(
         utterances=len(utterances),
         final=len(sources),
@@ -200,7 +200,7 @@ def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> 
     for utterance in utterances:
         labelled = Utterance(utterance.id, intents=final.get(utterance.id))
         by_split[dict(utterance.groups).get("split", "")].append(labelled)
-    return {split: count_labels(those) for split, those in by_split.items()}
+    return {split: count_labels(members) for split, members in by_split.items()}
 
 
 WIDTH = 120

@@ -80,9 +80,13 @@ def of_project(
     utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger, label_set: LabelSet, seed: int
 ) -> ProjectGuesses:
     """From the labels of all annotators, also of the first of two."""
-    now = outcome(utterances, shares, ledger).standing
-    learned = [(utterance, intents) for utterance in utterances if (intents := now[utterance.id].intents) is not None]
-    unlabelled = [utterance for utterance in utterances if utterance.words and now[utterance.id].state in UNLABELLED]
+    standing = outcome(utterances, shares, ledger).standing
+    learned = [
+        (utterance, intents) for utterance in utterances if (intents := standing[utterance.id].intents) is not None
+    ]
+    unlabelled = [
+        utterance for utterance in utterances if utterance.words and standing[utterance.id].state in UNLABELLED
+    ]
     return ProjectGuesses(len(learned), guesses(learned, unlabelled, label_set, seed))
 
 

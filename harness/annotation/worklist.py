@@ -211,8 +211,8 @@ class Worklist:
             hand.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else stood
         elif self.adjudicating:
             choices = ledger.choices(utterance).values()
-            marked = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
-            hand.slots = tuple(sorted(set.intersection(*marked), key=_place)) if marked else ()
+            slot_sets = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
+            hand.slots = tuple(sorted(set.intersection(*slot_sets), key=_place)) if slot_sets else ()
         elif hand.seen:
             hand.slots = self.proposed_slots(utterance)
         return hand
@@ -232,8 +232,8 @@ class Worklist:
             left = tuple(utterance for utterance in self._again if utterance not in self._done_again)
             total = len(self._again)
             return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
-        read = self._queues.of_disputed if self.adjudicating else self._queues.queue_of
-        return read(self.annotator, self.ledger)
+        read_queue = self._queues.of_disputed if self.adjudicating else self._queues.queue_of
+        return read_queue(self.annotator, self.ledger)
 
 
 class PageDraft:

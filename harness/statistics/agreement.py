@@ -84,8 +84,8 @@ def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> S
     at_a_time = max(1, _BLOCK_CELLS // len(kind_counts))
     blocks = []
     for begin in range(0, resamples, at_a_time):
-        drawn = random.multinomial(items, kind_counts / items, size=min(at_a_time, resamples - begin))
-        blocks.append(figures_of(drawn @ columns))
+        samples = random.multinomial(items, kind_counts / items, size=min(at_a_time, resamples - begin))
+        blocks.append(figures_of(samples @ columns))
     return np.concatenate(blocks)
 
 
@@ -287,9 +287,9 @@ def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
 def confusions(confusion: Counts) -> Sequence[tuple[int, int, int]]:
     """The pairs of different categories that were taken for one another, the most frequent first: c, k, how often."""
     first, second = np.triu_indices(len(confusion), 1)
-    often = confusion[first, second]
-    order = np.argsort(-often, kind="stable")
-    return [(int(first[index]), int(second[index]), int(often[index])) for index in order if often[index]]
+    pair_counts = confusion[first, second]
+    order = np.argsort(-pair_counts, kind="stable")
+    return [(int(first[index]), int(second[index]), int(pair_counts[index])) for index in order if pair_counts[index]]
 
 
 def _nothing_shared(raters: int, labels: int, shared: int) -> str:
@@ -316,10 +316,10 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
         if not np.isnan(alpha):
             of_alpha = Figure(alpha, without_disagreement(items, float(alpha_chance(sums))))
         return of_raw, of_alpha, Figure(ac1, without_disagreement(items, float(ac1_chance(sums))))
-    drawn = resample(columns, kind_counts, resamples, seed)
+    samples = resample(columns, kind_counts, resamples, seed)
     left_out = figures_of(sums - columns)
     figures = [
-        resampled(value, drawn[:, column], left_out[:, column], kind_counts, len(unequal))
+        resampled(value, samples[:, column], left_out[:, column], kind_counts, len(unequal))
         for column, value in enumerate((raw, alpha, ac1))
     ]
     # Where each item agrees as a whole or not at all, as with two raters, raw agreement is a share of items.
@@ -507,9 +507,9 @@ class _Model:
         self.confusion = np.log(answers / answers.sum(axis=2, keepdims=True))
         joint = self._said @ self.confusion.reshape(size, -1).T + self.priors
         top = joint.max(axis=1, keepdims=True)
-        likely = np.exp(joint - top)
-        total = likely.sum(axis=1, keepdims=True)
-        posteriors = likely / total
+        likelihoods = np.exp(joint - top)
+        total = likelihoods.sum(axis=1, keepdims=True)
+        posteriors = likelihoods / total
         moved = float(np.abs(posteriors - self.posteriors).max(initial=0.0))
         self.posteriors = posteriors
         objective = float((top + np.log(total)).sum()) + float((self._imagined * self.confusion).sum())

@@ -108,12 +108,12 @@ def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int,
             parts += [(*part, p) for part in pairwise((start, *inner[0], end))]
     while points:  # removes what its two neighbours do not support, the least supported first
         edges = [0, *sorted(points), length]
-        alone = {
+        p_values = {
             point: _scan(series, start, end, [(np.array([0]), np.array([point - start]))] * 2, seed)[1]
             for start, point, end in zip(edges, edges[1:], edges[2:], strict=False)
         }
-        least = max(alone, key=lambda point: alone[point])
-        if alone[least] < 1 - CONFIDENCE:
+        least = max(p_values, key=lambda point: p_values[point])
+        if p_values[least] < 1 - CONFIDENCE:
             break
         del points[least]
     return points
@@ -125,11 +125,11 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
     if length < LEAST_SERIES:
         return None
     splits = np.arange(LEAST_SIDE, length - LEAST_SIDE + 1)
-    tried = [((np.zeros_like(splits), splits),) * 2]
+    candidates = [((np.zeros_like(splits), splits),) * 2]
     if length >= 3 * LEAST_SIDE:
         coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
-        tried.append((_stretches(splits), _stretches(coarse)))
-    cuts = [_scan(series, start, end, places, seed) for places in tried]
+        candidates.append((_stretches(splits), _stretches(coarse)))
+    cuts = [_scan(series, start, end, places, seed) for places in candidates]
     # The first of equals: a split explains more with less.
     cut, p = min(cuts, key=lambda candidate: candidate[1])
     return tuple(start + place for place in cut if place), min(1.0, p * len(cuts))  # a split is the stretch from 0
@@ -142,24 +142,26 @@ def _stretches(places: Places) -> tuple[Places, Places]:
 
 
 def _scan(
-    series: SeriesToScan, start: int, end: int, tried: Sequence[tuple[Places, Places]], seed: int
+    series: SeriesToScan, start: int, end: int, candidates: Sequence[tuple[Places, Places]], seed: int
 ) -> tuple[tuple[int, int], float]:
-    """The best stretch (from, to) of the first of `tried`, and the p of the best one of the second."""
+    """The best stretch (from, to) of the first of `candidates`, and the p of the best one of the second."""
     length = end - start
     counts, totals = (np.asarray(column[start:end], np.float64) for column in (series.counts, series.totals))
     if series.scan is Scan.RANK:
         counts, totals = rankdata(counts) - (length + 1) / 2, np.ones(length)
-    best = int(_apart(series.scan, counts[None], totals[None], *tried[0])[0].argmax())
-    statistic = float(_apart(series.scan, counts[None], totals[None], *tried[1]).max())
+    best = int(_apart(series.scan, counts[None], totals[None], *candidates[0])[0].argmax())
+    statistic = float(_apart(series.scan, counts[None], totals[None], *candidates[1]).max())
     statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order differ in their last digits
     rng = np.random.default_rng(seed)
     as_far, left = 0, ORDERS
     while left:
-        rows = min(left, max(1, _BLOCK_CELLS // max(length, len(tried[1][0]))))
+        rows = min(left, max(1, _BLOCK_CELLS // max(length, len(candidates[1][0]))))
         orders = rng.permuted(np.tile(np.arange(length), (rows, 1)), axis=1)
-        as_far += int((_apart(series.scan, counts[orders], totals[orders], *tried[1]).max(axis=1) >= statistic).sum())
+        as_far += int(
+            (_apart(series.scan, counts[orders], totals[orders], *candidates[1]).max(axis=1) >= statistic).sum()
+        )
         left -= rows
-    return (int(tried[0][0][best]), int(tried[0][1][best])), (1 + as_far) / (1 + ORDERS)
+    return (int(candidates[0][0][best]), int(candidates[0][1][best])), (1 + as_far) / (1 + ORDERS)
 
 
 def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Places) -> Table:

@@ -81,12 +81,12 @@ def verdict_of(
     return DifferenceVerdict.UNDECIDED if p < _BY_CHANCE else DifferenceVerdict.NOT_SHOWN
 
 
-def difference_text(counted: MeasureKind, difference: float | None, interval: Interval | None) -> str:
+def difference_text(kind: MeasureKind, difference: float | None, interval: Interval | None) -> str:
     """A difference with its 95 % interval: `+8.33 points (+2.10 to +14.60)`."""
     if difference is None or interval is None:
         return numbers.NOTHING
-    write, unit = _WRITTEN[counted]
-    if counted is MeasureKind.TIME and abs(difference) >= 0.9995:
+    write, unit = _WRITTEN[kind]
+    if kind is MeasureKind.TIME and abs(difference) >= 0.9995:
         write, unit = numbers.signed, "s"
     low, high = (write(end) if math.isfinite(end) else numbers.TOO_FEW for end in interval)
     return f"{write(difference)} {unit} ({low} to {high})"
@@ -119,7 +119,7 @@ NOT_CORRECTED = "p of each pair is not corrected"
 
 
 def sentence(
-    first: str, second: str, estimate: DifferenceEstimate | None, counted: MeasureKind, *, more_is_better: bool | None
+    first: str, second: str, estimate: DifferenceEstimate | None, kind: MeasureKind, *, more_is_better: bool | None
 ) -> str:
     """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
@@ -132,7 +132,7 @@ def sentence(
     value, ends = 0.0 - estimate.difference, (0.0 - high, 0.0 - low)
     verdict = verdict_of(value, estimate.p, more_is_better=more_is_better is not False)
     if not verdict.differs:
-        text = difference_text(counted, value, ends)
+        text = difference_text(kind, value, ends)
         return (
             f"{second} is not shown to differ from {first}: {second} minus {first} {text}, {numbers.p_is(estimate.p)}"
         )
@@ -141,7 +141,7 @@ def sentence(
         word = "higher" if value > 0 else "lower"
     if value < 0:
         value, ends = estimate.difference, estimate.interval
-    text = difference_text(counted, value, ends).replace("+", "")
+    text = difference_text(kind, value, ends).replace("+", "")
     return f"{second} is {word} than {first} by {text}, {numbers.p_is(estimate.p)}"
 
 
@@ -167,15 +167,13 @@ class UnitComparison:
     how: str
 
 
-def compared_units(
-    counted: MeasureKind, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]
-) -> UnitComparison:
+def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> UnitComparison:
     """Two sides, paired by place where enough units have a partner."""
     pairs = _pairs(first, second)
-    if counted is MeasureKind.WORDS:  # against another reference it is another question
+    if kind is MeasureKind.WORDS:  # against another reference it is another question
         pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
     paired = bool(pairs) and len(pairs) >= LEAST_PAIRED * min(len(first), len(second))
-    if counted is MeasureKind.RATE:  # without a difference its variance is unknown
+    if kind is MeasureKind.RATE:  # without a difference its variance is unknown
         paired = len(first) == len(second) == len(pairs) >= FEWEST_UNITS
         paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
         paired &= any(unit.count != other.count for unit, other in pairs)
@@ -193,16 +191,16 @@ def compared_units(
     method = "no trials to compare"
     if number:
         method = f"{'paired' if paired else 'unpaired'}, {sample}"
-    if counted is MeasureKind.RATE and not paired:
+    if kind is MeasureKind.RATE and not paired:
         method = "Poisson, of all trials"
     estimate: Difference | None = None
-    if counted is MeasureKind.RATE or number >= LEAST_QUERIES:
+    if kind is MeasureKind.RATE or number >= LEAST_QUERIES:
         sides = [_columns(side, clustered=not single) for side in (second, first)]
         if paired:  # partners are of one cluster, which the first names
             sides[0] = replace(sides[0], clusters=sides[1].clusters)
-        estimate = difference_of(counted, *sides, paired=paired)
+        estimate = difference_of(kind, *sides, paired=paired)
     method += f", {left} without a partner" if left else ""
-    return UnitComparison(units_text(counted, first), units_text(counted, second), estimate, method)
+    return UnitComparison(units_text(kind, first), units_text(kind, second), estimate, method)
 
 
 def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColumns:
@@ -269,7 +267,7 @@ class ComparedColumns:
 
 
 def difference_of(
-    counted: MeasureKind, first: ComparedColumns, second: ComparedColumns, *, paired: bool
+    kind: MeasureKind, first: ComparedColumns, second: ComparedColumns, *, paired: bool
 ) -> Difference | None:
     """The first less the second; None of too little. paired: rows are partners, in the clusters of the first.
 
@@ -277,7 +275,7 @@ def difference_of(
     partners. Words and rates with partners: the variance of clusters, or exactly where few units differ. Words without
     partners: Welch's test. Other rates: the exact test of two Poisson rates. Durations: signs, or ranks.
     """
-    match counted:
+    match kind:
         case MeasureKind.SHARE if paired:
             return share_difference(first.counts, second.counts, first.clusters)
         case MeasureKind.SHARE:
@@ -299,11 +297,11 @@ def difference_of(
             return unpaired_shift(first.means, second.means)
 
 
-def units_text(counted: MeasureKind, units: Sequence[ComparedUnit]) -> str:
+def units_text(kind: MeasureKind, units: Sequence[ComparedUnit]) -> str:
     """What was measured on one side: `5 of 60 = 8.33 %`, `1 in 0.017 h = 60.0/h`."""
     count, among = sum(unit.count for unit in units), sum(unit.of for unit in units)
     value = count / among if among else None
-    match counted:
+    match kind:
         case MeasureKind.SHARE:
             return share(Share(int(count), int(among)))
         case MeasureKind.WORDS:

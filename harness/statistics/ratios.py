@@ -71,7 +71,7 @@ class RatioColumns(Generic[K]):
         Sources: Efron & Tibshirani, An Introduction to the Bootstrap, 13 (the interval); Noreen, Computer-Intensive
         Methods for Testing Hypotheses, 1989 (approximate randomisation).
         """
-        drawn, swapped = self.resampled(draws, seed), self.swapped(draws, seed + 1)
+        resampled, swapped = self.resampled(draws, seed), self.swapped(draws, seed + 1)
         differing: dict[K, MetricDifference] = {}
         for metric, values in self.estimates().items():
             first, second = (None if np.isnan(value) else float(value) for value in values)
@@ -84,7 +84,9 @@ class RatioColumns(Generic[K]):
                 )
                 differing[metric] = MetricDifference(first, second, *result)
             else:
-                interval = middle(drawn[metric][0] - drawn[metric][1]) if self.units >= FEWEST_RESAMPLED else None
+                interval = (
+                    middle(resampled[metric][0] - resampled[metric][1]) if self.units >= FEWEST_RESAMPLED else None
+                )
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
                 # The margin, since sums in another order differ in their last digits.
                 as_far = int(np.count_nonzero(by_chance >= abs(first - second) - 1e-12))

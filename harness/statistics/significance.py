@@ -271,8 +271,8 @@ def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult
     statistic = float((nonzero.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
     clusters = len(nonzero)
     if clusters <= MOST_ENUMERATED:
-        every = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
-        as_far = int(np.count_nonzero(((every @ nonzero) ** 2 / usual).sum(axis=1) >= statistic))
+        all_signs = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
+        as_far = int(np.count_nonzero(((all_signs @ nonzero) ** 2 / usual).sum(axis=1) >= statistic))
         return SwapTestResult(as_far / (1 << clusters), True, clusters)
     rng = np.random.default_rng(seed)
     as_far = sum(
@@ -322,14 +322,14 @@ def clustering(
     to the Bootstrap, 8).
     """
     events, exposure = np.asarray(counts, np.float64), np.asarray(exposures, np.float64)
-    heard = exposure > 0
-    events, exposure = events[heard], exposure[heard]
+    exposed = exposure > 0
+    events, exposure = events[exposed], exposure[exposed]
     total, length = float(events.sum()), float(exposure.sum())
     stretches = len(events)
     if stretches < 2 or total < 2:
         return None
-    some = events > 0
-    pairs = _pairs(events[some], exposure[some])
+    nonzero = events > 0
+    pairs = _pairs(events[nonzero], exposure[nonzero])
     chi_square = pairs * length / total + stretches - total
     random = np.random.Generator(np.random.PCG64(seed))
     from scipy import special  # here, since it loads slowly
@@ -339,7 +339,7 @@ def clustering(
     else:
         deviation = (2 * (stretches - 1) * (total - 1) / total) ** 0.5
         p = float(special.ndtr(-(chi_square - (stretches - 1)) / deviation))
-    by_stretch = _bootstrap(random, events[some], exposure[some], exposure[~some], confidence)
+    by_stretch = _bootstrap(random, events[nonzero], exposure[nonzero], exposure[~nonzero], confidence)
     by_event = garwood(int(total), length, confidence)
     assert by_event is not None  # a stretch has a length
     interval = min(by_stretch[0], by_event[0]), max(by_stretch[1], by_event[1])
@@ -355,8 +355,8 @@ def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pai
     edges = np.cumsum(exposure)
     as_much = 0
     for _ in range(SIMULATIONS):
-        drawn = np.searchsorted(edges, random.random(events) * edges[-1], side="right")
-        occupied, counts = np.unique(np.minimum(drawn, len(exposure) - 1), return_counts=True)
+        stretches = np.searchsorted(edges, random.random(events) * edges[-1], side="right")
+        occupied, counts = np.unique(np.minimum(stretches, len(exposure) - 1), return_counts=True)
         as_much += _pairs(counts.astype(np.float64), exposure[occupied]) >= pairs * (1 - 1e-12)
     return (1 + as_much) / (1 + SIMULATIONS)
 
@@ -374,14 +374,14 @@ def _bootstrap(
     mean = float(silent.mean()) if without else 0.0
     deviation = float(silent.std()) if without else 0.0
     rates = np.empty(replicates)
-    drawn: NDArray[np.integer[Any]]
+    stretch_numbers: NDArray[np.integer[Any]]
     for index in range(replicates):
         lively = int(random.binomial(stretches, with_events / stretches))
-        drawn = random.integers(0, with_events, lively)
+        stretch_numbers = random.integers(0, with_events, lively)
         rest = stretches - lively
         quiet = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
-        heard = float(exposure[drawn].sum()) + max(0.0, quiet)
-        rates[index] = float(events[drawn].sum()) / heard if heard > 0 else 0.0
+        simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet)
+        rates[index] = float(events[stretch_numbers].sum()) / simulated if simulated > 0 else 0.0
     tail = 50 * (1 - confidence)
     low, high = np.percentile(rates, [tail, 100 - tail])
     return float(low), float(high)

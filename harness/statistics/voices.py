@@ -99,9 +99,9 @@ def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
     share = float((errors * alike).sum() / (totals * alike).sum())
     # p = sin²(πu/2): Jeffreys' prior on p is uniform in u.
     edges = np.linspace(0.0, 1.0, _CELLS + 1)
-    likely = _log_likelihoods(_middles(edges), errors, totals, alike)
-    near = np.flatnonzero(likely > likely.max() - _NEGLIGIBLE)
-    edges = np.linspace(edges[max(0, near[0] - 1)], edges[min(_CELLS, near[-1] + 2)], _FINE_CELLS + 1)
+    log_likelihoods = _log_likelihoods(_middles(edges), errors, totals, alike)
+    likely_cells = np.flatnonzero(log_likelihoods > log_likelihoods.max() - _NEGLIGIBLE)
+    edges = np.linspace(edges[max(0, likely_cells[0] - 1)], edges[min(_CELLS, likely_cells[-1] + 2)], _FINE_CELLS + 1)
     middles = _middles(edges)
     logs = _log_likelihoods(middles, errors, totals, alike)
     likelihoods, slope = np.exp(logs - logs.max()), np.tan(math.pi / 2 * middles)

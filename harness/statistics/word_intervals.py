@@ -142,15 +142,15 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference 
 
     sides: list[tuple[float, float, Interval]] = []
     for shares in (first, second):
-        together = sum(shares, Share())
-        units: float | None = together.total
+        pooled = sum(shares, Share())
+        units: float | None = pooled.total
         if any(share.total > 1 for share in shares):
             units = independent_units(
                 [share.count for share in shares], [share.total for share in shares], least_effect=1.0
             )
-        if together.value is None or units is None:
+        if pooled.value is None or units is None:
             return None
-        yes, no = together.value * units, (1 - together.value) * units
+        yes, no = pooled.value * units, (1 - pooled.value) * units
         sides.append((yes, no, share_ends(yes, no)))
     p = float(fisher_exact(np.array([[round(yes), round(no)] for yes, no, _ in sides])).pvalue)
     side, other = ((yes / (yes + no), ends) for yes, no, ends in sides)

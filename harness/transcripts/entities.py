@@ -77,6 +77,6 @@ def _judge(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, b
         if word.edit is not Edit.CORRECT:
             wrong.add(index)
         index += 1
-    for first, behind in _spans(tags):
-        bad = any(place in wrong for place in range(first, behind))
-        yield tags[first], bad or any(place in inserted for place in range(first + 1, behind))
+    for start, end in _spans(tags):
+        bad = any(place in wrong for place in range(start, end))
+        yield tags[start], bad or any(place in inserted for place in range(start + 1, end))

@@ -81,9 +81,9 @@ def paired_tests(
 def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ...]]:
     """The tests of each two systems, every kind of test corrected for the number of pairs (Holm)."""
     kinds = []
-    for alike in zip(*pairs, strict=True):
-        ps = holm([test.p for test in alike])
-        kinds.append([replace(test, adjusted=p) for test, p in zip(alike, ps, strict=True)])
+    for tests in zip(*pairs, strict=True):
+        ps = holm([test.p for test in tests])
+        kinds.append([replace(test, adjusted=p) for test, p in zip(tests, ps, strict=True)])
     return list(zip(*kinds, strict=True))
 
 

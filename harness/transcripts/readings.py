@@ -49,9 +49,9 @@ def plain(text: str) -> str:
 
 def plain_texts(texts: Sequence[str]) -> list[str]:
     """Many texts at once, one for one, as words with single spaces between."""
-    together = plain("\n".join(texts))
+    joined = plain("\n".join(texts))
     # A line end within a text parts words as a space does.
-    lines = together.split("\n") if together.count("\n") == len(texts) - 1 else map(plain, texts)
+    lines = joined.split("\n") if joined.count("\n") == len(texts) - 1 else map(plain, texts)
     return [" ".join(line.split()) for line in lines]
 
 

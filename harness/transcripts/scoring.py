@@ -106,8 +106,8 @@ def confusions(scoring: Scoring) -> Confusions:
     return Confusions(ordered, *map(_order, (inserted, deleted, substituted, recognised)))
 
 
-def _order(counted: Counter[str]) -> Frequencies:
-    return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+def _order(counts: Counter[str]) -> Frequencies:
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 AT_ONCE = 4096
@@ -174,8 +174,8 @@ class Scoring:
     def paths(self, rows: Sequence[int]) -> Iterator[str]:
         """The paths of some utterances, without their words, which is far cheaper than the utterances."""
         for begin in range(0, len(rows), AT_ONCE):
-            some = rows[begin : begin + AT_ONCE]
-            for row, path in zip(some, self._alignments.paths(some), strict=True):
+            chunk = rows[begin : begin + AT_ONCE]
+            for row, path in zip(chunk, self._alignments.paths(chunk), strict=True):
                 network = self._networks.get(row)
                 yield path if network is None else "".join(word.edit.value for word in network)
 
@@ -224,15 +224,15 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFig
     Words of an utterance whose words are not those of its file, because the normalisation parts them otherwise, are
     left out.
     """
-    stated: dict[str, tuple[float | None, ...]] = {}
+    confidences_by_id: dict[str, tuple[float | None, ...]] = {}
     if hypotheses.confidences and scoring.unit is TextUnit.WORD:
-        stated = dict(zip(hypotheses.ids, hypotheses.confidences, strict=True))
+        confidences_by_id = dict(zip(hypotheses.ids, hypotheses.confidences, strict=True))
     values: list[float] = []
     rights: list[bool] = []
     left_out = 0
-    for utterance in scoring.utterances() if stated else ():
+    for utterance in scoring.utterances() if confidences_by_id else ():
         correct_flags = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
-        confidences = stated.get(utterance.id, ())
+        confidences = confidences_by_id.get(utterance.id, ())
         if len(confidences) != len(correct_flags):
             left_out += len(correct_flags)
             continue
@@ -410,13 +410,13 @@ class _TextSide:
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 
-def _read_apart(side: _TextSide, hypothesis: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
+def _read_apart(side: _TextSide, hypothesis: _TextSide, marked_rows: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
     """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
     for row, (words, heard) in enumerate(zip(side.normalised, hypothesis.normalised, strict=True)):
-        if words != heard and words and heard and row not in marked:
+        if words != heard and words and heard and row not in marked_rows:
             pieces = comparable(side.readings(row), hypothesis.readings(row))
             if not all(map(is_single, pieces)):
                 aligned_by_row[row] = align_readings(*map(side.wording.split, pieces))

@@ -107,10 +107,10 @@ def pair_talkers(
         else:
             paired, counterparts = _by_speakers(talks, others, collar_s if by is SpeakerPairing.TCP else None)
             pairs += [TalkerPair(recording, *two) for two in counterparts]
-        for speaker, ours, theirs, path in paired:
-            aligned[len(reference_rows)] = side_by_side(ours, theirs or [], path)
-            reference_rows.append((f"{recording}-{speaker}", speaker, ours, talks[0].segments[0].line))
-            hypotheses.append(theirs)
+        for speaker, reference_words, hypothesis_words, path in paired:
+            aligned[len(reference_rows)] = side_by_side(reference_words, hypothesis_words or [], path)
+            reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, talks[0].segments[0].line))
+            hypotheses.append(hypothesis_words)
     ids, speakers, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(
@@ -175,11 +175,11 @@ def _by_speakers(
         ]
         for row, talk in enumerate(ours)
     ]
-    chosen = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
+    columns = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
     speakers = {talk.speaker for talk in talks}
     rows: list[_Row] = []
     counterparts: list[tuple[str | None, str | None]] = []
-    for talk, column, line in zip(ours, chosen, grids, strict=True):
+    for talk, column, line in zip(ours, columns, grids, strict=True):
         other = theirs[column]
         name = talk.speaker
         if talk is nobody:
@@ -266,20 +266,25 @@ class _Grid:
 
 def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], place: Place) -> list[_Row]:
     """Each stream of the hypothesis with the reference segments that suit it."""
-    spoken = sorted(
+    utterances = sorted(
         (pair for talk in talks for pair in zip(talk.utterances, talk.segments, strict=True) if pair[0]),
         key=lambda pair: (pair[1].start_s, pair[1].line),
     )
     streams = others or [_SpeakerWords("")]
-    codes = _codes([words for words, _ in spoken] + [talk.words for talk in streams])
-    chosen = _best_streams(codes[: len(spoken)], codes[len(spoken) :], place)
+    codes = _codes([words for words, _ in utterances] + [talk.words for talk in streams])
+    stream_numbers = _best_streams(codes[: len(utterances)], codes[len(utterances) :], place)
     rows: list[_Row] = []
     for number, stream in enumerate(streams):
-        ours = [word for (words, _), choice in zip(spoken, chosen, strict=True) if choice == number for word in words]
-        theirs = stream.words
-        our_codes, their_codes = _codes([ours, theirs])
+        reference_words = [
+            word
+            for (words, _), stream_number in zip(utterances, stream_numbers, strict=True)
+            if stream_number == number
+            for word in words
+        ]
+        hypothesis_words = stream.words
+        our_codes, their_codes = _codes([reference_words, hypothesis_words])
         path = _Grid(our_codes, their_codes, None).path()
-        rows.append((stream.speaker, ours, theirs if others else None, path))
+        rows.append((stream.speaker, reference_words, hypothesis_words if others else None, path))
     return rows
 
 
@@ -302,22 +307,22 @@ def _best_streams(
     choices: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []
     for words in utterances:
         best: NDArray[np.int64] | None = None
-        which, begins = np.zeros(shape, np.int8), np.zeros(shape, np.int32)
+        best_streams, begins = np.zeros(shape, np.int8), np.zeros(shape, np.int32)
         for axis, stream in enumerate(streams):
             stream_costs, begin = _through(costs, words, stream, axis)
             better = np.ones(shape, bool) if best is None else stream_costs < best
             best = stream_costs if best is None else np.minimum(stream_costs, best)
-            which[better], begins[better] = axis, begin[better]
+            best_streams[better], begins[better] = axis, begin[better]
         assert best is not None
         costs = best
-        choices.append((which, begins))
+        choices.append((best_streams, begins))
     ends = [size - 1 for size in shape]
-    chosen: list[int] = []
-    for which, begins in reversed(choices):
+    stream_numbers: list[int] = []
+    for best_streams, begins in reversed(choices):
         state = tuple(ends)
-        chosen.append(int(which[state]))
-        ends[chosen[-1]] = int(begins[state])
-    return chosen[::-1]
+        stream_numbers.append(int(best_streams[state]))
+        ends[stream_numbers[-1]] = int(begins[state])
+    return stream_numbers[::-1]
 
 
 def _through(

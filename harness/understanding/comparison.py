@@ -114,8 +114,8 @@ def _ratios(counts: FrameCounts, figure_basis: FigureBasis) -> Iterator[tuple[Me
     if not figure_basis.by_place:
         yield Metric.CONCEPT_F1, [_f1(pooled(counts.slots.multisets))]
     yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(counts.valued.multisets))]
-    whole = float(sum(entities.denominator() for entities in counts.entities))
-    yield Metric.SLU_F1, [(2 * sum(entities.paired for entities in counts.entities), whole)]
+    denominator = float(sum(entities.denominator() for entities in counts.entities))
+    yield Metric.SLU_F1, [(2 * sum(entities.paired for entities in counts.entities), denominator)]
 
 
 def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
@@ -181,10 +181,10 @@ def compare(
     """Compares two systems scored against the same gold. ValueError if their rules differ."""
     if first.rule != second.rule:
         raise ValueError(f"frames were read by {first.rule} and by {second.rule}")
-    theirs = {frame.id: frame for frame in second.frames}
+    second_frames = {frame.id: frame for frame in second.frames}
     shared, only_first, only_second, neither = [], 0, 0, 0
     for frame in first.frames:
-        other = theirs.get(frame.id)
+        other = second_frames.get(frame.id)
         if other is None:
             continue
         if not frame.missing and not other.missing:

@@ -324,9 +324,10 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     gold_slots = valued_items(gold, rule)
     if gold_slots is not None:
         predicted_slots = gold_slots if equal else valued_items(predicted, rule) or ()
-        free = {slot.concept for slot in gold_slots if slot.value is None}
-        if free:
-            gold_slots, predicted_slots = _without_values(gold_slots, free), _without_values(predicted_slots, free)
+        free_concepts = {slot.concept for slot in gold_slots if slot.value is None}
+        if free_concepts:
+            gold_slots = _without_values(gold_slots, free_concepts)
+            predicted_slots = _without_values(predicted_slots, free_concepts)
         valued = _count_slots(gold_slots, predicted_slots, placed=placed, right=right)
         gold_valued = _with_values(gold_slots)
         entities = {

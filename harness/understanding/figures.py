@@ -343,9 +343,9 @@ def ratio_interval(
     ratios = []
     at_once = max(1, _AT_ONCE // len(rows))
     for begin in range(0, DRAWS, at_once):
-        drawn = draw.multinomial(utterances, numbers / utterances, size=min(at_once, DRAWS - begin))
-        sums = drawn @ below
-        ratios.append((drawn @ above)[sums > 0] / sums[sums > 0])
+        samples = draw.multinomial(utterances, numbers / utterances, size=min(at_once, DRAWS - begin))
+        sums = samples @ below
+        ratios.append((samples @ above)[sums > 0] / sums[sums > 0])
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(np.concatenate(ratios), [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None

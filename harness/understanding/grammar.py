@@ -259,8 +259,8 @@ class _Source:
                 runs += (_Run(_any(random, habits.connectives)), *self._sentence(random, second, unseen))
             runs = self._as_people_speak(random, runs, unseen)
             if is_new(tuple(word for run in runs for word in run.words)):
-                intents = {*first.label, *(second.label if second else ())}
-                return tuple(sorted(intents)), runs
+                intents = first.label if second is None else (*first.label, *second.label)
+                return tuple(sorted(set(intents))), runs
         return None
 
     def _other(self, random: Random, first: GrammarIntent) -> GrammarIntent | None:
@@ -317,10 +317,10 @@ class _Source:
         if not slots:
             return runs
         index = _any(random, slots)
-        wrong = self._slot(random, runs[index].concept, runs[index].list_, unseen)
-        if wrong.words == runs[index].words:
+        wrong_slot = self._slot(random, runs[index].concept, runs[index].list_, unseen)
+        if wrong_slot.words == runs[index].words:
             return runs
-        back = (_Run(wrong.words), _Run(_any(random, self.grammar.habits.corrections)))
+        back = (_Run(wrong_slot.words), _Run(_any(random, self.grammar.habits.corrections)))
         return (*runs[:index], *back, *runs[index:])
 
 

@@ -22,11 +22,11 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
     """
     clusters = list(_clusters(corpus.utterances).values())
     random.Random(seed).shuffle(clusters)
-    whole = sum(shares)
-    everything = sum((cluster.labels for cluster in clusters), Counter[str]())
-    needs = [_PartNeeds(share / whole, len(corpus.utterances), everything) for share in shares]
+    total = sum(shares)
+    label_counts = sum((cluster.labels for cluster in clusters), Counter[str]())
+    needs = [_PartNeeds(share / total, len(corpus.utterances), label_counts) for share in shares]
     part_of: dict[int, int] = {}
-    for cluster in _rarest_first(clusters, everything):
+    for cluster in _rarest_first(clusters, label_counts):
         chosen = max(range(len(needs)), key=lambda part: (*needs[part].lacks(cluster), -part))
         needs[chosen].take(cluster)
         part_of.update(dict.fromkeys(cluster.places, chosen))
@@ -67,18 +67,18 @@ def _labels(utterance: Utterance) -> set[str]:
     return {f"intent {label}" for label in utterance.intents or ("",)} | {f"concept {name}" for name in concepts}
 
 
-def _rarest_first(clusters: Sequence[_Cluster], everything: Counter[str]) -> list[_Cluster]:
+def _rarest_first(clusters: Sequence[_Cluster], label_counts: Counter[str]) -> list[_Cluster]:
     for cluster in clusters:
-        cluster.rarest = min(cluster.labels, key=lambda label: (everything[label], label))
-    return sorted(clusters, key=lambda cluster: (everything[cluster.rarest], cluster.rarest, -len(cluster.places)))
+        cluster.rarest = min(cluster.labels, key=lambda label: (label_counts[label], label))
+    return sorted(clusters, key=lambda cluster: (label_counts[cluster.rarest], cluster.rarest, -len(cluster.places)))
 
 
 class _PartNeeds:
     """What a part still lacks, in utterances."""
 
-    def __init__(self, share: float, utterances: int, everything: Counter[str]) -> None:
+    def __init__(self, share: float, utterances: int, label_counts: Counter[str]) -> None:
         self._utterances = share * utterances
-        self._labels = {label: share * count for label, count in everything.items()}
+        self._labels = {label: share * count for label, count in label_counts.items()}
 
     def lacks(self, cluster: _Cluster) -> tuple[float, float]:
         """Of the cluster's rarest label, then of all."""

@@ -317,8 +317,8 @@ def _difference(
 ) -> tuple[dict[Metric, MetricDifference], dict[Metric, Interval | None]]:
     """The differences of two systems, and their intervals over talkers."""
     figure_basis = basis(counts, zero, labels)
-    every = columns(counts, figure_basis).differences(SHARES, draws=draws, seed=_SEED)
-    metrics = {metric: every[metric] for metric in METRICS}
+    by_metric = columns(counts, figure_basis).differences(SHARES, draws=draws, seed=_SEED)
+    metrics = {metric: by_metric[metric] for metric in METRICS}
     if not talkers:
         return metrics, dict.fromkeys(METRICS)
     without_each = _by_talker(counts, figure_basis, talkers).without_each()

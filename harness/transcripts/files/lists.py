@@ -285,8 +285,8 @@ def _name(declared: str, place: int, names: Collection[str]) -> str:
 
 def _check_header(header: list[str], line: int, problems: Problems) -> None:
     if ID not in header:
-        near = next((name for name in header if name.lower() == ID), None)
-        problem = f"the header has no column {ID}" + (f", but {near}: case counts" if near else "")
+        similar = next((name for name in header if name.lower() == ID), None)
+        problem = f"the header has no column {ID}" + (f", but {similar}: case counts" if similar else "")
         problems.add(line, 1, problem, _GROUPS_EXAMPLE)
         return
     if len(header) == 1:

@@ -186,23 +186,23 @@ class _CtmReader:
     def _close(self) -> None:
         opening, self._open = self._open, None
         assert opening is not None  # _mark has refused an end without it
-        scored = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
-        spoken = [word for alternative in scored for word in alternative]
-        if any(self._alternatives) and not spoken:
+        scored_alternatives = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
+        scored_words = [word for alternative in scored_alternatives for word in alternative]
+        if any(self._alternatives) and not scored_words:
             self._words += [
                 word for alternative in self._alternatives for word in alternative
             ]  # none of them is scored
             return
-        if len(self._alternatives) < 2 or not spoken:
-            problem = "alternatives without a word" if not spoken else "a single alternative"
+        if len(self._alternatives) < 2 or not scored_words:
+            problem = "alternatives without a word" if not scored_words else "a single alternative"
             self._problems.add(opening.line, 1, problem, f"Write two or more with {_OR} between them")
             return
-        latest = max(spoken, key=lambda word: word.start_s + word.duration_s / 2)
-        texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored)
+        latest = max(scored_words, key=lambda word: word.start_s + word.duration_s / 2)
+        texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored_alternatives)
         text = f"{{ {' / '.join(texts)} }}"
         place = (opening.file, opening.channel)
         times: list[tuple[float, float]] = []
-        for alternative in scored:
+        for alternative in scored_alternatives:
             times += [times_of(word) for word in alternative] or [_TIMES_OF_NOTHING]
         self._words.append(
             TimedWord(*place, latest.start_s, latest.duration_s, text, None, opening.line, times=tuple(times))

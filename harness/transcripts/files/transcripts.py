@@ -334,13 +334,13 @@ def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
     if reference.ids == hypothesis.ids:
         return hypothesis
     reference_ids = set(reference.ids)
-    strange = [id_ for id_ in hypothesis.ids if id_ not in reference_ids]
-    if not strange:
+    unmatched = [id_ for id_ in hypothesis.ids if id_ not in reference_ids]
+    if not unmatched:
         return hypothesis
-    free = reference_ids.difference(hypothesis.ids)
-    spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free}
+    free_ids = reference_ids.difference(hypothesis.ids)
+    spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free_ids}
     # pop: of two hypotheses that differ in case only, the second stays a stranger.
-    renamed = {id_: spelling.pop(caseless) for id_ in strange if (caseless := _caseless(id_)) in spelling}
+    renamed = {id_: spelling.pop(caseless) for id_ in unmatched if (caseless := _caseless(id_)) in spelling}
     return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids)) if renamed else hypothesis
 
 
@@ -414,12 +414,13 @@ def _one_for_each_place(
 ) -> Transcripts:
     places = group_by((names[place_of(word)], word) for word in words)
     ids = tuple(places)
-    lines = tuple(those[0].line for those in places.values())
-    texts = tuple(_join(those) for those in places.values())
+    lines = tuple(place_words[0].line for place_words in places.values())
+    texts = tuple(_join(place_words) for place_words in places.values())
     speakers = tuple(id_.removesuffix("-0000") for id_ in ids)
-    confidences = tuple(tuple(word.confidence for word in those) for those in places.values())
+    confidences = tuple(tuple(word.confidence for word in place_words) for place_words in places.values())
     times = tuple(
-        tuple(time for word in those for time in word.times or (times_of(word),)) for those in places.values()
+        tuple(time for word in place_words for time in word.times or (times_of(word),))
+        for place_words in places.values()
     )
     return Transcripts(
         file=file,

@@ -89,9 +89,10 @@ def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> Alig
 def _block_columns(reference: Sequence[str], gaps: Sequence[int], split: Sequence[_Split]) -> Iterator[AlignedColumn]:
     for index, gap in enumerate(gaps):
         for place in range(gap):
-            put_in = (inserted[index] for inserted, _ in split)
+            inserted_words = (inserted[index] for inserted, _ in split)
             yield AlignedColumn(
-                "", tuple(_aligned_cell(words[place]) if place < len(words) else AlignedCell() for words in put_in)
+                "",
+                tuple(_aligned_cell(words[place]) if place < len(words) else AlignedCell() for words in inserted_words),
             )
         if index < len(reference):
             yield AlignedColumn(_word(reference[index]), tuple(_aligned_cell(steps[index]) for _, steps in split))
@@ -174,11 +175,11 @@ class ShownUtterances:
         """Errors, words and words to be shown of each utterance, all systems together."""
         errors, words, steps = (np.zeros(len(self.ids), np.int64) for _ in range(3))
         for scoring, rows in zip(self._scorings, self._rows, strict=True):
-            has = rows >= 0
+            present = rows >= 0
             columns = scoring.columns
-            errors[has] += columns.errors[rows[has]]
-            words[has] += columns.words[rows[has]]
-            steps[has] += np.minimum((columns.words + columns.insertions)[rows[has]], steps_each)
+            errors[present] += columns.errors[rows[present]]
+            words[present] += columns.words[rows[present]]
+            steps[present] += np.minimum((columns.words + columns.insertions)[rows[present]], steps_each)
         return errors, words, steps
 
 

@@ -67,7 +67,7 @@ def _cross_json(cross: CrossedScoring) -> Json:
 
 
 def _comparison_json(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
-    within = [
+    grouped = [
         {
             "by": grouping.by,
             "values": [
@@ -77,7 +77,7 @@ def _comparison_json(pair: SystemComparison, groups: Sequence[GroupedComparison]
         for grouping in groups
     ]
     tests = [to_plain(test) for test in pair.tests]
-    return {"first": pair.first, "second": pair.second, **_differing_json(pair), "tests": tests, "groups": within}
+    return {"first": pair.first, "second": pair.second, **_differing_json(pair), "tests": tests, "groups": grouped}
 
 
 def _differing_json(pair: SystemComparison) -> Json:
@@ -184,12 +184,12 @@ def _system(system: SourcedScoring) -> Iterator[str]:
     yield '"utterances": ['
     columns = scoring.columns
     count_columns = (columns.correct, columns.substitutions, columns.deletions, columns.insertions)
-    everything = zip(
+    utterances = zip(
         scoring.ids, *(column.tolist() for column in count_columns), scoring.paths(range(len(scoring))), strict=True
     )
     rows: list[str] = []
     before = "\n"
-    for id_, correct, substitutions, deletions, insertions, path in everything:
+    for id_, correct, substitutions, deletions, insertions, path in utterances:
         rows.append(
             f'{{"id": {_text(id_)}, "correct": {correct}, "substitutions": {substitutions}, '
             f'"deletions": {deletions}, "insertions": {insertions}, "path": "{path}"}}'

@@ -122,16 +122,16 @@ def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: floa
 def summary(scoring: Scoring) -> Table[Sequence[str]]:
     """A line for each speaker, then all together, and the spread over speakers, each as heavy as the others."""
     speakers = [counts for _, counts in scoring.by_speaker]
-    counted = (Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"), *_SPEAKERS)
+    count_columns = (Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"), *_SPEAKERS)
     rows = [_values(counts) for counts in speakers]
-    columns = [[value for row in rows if (value := row[index]) is not None] for index in range(len(counted))]
+    columns = [[value for row in rows if (value := row[index]) is not None] for index in range(len(count_columns))]
     spread = {
         "Mean": [float(np.mean(column)) if column else None for column in columns],
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
         "Median": [median(column) if column else None for column in columns],
     }
     return Table.of(
-        (Column("speaker"), *counted),
+        (Column("speaker"), *count_columns),
         [(name or NO_SPEAKER, *_cells(counts)) for name, counts in scoring.by_speaker],
         ends=[
             ("Sum / avg", *_cells(scoring.totals)),
@@ -459,7 +459,7 @@ def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator
 def _row(steps: Sequence[_Step], colour: bool) -> Iterator[str]:
     yield (REFERENCE + " ".join(step.cell(step.reference, colour) for step in steps)).rstrip()
     yield (HYPOTHESIS + " ".join(step.cell(step.hypothesis, colour) for step in steps)).rstrip()
-    marked = [(step, step.edit is not Edit.CORRECT) for step in steps]
-    if any(wrong for _, wrong in marked):
-        cells = (step.cell(step.edit.value if wrong else "", colour) for step, wrong in marked)
+    marked_steps = [(step, step.edit is not Edit.CORRECT) for step in steps]
+    if any(wrong for _, wrong in marked_steps):
+        cells = (step.cell(step.edit.value if wrong else "", colour) for step, wrong in marked_steps)
         yield (MARKS + " ".join(cells)).rstrip()

@@ -190,8 +190,8 @@ def _lines(path: Path, name: str) -> list[Utterance]:
     return utterances
 
 
-def _unannotated(read: Transcripts, name: str) -> list[Utterance]:
-    rows = zip(read.ids, read.texts, read.lines, strict=True)
+def _unannotated(transcripts: Transcripts, name: str) -> list[Utterance]:
+    rows = zip(transcripts.ids, transcripts.texts, transcripts.lines, strict=True)
     return [Utterance(id_, tuple(split_words(text)), place=Place(name, line)) for id_, text, line in rows]
 
 

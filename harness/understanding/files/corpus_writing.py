@@ -147,9 +147,9 @@ def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
     for name, column, annotation in (("seq.out", tags, "slots"), ("label", labels, "intents")):
         annotated = sum(cell is not None for cell in column)
         if 0 < annotated < len(column):
-            lacking = next(utterance for utterance, cell in zip(utterances, column, strict=True) if cell is None)
-            message = f"{lacking.id!r} is not annotated in {annotation}, but {annotated} of {len(column)} are"
-            raise InputError(message, place=lacking.place or Place(source), remedy="Write JSONL, or annotate all")
+            unannotated = next(utterance for utterance, cell in zip(utterances, column, strict=True) if cell is None)
+            message = f"{unannotated.id!r} is not annotated in {annotation}, but {annotated} of {len(column)} are"
+            raise InputError(message, place=unannotated.place or Place(source), remedy="Write JSONL, or annotate all")
         if annotated:
             mark = " " if name == "seq.out" else JOINT
             files[name] = "".join(f"{mark.join(cell or ())}\n" for cell in column)

@@ -256,6 +256,6 @@ def _batches(lengths: Sequence[int], random: np.random.Generator) -> Iterator[li
     order = random.permutation(len(lengths)).tolist()
     batches = []
     for start in range(0, len(order), BATCH * 8):
-        near = sorted(order[start : start + BATCH * 8], key=lambda row: lengths[row])
-        batches += [near[first : first + BATCH] for first in range(0, len(near), BATCH)]
+        rows = sorted(order[start : start + BATCH * 8], key=lambda row: lengths[row])
+        batches += [rows[first : first + BATCH] for first in range(0, len(rows), BATCH)]
     return (batches[place] for place in random.permutation(len(batches)))

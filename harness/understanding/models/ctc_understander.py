@@ -88,15 +88,15 @@ class Alphabet:
     def write(self, utterance: Utterance) -> list[int] | None:
         """The labels of an utterance. None if its words are unknown. ValueError for other characters or concepts."""
         before = {chunk.start: chunk.concept for chunk in _chunks(utterance)}
-        behind = {chunk.end - 1 for chunk in _chunks(utterance)}
+        ends = {chunk.end - 1 for chunk in _chunks(utterance)}
         labels: list[int] = []
         for place, word in enumerate(utterance.words):
-            if place and place not in before and place - 1 not in behind:
+            if place and place not in before and place - 1 not in ends:
                 labels.append(self.characters.index(" ") + 1)
             if place in before:
                 labels.append(self.end + 1 + self.concepts.index(before[place]))
             labels += [self.characters.index(letter) + 1 for letter in word]
-            if place in behind:
+            if place in ends:
                 labels.append(self.end)
         return labels or None
 
@@ -249,17 +249,17 @@ class CtcUnderstander:
         """
         if not train:
             raise ValueError("there are no training utterances")
-        used = {setting.name: settings.get(setting.name, setting.default) for setting in cls.settings}
-        context, epochs, random = int(used[CONTEXT.name]), int(used[EPOCHS.name]), np.random.default_rng(seed)
+        values = {setting.name: settings.get(setting.name, setting.default) for setting in cls.settings}
+        context, epochs, random = int(values[CONTEXT.name]), int(values[EPOCHS.name]), np.random.default_rng(seed)
         if context % 2 == 0:
             raise InputError(f"context cannot be {context}: it must be odd", remedy=f"Set context={context + 1}")
         encoder, alphabet = encoder or _whisper(), Alphabet.of(train)
         intents = tuple(sorted({label for utterance in train for label in utterance.intents or ()}))
         tell(f"encoding {len(train):,} sounds")
         with _one_thread():
-            learned = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
-        examples = [example for example in learned if example is not None]
-        if unheard := len(learned) - len(examples):
+            encoded = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
+        examples = [example for example in encoded if example is not None]
+        if unheard := len(encoded) - len(examples):
             tell(f"{counted(unheard, 'sound')} silent or longer than 28 s, left out")
         without = sum(example.target is None for example in examples)
         if without == len(examples):
@@ -273,17 +273,17 @@ class CtcUnderstander:
             noise = random.integers(-9999, 9999, 2 * RATE_HZ, dtype=np.int16)
             examples.append(CtcExample(_frames(noise, encoder), (), np.zeros(len(intents), np.float32)))
         head = CtcHead.random(
-            [example.features for example in examples], context=context, hidden=int(used[HIDDEN.name]),
+            [example.features for example in examples], context=context, hidden=int(values[HIDDEN.name]),
             labels=alphabet.labels, intents=len(intents), random=random,
         )  # fmt: skip
         may_be_empty = not all(utterance.intents for utterance in train if utterance.intents is not None)
-        trained = TrainedCtc(head, alphabet, intents, may_be_empty, encoder.name, tuple(sorted(used.items())))
+        trained = TrainedCtc(head, alphabet, intents, may_be_empty, encoder.name, tuple(sorted(values.items())))
 
         def progress(epoch: int, loss: float) -> None:
             tell(f"epoch {epoch} of {epochs}: loss {fixed(loss, 3)}")
 
         with _one_thread():
-            learn(head, examples, progress, epochs=epochs, rate=float(used[RATE.name]), random=random)
+            learn(head, examples, progress, epochs=epochs, rate=float(values[RATE.name]), random=random)
         understander = cls.__new__(cls)
         understander._begin(trained, encoder)
         return understander

@@ -58,17 +58,17 @@ def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[in
     """
     draw = random.Random(seed)
     count = Counter(label for intents in sets for label in intents)
-    chosen: set[int] = set()
+    sample: set[int] = set()
     covered: set[str] = set()
     for label in sorted(count, key=lambda name: (count[name], name)):
         if label not in covered:
             index = draw.choice([place for place, intents in enumerate(sets) if label in intents])
-            chosen.add(index)
+            sample.add(index)
             covered.update(sets[index])
-    left = [place for place in range(len(sets)) if place not in chosen]
+    left = [place for place in range(len(sets)) if place not in sample]
     size = max(1, round(share * len(sets)))
-    chosen.update(draw.sample(left, max(0, min(size - len(chosen), len(left)))))
-    return sorted(chosen)
+    sample.update(draw.sample(left, max(0, min(size - len(sample), len(left)))))
+    return sorted(sample)
 
 
 CALM = 0.005
@@ -188,7 +188,7 @@ def tri_train(
     )
     counts = _counts(held_out, on_held_out)
     texts = {utterance.text for utterance in labelled}
-    has = {label for utterance in labelled for label in utterance.intents or ()}
+    present_labels = {label for utterance in labelled for label in utterance.intents or ()}
     return TriTraining(
         rule=rule,
         labels=work.labels,
@@ -199,7 +199,7 @@ def tri_train(
         held_out_without_consensus=sum(votes_of_item.intents is None for votes_of_item in on_held_out),
         known_texts=sum(utterance.text in texts for utterance in unlabelled),
         shared_texts=sum(utterance.text in texts for utterance in held_out),
-        absent=tuple(label for label in labels if label not in has),
+        absent=tuple(label for label in labels if label not in present_labels),
         cpu_s=time.process_time() - begun_s,
     )
 
@@ -255,23 +255,25 @@ class _Training:
         ending = EpisodesEnding.MOST if self._texts else EpisodesEnding.SETTLED
         while self._texts and len(episodes) <= self._rule.episodes:
             begun_s = time.process_time()
-            taught = self._pseudo_labels(unlabelled, [{text for text, _ in sample} for sample in samples])
-            changed = sum(len(dict(new.items() ^ old.items())) for new, old in zip(taught, earlier[-1], strict=True))
+            pseudo_labels = self._pseudo_labels(unlabelled, [{text for text, _ in sample} for sample in samples])
+            changed = sum(
+                len(dict(new.items() ^ old.items())) for new, old in zip(pseudo_labels, earlier[-1], strict=True)
+            )
             if changed:
-                for classifier, sample, more in zip(three, samples, taught, strict=True):
+                for classifier, sample, more in zip(three, samples, pseudo_labels, strict=True):
                     self._fit(classifier, [*sample, *more.items()])
                 held_out, unlabelled = self._ask(three)
             exact = self._exact(held_out)
-            counts = (len(taught[0]), len(taught[1]), len(taught[2]))
+            counts = (len(pseudo_labels[0]), len(pseudo_labels[1]), len(pseudo_labels[2]))
             episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - begun_s))
             self._tell(episodes[-1])
             if exact == episodes[-2].exact and changed <= self._rule.calm * sum(counts):
                 ending = EpisodesEnding.SETTLED
                 break
-            if taught in earlier:
+            if pseudo_labels in earlier:
                 ending = EpisodesEnding.CIRCLING
                 break
-            earlier.append(taught)
+            earlier.append(pseudo_labels)
         sizes = (len(samples[0]), len(samples[1]), len(samples[2]))
         return _Outcome(Triad(number, sizes, tuple(episodes), ending), held_out, unlabelled)
 
@@ -308,18 +310,18 @@ class _Training:
             intents: not self._refusal(intents)
             for intents in {intents for classifier_sets in sets for intents in classifier_sets}
         }
-        taught = []
+        pseudo_labels = []
         for third in range(3):
             first, second = (number for number in range(3) if number != third)
             places = np.flatnonzero(agreed(selected[first], selected[second]))
-            taught.append(
+            pseudo_labels.append(
                 {
                     self._texts[place]: sets[first][place]
                     for place in places
                     if accepted[sets[first][place]] and self._texts[place] not in sampled_texts[third]
                 }
             )
-        return taught
+        return pseudo_labels
 
     def _exact(self, probabilities: Probabilities) -> Share:
         voted = self.vote(

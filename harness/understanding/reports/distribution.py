@@ -42,20 +42,20 @@ class LabelCounts:
     def labels(self) -> dict[str, int]:
         """Intent → utterances."""
         counts: Counter[str] = Counter()
-        for together, utterances in self.sets.items():
-            for label in together:
+        for intents, utterances in self.sets.items():
+            for label in intents:
                 counts[label] += utterances
         return dict(counts)
 
     @property
     def intents_given(self) -> int:
         """Number of intents given."""
-        return sum(len(together) * utterances for together, utterances in self.sets.items())
+        return sum(len(intents) * utterances for intents, utterances in self.sets.items())
 
     @property
     def several(self) -> int:
         """Utterances with more than one intent."""
-        return sum(utterances for together, utterances in self.sets.items() if len(together) > 1)
+        return sum(utterances for intents, utterances in self.sets.items() if len(intents) > 1)
 
     def __add__(self, other: LabelCounts) -> LabelCounts:
         return LabelCounts(

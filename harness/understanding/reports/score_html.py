@@ -286,17 +286,17 @@ def _line(
 def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:
     """The words in order, each slot as one piece. Slots without place, or overlapping others, come last."""
     position = 0
-    behind = []
+    unplaced = []
     placed = sorted((slot.place or (-1, -1), number) for number, slot in enumerate(slots))
     for (start, end), number in placed:
         slot = slots[number]
         if start < position or end > len(words):
-            behind.append((slot, marks[number]))
+            unplaced.append((slot, marks[number]))
             continue
         yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[position:start])
         yield Piece(plain_text(" ".join(words[start:end]), 400), plain_text(slot.concept, LONGEST_NAME), marks[number])
         position = end
     yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[position:])
-    for slot, mark in behind:
+    for slot, mark in unplaced:
         value = "" if slot.value is None else plain_text(slot.value, 200)
         yield Piece(value, plain_text(slot.concept, LONGEST_NAME), mark)

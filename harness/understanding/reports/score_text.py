@@ -372,13 +372,13 @@ def _notes(system: SystemReport, ids: int) -> Notes:
     pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
     nowhere = "; not counted" if counts.unknown else ""
     pairs.append(("without gold", f"{listed(counts.unknown, ids)}{nowhere}"))
-    for name, utterances, why in (
+    for name, utterances, note in (
         ("not annotated", counts.unannotated, "; not counted"),
         ("other words", counts.other_words, ": words of gold and prediction differ"),
         ("blanks", counts.surplus_blanks, ": a slot value has extra blanks, which count"),
     ):
         if utterances:
-            pairs.append((name, f"{listed(utterances, ids)}{why}"))
+            pairs.append((name, f"{listed(utterances, ids)}{note}"))
     return Notes(pairs, NOTES)
 
 

@@ -62,22 +62,22 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
         talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label {column}"
     if 0 < compared.talkers < FEWEST_CLUSTERS:
         talkers += ", too few for intervals"
-    which = (
+    condition = (
         "of gold, with empty answers where one is missing"
         if compared.missing_is_empty
         else "that every system answered"
     )
     basis = [
         ("gold", shown(compared.gold.path, LONGEST)),
-        ("utterances", f"{len(compared.ids):,} {which}, compared without places"),
+        ("utterances", f"{len(compared.ids):,} {condition}, compared without places"),
         ("talkers", talkers),
         ("words", f"compared as {compared.normalisation}"),
         ("chunking", chunking_in_words(compared.rule)),
         ("concepts", details_in_words([compared.rule])),
     ]
-    for name, lacking in compared.unanswered.items():
-        if lacking:
-            basis.append(("no answer", f"{shown(name, LONGEST)}: {listed(lacking, ids)}"))
+    for name, unanswered in compared.unanswered.items():
+        if unanswered:
+            basis.append(("no answer", f"{shown(name, LONGEST)}: {listed(unanswered, ids)}"))
     if compared.unannotated:
         basis.append(("no gold", f"{compared.unannotated:,} utterances are not annotated"))
     yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
