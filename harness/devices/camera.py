@@ -87,14 +87,14 @@ class CameraOptions(ReadingsOptions):
     @property
     def box(self) -> tuple[int, int, int, int] | None:
         """The rectangle; None for the whole picture. InputError if it is not one."""
-        written = self.rectangle
-        if not written:
+        rectangle = self.rectangle
+        if not rectangle:
             return None
         try:
-            parts = [int(part) for part in (written.split(",") if isinstance(written, str) else written)]
+            parts = [int(part) for part in (rectangle.split(",") if isinstance(rectangle, str) else rectangle)]
             x, y, width, height = parts
         except (TypeError, ValueError) as error:
-            raise InputError(f"rectangle: {written!r} is not four whole numbers", remedy=_REMEDY) from error
+            raise InputError(f"rectangle: {rectangle!r} is not four whole numbers", remedy=_REMEDY) from error
         if min(x, y) < 0 or min(width, height) < 1:
             raise InputError(f"rectangle: {x}, {y}, {width}×{height} covers no area of the picture", remedy=_REMEDY)
         return x, y, width, height
@@ -110,8 +110,8 @@ class CameraOptions(ReadingsOptions):
                 remedy=f"Set it: export {self.password_env}=…",
             )
         parts = urlsplit(str(self.source))
-        who = quote(self.username, safe="") + (f":{quote(password, safe='')}" if password else "")
-        return urlunsplit(parts._replace(netloc=f"{who}@{parts.netloc}"))
+        login = quote(self.username, safe="") + (f":{quote(password, safe='')}" if password else "")
+        return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
 
 
 class CameraFrames:
@@ -211,10 +211,10 @@ class CameraFrames:
 
         self.last = frame
         x, y, width, height = self.box
-        inside = frame[y : y + height, x : x + width]
-        blue, green, red = (float(channel) for channel in inside.reshape(-1, 3).mean(axis=0))
+        detail = frame[y : y + height, x : x + width]
+        blue, green, red = (float(channel) for channel in detail.reshape(-1, 3).mean(axis=0))
         hue, saturation, brightness = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
-        peak = float(np.percentile(inside.max(axis=2), _PEAK)) / 255
+        peak = float(np.percentile(detail.max(axis=2), _PEAK)) / 255
         return (
             f"at={position_s:.3f} brightness={brightness:.3f} peak={peak:.3f} hue={hue * 360:.0f} "
             f"saturation={saturation:.2f} red={red:.0f} green={green:.0f} blue={blue:.0f}"
@@ -227,11 +227,14 @@ class CameraFrames:
         def small(picture: Any) -> Any:
             return self._cv2.resize(picture, (columns, rows), interpolation=self._cv2.INTER_AREA)
 
-        across, down = columns / frame.shape[1], rows / frame.shape[0]
-        whole, inside = small(frame), small(frame[y : y + height, x : x + width])
-        corners = (int(x * across), int(y * down)), (int((x + width - 1) * across), int((y + height - 1) * down))
-        self._cv2.rectangle(whole, *corners, (0, 255, 255), 1)
-        return whole[:, :, ::-1], inside[:, :, ::-1]
+        x_scale, y_scale = columns / frame.shape[1], rows / frame.shape[0]
+        overview, detail = small(frame), small(frame[y : y + height, x : x + width])
+        corners = (
+            (int(x * x_scale), int(y * y_scale)),
+            (int((x + width - 1) * x_scale), int((y + height - 1) * y_scale)),
+        )
+        self._cv2.rectangle(overview, *corners, (0, 255, 255), 1)
+        return overview[:, :, ::-1], detail[:, :, ::-1]
 
 
 class Camera(ReadingsStream):

@@ -113,8 +113,8 @@ class ChecksHost(Protocol):
     """A driver that can check this host before a session, for `doctor`."""
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, Any]]) -> Iterator[Check]:
-        """named: id and options of each connection that uses this driver; () without a bench. Plays nothing."""
+    def host_checks(connections: Sequence[tuple[str, Any]]) -> Iterator[Check]:
+        """connections: id and options of each connection that uses this driver; () without a bench. Plays nothing."""
         ...
 
 
@@ -197,9 +197,9 @@ def takes_orders(driver: str) -> bool:
     return any(hasattr(driver_class, method) for method in ORDERS)
 
 
-def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
+def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport."""
-    keys = set(given)
+    keys = set(given_keys)
     drivers = [
         driver
         for driver in names(Group.DRIVERS)
@@ -216,7 +216,7 @@ def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     )
 
 
-def options_of(driver: str, values: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:
+def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[str, object] | None = None) -> object:
     """Options of a driver, with values given as text; InputError for a wrong key or value."""
     driver_class = load(Group.DRIVERS, driver)
     known_keys = {option.name for option in fields(driver_class.Options)}
@@ -225,7 +225,7 @@ def options_of(driver: str, values: Mapping[str, object], own: Mapping[str, obje
             f"a {driver} connection has no key {unknown_keys[0]!r}", remedy=f"Keys: {', '.join(sorted(known_keys))}"
         )
     try:
-        return TypeAdapter(driver_class.Options).validate_python({**(own or {}), **values})
+        return TypeAdapter(driver_class.Options).validate_python({**(own_values or {}), **values})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -274,11 +274,11 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
             driver_class = load(Group.DRIVERS, driver)
         except (PluginError, AttributeError):
             continue  # doctor reports this in its check of plug-ins
-        named = [(id, options) for id, driver_of_id, options in connections if driver_of_id == driver]
+        driver_connections = [(id, options) for id, driver_of_id, options in connections if driver_of_id == driver]
         if isinstance(driver_class, ChecksHost):
-            yield from driver_class.host_checks(named)
+            yield from driver_class.host_checks(driver_connections)
         elif isinstance(driver_class, NamesHostParts):
-            yield from check_each(driver, named, partial(_demand_host, driver_class))
+            yield from check_each(driver, driver_connections, partial(_demand_host, driver_class))
 
 
 def _demand_host(driver_class: NamesHostParts, options: object) -> str:

@@ -129,8 +129,8 @@ class DeviceMonitor:
     def counts(self) -> str:
         """`8 lines: 5 mapped, 3 not; 1 retained message, not current`."""
         retained = counted(self.retained, "retained message")
-        after = f"; {retained}, not current" if self.retained else ""
-        return f"{counted(self.lines, 'line')}: {self.mapped} mapped, {self.unmapped} not{after}"
+        suffix = f"; {retained}, not current" if self.retained else ""
+        return f"{counted(self.lines, 'line')}: {self.mapped} mapped, {self.unmapped} not{suffix}"
 
     @property
     def held_back_s(self) -> float | None:
@@ -221,52 +221,56 @@ class DeviceMonitor:
 
     def _row(self, reading: LineReading, output: DeviceOutput) -> MonitorRow:
         if reading.level:
-            made = "; ".join(text for text in (_words(reading.observations), plain_text(reading.level)) if text)
-            at, error_s = reading.at, None
+            words = "; ".join(text for text in (_words(reading.observations), plain_text(reading.level)) if text)
+            stamp, error_s = reading.at, None
             if reading.observations:
-                at = reading.observations[0].at
-                error_s = at.error_s
-            wall_s = output.wall_s + at.at_s - reading.at.at_s
-            return MonitorRow(wall_s, _line_text(reading.text), made, True, device_s=reading.device_s, error_s=error_s)
+                stamp = reading.observations[0].at
+                error_s = stamp.error_s
+            wall_s = output.wall_s + stamp.at_s - reading.at.at_s
+            return MonitorRow(wall_s, _line_text(reading.text), words, True, device_s=reading.device_s, error_s=error_s)
         if not self._gathering:
             self._gathered, self._gathered_seen = [], ()
         self._gathering = reading.waiting
         self._gathered_seen += reading.observations
         if reading.text:
             self._gathered.append(reading.text)
-        made = _words(reading.observations)
-        if reading.rule is not None and not made:
-            made = f"lines[{reading.rule}]: waiting for more lines, or nothing to report"
+        words = _words(reading.observations)
+        if reading.rule is not None and not words:
+            words = f"lines[{reading.rule}]: waiting for more lines, or nothing to report"
         # A sample must end where no observation is incomplete, or it would give that one as well.
-        whole = not reading.waiting and len(self._gathered) <= MOST_LINES
-        snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
+        complete = not reading.waiting and len(self._gathered) <= MOST_LINES
+        snippet = _line_snippet(self._gathered, self._gathered_seen) if complete else ""
         line = _line_text(reading.text)
-        at = reading.observations[0].at if reading.observations else reading.at
+        stamp = reading.observations[0].at if reading.observations else reading.at
         # With a baud rate, the stamps of the source are those of a session, and have an error.
         return MonitorRow(
             wall_s=output.wall_s,
             said=line,
-            made=made,
+            made=words,
             mapped=reading.rule is not None,
             why=plain_text(reading.why),
             snippet=snippet,
             device_s=reading.device_s,
-            error_s=at.error_s if self._baud is not None else None,
+            error_s=stamp.error_s if self._baud is not None else None,
         )
 
     def _message(self, output: DeviceOutput) -> list[MonitorRow]:
-        seen = observations(self._mappings, output.topic, output.data, output.at, self.device)
+        results = observations(self._mappings, output.topic, output.data, output.at, self.device)
         text = output.data.decode("utf-8", errors="backslashreplace")
         line = plain_text(f"{output.topic} {text}", LONGEST)
         # A single log line: the message is not mapped, and the end of the line says why.
-        mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{output.topic}: "))
-        reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
+        mapped = not (
+            len(results) == 1 and isinstance(results[0], LogLine) and results[0].text.startswith(f"{output.topic}: ")
+        )
+        reason = (
+            re.search(r" \(([^()]*)\)$", results[0].text) if not mapped and isinstance(results[0], LogLine) else None
+        )
         # In a sample, {device} is the profile's name, whatever replaced it in the topics here.
         topic = "/".join("{device}" if part == self.device else part for part in output.topic.split("/"))
-        snippet = _message_snippet(topic, text, seen if mapped else ())
+        snippet = _message_snippet(topic, text, results if mapped else ())
         why = plain_text(reason[1]) if reason else ""
-        made = _words(seen) if mapped else ""
-        return [MonitorRow(output.wall_s, line, made, mapped, why, snippet, retained=output.retained)]
+        words = _words(results) if mapped else ""
+        return [MonitorRow(output.wall_s, line, words, mapped, why, snippet, retained=output.retained)]
 
 
 def _sha256_of(path: str) -> str:
@@ -316,24 +320,24 @@ def _message_words(kind: FrameKind, message: messages.Message) -> str:
     return format_fields(message_fields)[1:-1]
 
 
-def _words(seen: tuple[Observation, ...]) -> str:
-    return plain_text("; ".join(format_fields(sample_fields(observation))[1:-1] for observation in seen), LONGEST)
+def _words(results: tuple[Observation, ...]) -> str:
+    return plain_text("; ".join(format_fields(sample_fields(observation))[1:-1] for observation in results), LONGEST)
 
 
-def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
+def _line_snippet(lines: list[str], results: tuple[Observation, ...]) -> str:
     if not lines:
         return ""
-    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_gives(seen)}]\n"
+    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_gives(results)}]\n"
 
 
-def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> str:
+def _message_snippet(topic: str, text: str, results: tuple[Observation, ...]) -> str:
     # The payload is kept as it arrived, as text.
-    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_gives(seen)}]\n"
+    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_gives(results)}]\n"
 
 
-def _gives(seen: tuple[Observation, ...]) -> str:
+def _gives(results: tuple[Observation, ...]) -> str:
     return ", ".join(
-        format_fields(sample_fields(observation)) for observation in seen if not isinstance(observation, LogLine)
+        format_fields(sample_fields(observation)) for observation in results if not isinstance(observation, LogLine)
     )
 
 

@@ -72,15 +72,15 @@ class DeviceOutputQueue:
 
     def take(self, at_most_bytes: int) -> list[DeviceOutput]:
         """What has arrived, in order."""
-        taken: list[DeviceOutput] = []
+        outputs: list[DeviceOutput] = []
         with self._changed:
             while self._held and at_most_bytes > 0:
                 piece = self._held.popleft()
                 self._bytes -= len(piece.data)
                 at_most_bytes -= max(1, len(piece.data))  # also empty pieces count, so that it comes to an end
-                taken.append(piece)
+                outputs.append(piece)
             self._changed.notify_all()
-        return taken
+        return outputs
 
     def close(self) -> None:
         with self._changed:
@@ -90,8 +90,8 @@ class DeviceOutputQueue:
 
 def take_outputs(source: DeviceSource, at_most_bytes: int) -> list[DeviceOutput]:
     """What has arrived. A live source also reports that time has passed, for rules that wait for further lines."""
-    taken = source.queue.take(at_most_bytes)
-    return [*taken, output_now(b"")] if source.live else taken
+    outputs = source.queue.take(at_most_bytes)
+    return [*outputs, output_now(b"")] if source.live else outputs
 
 
 class DeviceSource(Protocol):
@@ -139,18 +139,18 @@ class ShowsPicture(DeviceSource, Protocol):
 class StreamSource:
     """A file from its beginning to its end, or standard input until it ends."""
 
-    def __init__(self, name: str, opened: Callable[[], BinaryIO], *, live: bool = True) -> None:
+    def __init__(self, name: str, open_stream: Callable[[], BinaryIO], *, live: bool = True) -> None:
         self.name = name
         self.live = live
         self.queue = DeviceOutputQueue()
         self.ended = False
         self.trouble = ""
-        self._opened = opened
+        self._open_stream = open_stream
         self._closing = False
         self._thread = threads.thread(self._run, name="monitor-stream")
 
     def open(self) -> None:
-        self._stream = self._opened()
+        self._stream = self._open_stream()
         self._thread.start()
 
     def close(self) -> None:
@@ -177,10 +177,10 @@ class StreamSource:
 def file_source(path: Path) -> StreamSource:
     """A file of lines."""
 
-    def opened() -> BinaryIO:
+    def open_file() -> BinaryIO:
         try:
             return path.open("rb")
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", remedy="Name a readable text file") from error
 
-    return StreamSource(str(path), opened, live=False)
+    return StreamSource(str(path), open_file, live=False)

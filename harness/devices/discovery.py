@@ -88,8 +88,8 @@ def _resolve(asking: Any, zeroconf: Any, service: str, name: str, until_s: float
     except zeroconf.Error:  # a name with control characters, which the standard forbids
         return FoundDevice(SERVICES[service], name.removesuffix(f".{service}"), "")
     within_s = min(ANSWER_LIMIT_S, until_s - threads.monotonic())
-    known = info.load_from_cache(asking) or (within_s > 0 and info.request(asking, within_s * 1000))
-    return row_of(info, known=bool(known))
+    is_known = info.load_from_cache(asking) or (within_s > 0 and info.request(asking, within_s * 1000))
+    return row_of(info, known=bool(is_known))
 
 
 def row_of(info: ServiceInfo, *, known: bool = True) -> FoundDevice:

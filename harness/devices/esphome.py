@@ -293,9 +293,9 @@ class EsphomeLink:
             asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(
                 2 * CLOSE_STEP_LIMIT_S + SOCKETS_LIMIT_S
             )
-        written = threads.thread(self._executor.shutdown)
-        written.start()
-        written.join(CLOSE_STEP_LIMIT_S)  # the device has been let go, whatever the disk takes
+        shutdown = threads.thread(self._executor.shutdown)
+        shutdown.start()
+        shutdown.join(CLOSE_STEP_LIMIT_S)  # the device has been let go, whatever the disk takes
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_STEP_LIMIT_S)
         if not self._thread.is_alive():
@@ -488,7 +488,7 @@ class EsphomeDevice(AnsweringStream):
         try:
             link = EsphomeLink(self._options, use).open(self._stop)
         except AssistantTaken as error:
-            self._outlet.lose(FAR_END, str(error), named=True)
+            self._outlet.lose(FAR_END, str(error), urgent=True)
             raise
         try:
             for name, value in tuple(self._values_to_restore.items()):  # a restart may have cleared them
@@ -540,13 +540,13 @@ class EsphomeDevice(AnsweringStream):
         demand_answerer(options.recogniser, "", "")
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, EsphomeOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, EsphomeOptions]]) -> Iterator[Check]:
         def attempt(options: EsphomeOptions) -> str:
             with contextlib.closing(EsphomeLink(options).open(threads.event())) as link:
                 assert link.device is not None
                 return f"{options.address} answers: {_firmware(link.device)}"
 
-        return check_each("esphome", named, attempt)
+        return check_each("esphome", connections, attempt)
 
     @staticmethod
     def setup_advice(options: EsphomeOptions) -> SetupAdvice:

@@ -101,8 +101,8 @@ class EsphomeAssistant:
 
     async def _listen_to_datagrams(self) -> None:
         """Listens for sound in UDP packets, for firmware without sound over the API."""
-        made = lambda: _Datagrams(self._client.connected_address, self._hear)  # noqa: E731
-        transport, _ = await self._loop.create_datagram_endpoint(made, local_addr=("0.0.0.0", 0))
+        protocol_factory = lambda: _Datagrams(self._client.connected_address, self._hear)  # noqa: E731
+        transport, _ = await self._loop.create_datagram_endpoint(protocol_factory, local_addr=("0.0.0.0", 0))
         self._datagrams = transport
         self._port = transport.get_extra_info("sockname")[1]
 
@@ -180,11 +180,11 @@ class EsphomeAssistant:
             self._event("STT_VAD_END")
             ended_s = self._loop.time()
             waveform = await asyncio.shield(future)
-            heard = "" if waveform is None else await self._recognise(recogniser, waveform)
-            if isinstance(heard, HarnessError):
-                self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {heard}"))
+            result = "" if waveform is None else await self._recognise(recogniser, waveform)
+            if isinstance(result, HarnessError):
+                self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {result}"))
                 self._event("ERROR", {"code": "stt-stream-failed", "message": "the recogniser failed"})
-            elif not (words := heard.strip()):
+            elif not (words := result.strip()):
                 self._report(f"assistant.error={NOTHING_HEARD}")
                 self._event("ERROR", {"code": NOTHING_HEARD, "message": "no text recognized"})
             if not words:
@@ -204,15 +204,15 @@ class EsphomeAssistant:
     async def _recognise(self, recogniser: RecogniserProcess, waveform: Waveform) -> str | HarnessError:
         words: asyncio.Future[str | HarnessError] = self._loop.create_future()
 
-        def take(heard: str | HarnessError) -> None:
+        def take(result: str | HarnessError) -> None:
             if not words.done():
-                words.set_result(heard)
+                words.set_result(result)
 
-        def done(heard: str | HarnessError) -> None:
+        def report(result: str | HarnessError) -> None:
             with contextlib.suppress(RuntimeError):  # the link has ended, and its loop
-                self._loop.call_soon_threadsafe(take, heard)
+                self._loop.call_soon_threadsafe(take, result)
 
-        recogniser.transcribe_later(waveform, done)
+        recogniser.transcribe_later(waveform, report)
         return await words
 
     async def _announce(self, text: str) -> None:
@@ -224,11 +224,11 @@ class EsphomeAssistant:
         self._report("assistant.state=speaking")
         try:
             ask = self._client.send_voice_assistant_announcement_await_response
-            finished = await ask(self._media, PLAY_LIMIT_S, text)
+            outcome = await ask(self._media, PLAY_LIMIT_S, text)
         except APIConnectionError as error:
             self._remark(f"the device did not report the end of the answer: {error}")
         else:
-            if not finished.success:
+            if not outcome.success:
                 self._remark(f"the device could not play {self._media}")
 
     def _end_run(self) -> None:

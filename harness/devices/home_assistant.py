@@ -83,7 +83,8 @@ class HomeAssistantOptions:
         remedy = "Write it as http://host:8123"
         parts = websocket.checked_url(self.url, ("http", "https"), "address of Home Assistant", remedy)
         path = parts.path.rstrip("/") + "/api/websocket"
-        return parts._replace(scheme={"http": "ws", "https": "wss"}[parts.scheme], path=path, query="").geturl()
+        scheme = "wss" if parts.scheme == "https" else "ws"
+        return parts._replace(scheme=scheme, path=path, query="").geturl()
 
 
 class _DriverClosing(Exception):
@@ -123,7 +124,7 @@ class AssistLink:
         self._runs: dict[str, _AssistRun] = {}
         self._clock, self._schedule = DeviceClock(), PingSchedule(2.0, burst=8, gap_s=0.05)
         self._due_s = float("-inf")
-        self._tell_line: Callable[[str, Stamp], None] = lambda line, at: None
+        self._tell_line: Callable[[str, Stamp], None] = lambda line, stamp: None
         token = websocket.read_token(options.token_env)
         _, self._errors = websocket.demand_library()
         self._socket = websocket.open_socket(options.socket_url)
@@ -187,8 +188,8 @@ class AssistLink:
         self.version = plain_text(str(answer["ha_version"]), 40)
         self._find_satellite()
         self._ping()
-        listed = self._ask("assist_pipeline/pipeline/list")["pipelines"]
-        self._pipelines = [str(pipeline["id"]) for pipeline in listed]
+        pipelines = self._ask("assist_pipeline/pipeline/list")["pipelines"]
+        self._pipelines = [str(pipeline["id"]) for pipeline in pipelines]
         for pipeline, run in self._list_satellites():
             events = self._events(pipeline, run)
             self._runs[run] = _AssistRun(len(events), over=_has(events, "run-end"))
@@ -196,18 +197,18 @@ class AssistLink:
     def _find_satellite(self) -> None:
         entities = (str(entity["entity_id"]) for entity in self._ask("get_states"))
         satellites = sorted(plain_text(entity_id, 80) for entity_id in entities if entity_id.startswith(SATELLITES))
-        named = f"Its satellites: {', '.join(satellites)}"
+        hint = f"Its satellites: {', '.join(satellites)}"
         if not satellites:
             raise DeviceError(
                 f"{self._options.url} has no satellite", remedy="Add one to Home Assistant: Settings, Voice assistants"
             )
         if not self.satellite and len(satellites) > 1:
             raise DeviceError(
-                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Name `satellite`. {named}"
+                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Name `satellite`. {hint}"
             )
         self.satellite = self.satellite or satellites[0]
         if self.satellite not in satellites:
-            raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {named}")
+            raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {hint}")
 
     def _follow(self) -> None:
         self._tell("home-assistant", {"version": self.version, "satellite": self.satellite}, self._now())
@@ -287,8 +288,8 @@ class AssistLink:
         """When it was, by our clock."""
         return self._clock.host_time(round(at_s * 1e6))
 
-    def _tell(self, kind: str, data: object, at: Stamp) -> None:
-        self._tell_line(json.dumps({"type": kind, "data": data}), at)
+    def _tell(self, kind: str, data: object, stamp: Stamp) -> None:
+        self._tell_line(json.dumps({"type": kind, "data": data}), stamp)
 
     def _take_states(self, event: Any) -> None:
         changes = [
@@ -301,25 +302,25 @@ class AssistLink:
                 self._change(str(change["s"]), change.get("lc", change.get("lu")))
 
     def _change(self, state: str, since_s: float | None) -> None:
-        before, self._state = self._state, state
+        previous, self._state = self._state, state
         way_s = self._options.hold_back_ms / 2000
-        at = self._now()
-        if before and since_s is not None:  # the first state may have begun long ago
-            made = self._host_stamp(since_s)
-            at = Stamp(made.at_s - way_s, made.error_s + way_s)
+        stamp = self._now()
+        if previous and since_s is not None:  # the first state may have begun long ago
+            host_stamp = self._host_stamp(since_s)
+            stamp = Stamp(host_stamp.at_s - way_s, host_stamp.error_s + way_s)
         if state == _LISTENING and since_s is not None:
             self._listened.append(since_s)
-            if before and before not in _AWAY:
-                self._tell("satellite-woke", {"from": before}, at)
-        self._tell("satellite", {"state": state, "from": before}, at)
+            if previous and previous not in _AWAY:
+                self._tell("satellite-woke", {"from": previous}, stamp)
+        self._tell("satellite", {"state": state, "from": previous}, stamp)
         self._due_s = self._now_s()
 
     def _list_satellites(self) -> list[tuple[str, str]]:
         """Pipeline and run of the runs that Home Assistant still knows."""
         runs = []
         for pipeline in self._pipelines:
-            listed = self._ask("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
-            runs += [(pipeline, str(run["pipeline_run_id"])) for run in listed]
+            pipeline_runs = self._ask("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
+            runs += [(pipeline, str(run["pipeline_run_id"])) for run in pipeline_runs]
         return runs
 
     def _events(self, pipeline: str, run: str) -> list[Any]:
@@ -334,9 +335,9 @@ class AssistLink:
     def _read_runs(self) -> bool:
         """Reports what is new. Returns whether a run of the satellite is under way."""
         under_way = False
-        listed = self._list_satellites()
-        self._runs = {run: self._runs.get(run, _AssistRun()) for _, run in listed}
-        for pipeline, id in listed:
+        run_ids = self._list_satellites()
+        self._runs = {run: self._runs.get(run, _AssistRun()) for _, run in run_ids}
+        for pipeline, id in run_ids:
             run = self._runs[id]
             if run.over or run.ours is False:
                 continue
@@ -358,24 +359,24 @@ class AssistLink:
             if satellite is not None:
                 return bool(satellite == self.satellite)
         starts = [_time(event) for event in events if event["type"] == "stt-start"]
-        near = (0 <= listened_s - start_s <= SAME_S for start_s in starts for listened_s in self._listened)
-        return any(near) if starts else None
+        matches = (0 <= listened_s - start_s <= SAME_S for start_s in starts for listened_s in self._listened)
+        return any(matches) if starts else None
 
     def _tell_stage(self, event: Any, events: list[Any]) -> None:
-        kind, data, at = str(event["type"]), event["data"] or {}, self._host_stamp(_time(event))
+        kind, data, stamp = str(event["type"]), event["data"] or {}, self._host_stamp(_time(event))
         if kind in _WITHOUT_RESULT:
             return
-        self._tell(kind, data, at)
+        self._tell(kind, data, stamp)
         if kind == "intent-end":
             response = data["intent_output"]["response"]
             if response.get("response_type") == "error":  # no_intent_match, no_valid_targets and others
-                self._tell("no-intent", {"code": response.get("data", {}).get("code", "")}, at)
+                self._tell("no-intent", {"code": response.get("data", {}).get("code", "")}, stamp)
             elif data.get("processed_locally", True):
                 self._tell_intent(
-                    next(run_event["data"] for run_event in events if run_event["type"] == "intent-start"), at
+                    next(run_event["data"] for run_event in events if run_event["type"] == "intent-start"), stamp
                 )
 
-    def _tell_intent(self, start: Any, at: Stamp) -> None:
+    def _tell_intent(self, start: Any, stamp: Stamp) -> None:
         """Runs do not name the intent: asks what Home Assistant makes of the same words."""
         keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
         try:
@@ -384,7 +385,7 @@ class AssistLink:
             return  # an agent that cannot say
         outcome = (answer["results"] or [None])[0] or {}
         if outcome.get("match") and outcome.get("intent"):
-            self._tell("intent", {"name": outcome["intent"]["name"], "slots": outcome.get("slots", {})}, at)
+            self._tell("intent", {"name": outcome["intent"]["name"], "slots": outcome.get("slots", {})}, stamp)
 
 
 def _has(events: list[Any], kind: str) -> bool:
@@ -423,12 +424,12 @@ class HomeAssistant(ReadingsStream):
         websocket.demand_library()
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, HomeAssistantOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, HomeAssistantOptions]]) -> Iterator[Check]:
         def attempt(options: HomeAssistantOptions) -> str:
             with contextlib.closing(AssistLink(options, HostClock(), threads.event())) as link:
                 return f"{options.url} answers: Home Assistant {link.version}, {link.satellite}"
 
-        return check_each("home_assistant", named, attempt)
+        return check_each("home_assistant", connections, attempt)
 
     @staticmethod
     def setup_advice(options: HomeAssistantOptions) -> SetupAdvice:

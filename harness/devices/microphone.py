@@ -110,8 +110,8 @@ class Microphone:
             self._options.sound_device,
             self._surroundings.sound_server,
             on_block=self._take,
-            on_fault=lambda at, reason: self._put(lambda: self._lose(at, reason)),
-            on_back=lambda at: self._put(lambda: self._report_link_back(at)),
+            on_fault=lambda stamp, reason: self._put(lambda: self._lose(stamp, reason)),
+            on_back=lambda stamp: self._put(lambda: self._report_link_back(stamp)),
             on_overrun=self._overran,
         )
         try:
@@ -154,11 +154,11 @@ class Microphone:
         except queue.Full:
             self._lost_blocks += 1
 
-    def _put(self, item: _Item) -> None:
-        """Queues an item that must not be lost; drops the oldest block if there is no room."""
+    def _put(self, entry: _Item) -> None:
+        """Queues an entry that must not be lost; drops the oldest block if there is no room."""
         while True:
             try:
-                self._queue.put_nowait(item)
+                self._queue.put_nowait(entry)
                 return
             except queue.Full:
                 try:
@@ -180,28 +180,28 @@ class Microphone:
             raise
 
     def _hear(self, hearing: Hearing, sink: Sink) -> None:
-        while (item := self._queue.get()) is not None:
+        while (entry := self._queue.get()) is not None:
             if self._lost_blocks:
                 count, self._lost_blocks = self._lost_blocks, 0
                 self._overran(count)
-            if isinstance(item, Block):
-                for seen in hearing.feed(item):
-                    sink(seen)
+            if isinstance(entry, Block):
+                for observation in hearing.feed(entry):
+                    sink(observation)
             else:
-                item()
+                entry()
 
-    def _lose(self, at: Stamp, reason: str) -> None:
+    def _lose(self, stamp: Stamp, reason: str) -> None:
         self._levels = []
         if self._hearing is not None and self._sink is not None:
-            for seen in self._hearing.interrupted():
-                self._sink(seen)
+            for observation in self._hearing.interrupted():
+                self._sink(observation)
             for source in self._sources:
-                self._sink(LinkLost(source, at, reason))
+                self._sink(LinkLost(source, stamp, reason))
 
-    def _report_link_back(self, at: Stamp) -> None:
+    def _report_link_back(self, stamp: Stamp) -> None:
         for source in self._sources:
             if self._sink is not None:
-                self._sink(LinkBack(source, at))
+                self._sink(LinkBack(source, stamp))
 
     @property
     def _sources(self) -> tuple[str, ...]:

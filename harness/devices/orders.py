@@ -207,9 +207,9 @@ class Simulated:
             return
         goal = float(order.value)
         lasts_s = abs(goal - self.at) / self._options.per_s
-        late = lasts_s > order.within_s
+        is_late = lasts_s > order.within_s
         stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
-        if stopped or late:
+        if stopped or is_late:
             why = "given up, because the run is ending" if stopped else f"not done within {exact(order.within_s)} s"
             raise DeviceError(f"{order.words}: {why}", remedy="Write a longer `within_s`, or a higher `per_s`")
         self.at = goal

@@ -79,10 +79,10 @@ class DriverOutlet:
         """Logs a remark of the harness about the link."""
         self.tell(LogLine(self._id, self._now(), text))
 
-    def lose(self, part: str, reason: str, *, named: bool = False) -> None:
-        """The link is lost to a part of the driver. named: the user must act, so the reason is reported in any case."""
+    def lose(self, part: str, reason: str, *, urgent: bool = False) -> None:
+        """The link is lost to a part of the driver. urgent: the user must act, so the reason is always reported."""
         with self.lock:
-            is_new = not self._loss_reported or (named and reason != self._reason)
+            is_new = not self._loss_reported or (urgent and reason != self._reason)
             self._lost_parts.add(part)
             self._loss_reported = True
             if is_new:
@@ -103,7 +103,7 @@ class DriverOutlet:
         try:
             yield
         except Exception:
-            self.lose(BROKEN, BROKEN, named=True)
+            self.lose(BROKEN, BROKEN, urgent=True)
             raise
 
     def _now(self) -> Stamp:

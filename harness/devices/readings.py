@@ -105,9 +105,9 @@ class ReadingsFarEnd:
             self._stop.wait()  # until then the stream's thread may wait at the descriptor
             os.close(self._readable)
 
-    def _pass_on(self, line: str, at: Stamp) -> None:
+    def _pass_on(self, line: str, stamp: Stamp) -> None:
         with self._lock:
-            self._waiting.append((line.encode() + b"\n", at))
+            self._waiting.append((line.encode() + b"\n", stamp))
             os.eventfd_write(self._readable, 1)
 
 
@@ -118,11 +118,11 @@ class ReadingsStream(TextStream):
     def abilities(options: Any, profile: DeviceProfile | None) -> Abilities:
         return Abilities()
 
-    def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
+    def stamped(self, far_end: FarEnd, data: bytes, stamp: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if data and isinstance(far_end, ReadingsFarEnd):
             yield from far_end.last_read  # when they were read does not matter
         else:
-            yield b"", at
+            yield b"", stamp
 
     @property
     def hold_back_s(self) -> float:
@@ -165,6 +165,6 @@ class ReadingsSource:
             if not readings.read():
                 self.trouble = readings.why_ended()
                 break
-            for line, at in readings.last_read:
-                self.queue.put(DeviceOutput(at, threads.wall() - (threads.monotonic() - at.at_s), line))
+            for line, stamp in readings.last_read:
+                self.queue.put(DeviceOutput(stamp, threads.wall() - (threads.monotonic() - stamp.at_s), line))
         self.ended = True

@@ -72,9 +72,9 @@ class Scpi:
         _visa(options)
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, ScpiOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, ScpiOptions]]) -> Iterator[Check]:
         """Asks each instrument who it is; moves and switches nothing."""
-        for id, options in named:
+        for id, options in connections:
             instrument = Scpi(id, options)
             try:
                 identity = instrument.identify()
@@ -135,14 +135,14 @@ class Scpi:
         if self._instrument is None:
             visa, resource = _visa(self._options), self._options.resource
             try:
-                opened = visa.ResourceManager(self._options.visa).open_resource(resource, open_timeout=_CONNECT_MS)
-                opened.read_termination = opened.write_termination = "\n"
-                opened.timeout = _LOOK_MS
+                instrument = visa.ResourceManager(self._options.visa).open_resource(resource, open_timeout=_CONNECT_MS)
+                instrument.read_termination = instrument.write_termination = "\n"
+                instrument.timeout = _LOOK_MS
                 if resource.upper().startswith("ASRL"):
-                    opened.baud_rate = self._options.baud
+                    instrument.baud_rate = self._options.baud
             except Exception as error:
                 raise DeviceError(f"{self.id}: {resource} cannot be reached: {error}", remedy=_REMEDY) from error
-            self._instrument = opened
+            self._instrument = instrument
         return self._instrument
 
     def _await(self, instrument: Any, ask: str, answers: OrderAnswers, given_up: threading.Event) -> None:

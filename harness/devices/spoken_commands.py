@@ -95,16 +95,16 @@ class CommandSound:
     def feed(self, data: bytes, at_s: float) -> bool:
         """Whether the command has ended: its speech, or the time for it."""
         data, size = self._rest + data, 2 * self.channels
-        whole = len(data) - len(data) % size
-        self._rest = data[whole:]
-        both = np.frombuffer(data[:whole], "<i2").reshape(-1, self.channels)
-        samples = (both.mean(axis=1) / 32768).astype(np.float32)
+        end = len(data) - len(data) % size
+        self._rest = data[end:]
+        channel_samples = np.frombuffer(data[:end], "<i2").reshape(-1, self.channels)
+        samples = (channel_samples.mean(axis=1) / 32768).astype(np.float32)
         self._pieces.append(samples)
         self._samples += len(samples)
         self.arrived_s = at_s
         self.start_s = min(self.start_s, at_s - self._samples / self.rate_hz)
-        heard = self._resampled.resample_chunk(samples)
-        for frame in self._frames.feed(heard, np.zeros(len(heard), np.bool_)):
+        resampled = self._resampled.resample_chunk(samples)
+        for frame in self._frames.feed(resampled, np.zeros(len(resampled), np.bool_)):
             self._speech += frame.speech
             self._silence = 0 if frame.speech else self._silence + 1
             if self._silence >= 100 * _SILENCE_S:

@@ -157,9 +157,9 @@ class RunningCommand:
     def why_ended(self) -> str:
         self._child.wait(END_GRACE_S)
         status = self._child.status
-        how = "has closed its output" if status is None else ended_words(status)
+        ending = "has closed its output" if status is None else ended_words(status)
         words = plain_text(self._child.last_error_line(), 300)
-        return f"{self._name} {how}" + (f": {words}" if words else "")
+        return f"{self._name} {ending}" + (f": {words}" if words else "")
 
     def close(self) -> None:
         self._child.end(END_GRACE_S)
@@ -263,9 +263,9 @@ class TextStream:
         """Opens the far end; DeviceError when it is not there."""
         raise NotImplementedError
 
-    def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
-        """What was read, in pieces with the time of each. at: when it was read."""
-        yield data, at
+    def stamped(self, far_end: FarEnd, data: bytes, stamp: Stamp) -> Iterator[tuple[bytes, Stamp]]:
+        """What was read, in pieces with the time of each. stamp: when it was read."""
+        yield data, stamp
 
     @property
     def hold_back_s(self) -> float:
@@ -354,7 +354,7 @@ class TextStream:
             try:
                 far_end = self.connect()
             except LoginRefused as error:
-                self._outlet.lose(FAR_END, str(error), named=True)
+                self._outlet.lose(FAR_END, str(error), urgent=True)
                 break
             except (DeviceError, OSError):  # OSError: such as too many open files
                 continue  # not there yet: the next attempt may find it
@@ -378,15 +378,15 @@ class TextStream:
             waited_s = now_s - before_s
             if readable:
                 data = far_end.read()
-                at = Stamp(now_s, self._lateness.arrival_error_s(waited_s, TICK_S))
+                arrival = Stamp(now_s, self._lateness.arrival_error_s(waited_s, TICK_S))
                 if not data:
-                    for observation in console.flush(at):
+                    for observation in console.flush(arrival):
                         outlet.tell(observation)
                     return far_end.why_ended()
                 received_s = now_s
             else:
                 self._lateness.slept(waited_s, TICK_S)
-                data, at = b"", Stamp(now_s, self._lateness.seconds)
+                data, arrival = b"", Stamp(now_s, self._lateness.seconds)
             if not is_ready:
                 if data:
                     unfinished_line, awaited = self._look_for(awaited, unfinished_line + data)
@@ -396,7 +396,7 @@ class TextStream:
                     is_ready = self._was_ready = True
                     self._open_decided.set()
                     outlet.back(FAR_END)
-            for piece, stamp in self.stamped(far_end, data, at):
+            for piece, stamp in self.stamped(far_end, data, arrival):
                 for observation in console.feed(piece, stamp):
                     if throttle.passes(observation):
                         outlet.tell(observation)
@@ -481,12 +481,12 @@ class TcpLog(TextStream):
         return StreamSource(options.address, lambda: cast(BinaryIO, FarEndFile(_monitored(options))))
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
         def attempt(options: TcpOptions) -> str:
             with closing(TcpListener(options) if options.listen else connect_tcp(options)):
                 return f"{options.address} {'is free to listen at' if options.listen else 'answers'}"
 
-        return check_each("tcp", named, attempt)
+        return check_each("tcp", connections, attempt)
 
     @staticmethod
     def far_end(options: TcpOptions, id: str) -> str:

@@ -84,10 +84,10 @@ def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> S
     """The parts of a URL; InputError if it is not one of these schemes, or contains a user. name: "address of a …"."""
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in schemes and parts.hostname and parts.port != 0 and not parts.fragment
+        is_valid = parts.scheme in schemes and parts.hostname and parts.port != 0 and not parts.fragment
     except ValueError:
-        whole = False
-    if not whole or not url.isprintable() or " " in url:
+        is_valid = False
+    if not is_valid or not url.isprintable() or " " in url:
         raise InputError(f"url: {url!r} is not the {name}", remedy=remedy)
     if "@" in parts.netloc:
         raise InputError("url contains a user or a password", remedy="Name the variable of a token in `token_env`")
@@ -202,9 +202,13 @@ class WebSocketLink:
         while self._sent and threads.monotonic() - self._sent[0][0] > _ECHO_S:
             self._sent.popleft()
         document = _parse(message) if self._sent else None
-        for index, (_, sent) in enumerate(self._sent):
-            has_all_keys = isinstance(sent, dict) and isinstance(document, dict) and {**document, **sent} == document
-            if document == sent or has_all_keys:
+        for index, (_, own_document) in enumerate(self._sent):
+            has_all_keys = (
+                isinstance(own_document, dict)
+                and isinstance(document, dict)
+                and {**document, **own_document} == document
+            )
+            if document == own_document or has_all_keys:
                 del self._sent[index]
                 return True
         return False
@@ -250,12 +254,12 @@ class WebSocketLog(TextStream):
         demand_library()
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, WebSocketOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, WebSocketOptions]]) -> Iterator[Check]:
         def attempt(options: WebSocketOptions) -> str:
             WebSocketLink(options).close()
             return f"{options.url} answers"
 
-        return check_each("websocket", named, attempt)
+        return check_each("websocket", connections, attempt)
 
     @staticmethod
     def far_end(options: WebSocketOptions, id: str) -> str:

@@ -271,8 +271,8 @@ class WyomingRelay:
                         if not connection.settled and not connection.ended and now_s - connection.began_s > SETTLE_S:
                             connection.settled = True
                             self._on_joined()
-                    over = self._pipeline.due(now_s)
-                    self._take_lines(PIPELINE_ENDED if over else b"", Stamp(now_s, self._lateness.seconds))
+                    has_ended = self._pipeline.due(now_s)
+                    self._take_lines(PIPELINE_ENDED if has_ended else b"", Stamp(now_s, self._lateness.seconds))
                 if ready:
                     try:
                         client, _ = self._listening.accept()
@@ -305,24 +305,24 @@ class WyomingRelay:
         self._pass_on(connection, client, server, "the client" if server else "the satellite")
 
     def _pass_on(
-        self, connection: _ClientConnection, source: socket.socket, target: socket.socket | None, who: str
+        self, connection: _ClientConnection, source: socket.socket, target: socket.socket | None, peer: str
     ) -> None:
         """Until the source ends."""
         events = WyomingEvents(EVENT_BYTES)
         of_far_end = target is None or source is not connection.ends[0]
-        why = f"{who} closed the connection"
+        why = f"{peer} closed the connection"
         try:
             while data := source.recv(PIECE_BYTES):
-                at = Stamp(self._now_s(), self._lateness.seconds)
+                stamp = Stamp(self._now_s(), self._lateness.seconds)
                 if of_far_end:
-                    self.received_s = at.at_s
-                self._report(events, data, at, sound=self._sound and source is connection.ends[0])
+                    self.received_s = stamp.at_s
+                self._report(events, data, stamp, sound=self._sound and source is connection.ends[0])
                 if target is not None:
                     target.sendall(data)
             if target is not None:
                 target.shutdown(socket.SHUT_WR)  # the other direction may go on
         except OSError as error:
-            why = f"{who}: {error}"
+            why = f"{peer}: {error}"
             connection.cut()
         except Exception:
             why = BROKEN
@@ -341,7 +341,7 @@ class WyomingRelay:
                     for end in connection.ends:
                         end.close()
 
-    def _report(self, events: WyomingEvents, data: bytes, at: Stamp, *, sound: bool) -> None:
+    def _report(self, events: WyomingEvents, data: bytes, stamp: Stamp, *, sound: bool) -> None:
         # A line end before each event keeps it apart from a line that another connection left unfinished. Each
         # connection starts with a header, so events that arrive slowly are not cut off: their time does not matter.
         silent = _PINGS if sound else (_SOUND, *_PINGS)
@@ -354,9 +354,9 @@ class WyomingRelay:
         with self._lock:
             for segment in segments:
                 lines += b"\n%b\n" % segment.data if segment.is_frame else segment.data
-                if segment.is_frame and self._pipeline.ends(segment.data, at.at_s):
+                if segment.is_frame and self._pipeline.ends(segment.data, stamp.at_s):
                     lines += PIPELINE_ENDED
-            self._take_lines(bytes(lines), at)
+            self._take_lines(bytes(lines), stamp)
 
 
 class WyomingServer(AnsweringStream):
@@ -378,12 +378,12 @@ class WyomingServer(AnsweringStream):
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         return super()._read_to_end(cast(ServerLink, far_end).begin(), bell)
 
-    def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
+    def stamped(self, far_end: FarEnd, data: bytes, stamp: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if not data:
-            yield data, at
+            yield data, stamp
         else:
             for line, at_s in cast(ServerLink, far_end).taken:
-                yield line, Stamp(at_s, at.error_s)
+                yield line, Stamp(at_s, stamp.error_s)
 
 
 class Wyoming:
@@ -435,8 +435,8 @@ class Wyoming:
         if not self._connected.wait(options.connect_within_s):
             trouble = self._relay.trouble
             self.close()
-            who = "client" if options.mode is WyomingMode.PROXY else "satellite"
-            problem = f"no {who} connected to {options.address} within {exact(options.connect_within_s)} s"
+            peer = "client" if options.mode is WyomingMode.PROXY else "satellite"
+            problem = f"no {peer} connected to {options.address} within {exact(options.connect_within_s)} s"
             raise DeviceError(trouble or problem, remedy=_REMEDIES[options.mode])
 
     def close(self) -> None:
@@ -447,13 +447,13 @@ class Wyoming:
         if relay is not None:
             relay.close()
 
-    def _take_lines(self, lines: bytes, at: Stamp) -> None:
-        for seen in self._console.feed(lines, at):
-            if self._throttle.passes(seen):
-                self._outlet.tell(seen)
+    def _take_lines(self, lines: bytes, stamp: Stamp) -> None:
+        for observation in self._console.feed(lines, stamp):
+            if self._throttle.passes(observation):
+                self._outlet.tell(observation)
         limit_s = self._options.silence_limit_s
         if limit_s and self._connected.is_set() and self._relay is not None:
-            silent_s = at.at_s - self._relay.received_s
+            silent_s = stamp.at_s - self._relay.received_s
             if silent_s > limit_s:
                 self._outlet.lose(_SILENCE, f"nothing arrived for {seconds(silent_s)}")
             else:
@@ -482,7 +482,7 @@ class Wyoming:
             demand_answerer(options.recogniser, options.voice, options.answer)
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, WyomingOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, WyomingOptions]]) -> Iterator[Check]:
         def attempt(options: WyomingOptions) -> str:
             if options.mode is WyomingMode.SERVER:
                 return f"{options.address} answers: {reported_version(options.address)}"
@@ -491,7 +491,7 @@ class Wyoming:
             server = options.server
             return f"{free}, and {server} answers: {reported_version(server)}" if server else free
 
-        return check_each("wyoming", named, attempt)
+        return check_each("wyoming", connections, attempt)
 
     @staticmethod
     def setup_advice(options: WyomingOptions) -> SetupAdvice:

@@ -292,7 +292,9 @@ class ServerLink:
         self._put(b"\n%b\n" % line.encode("utf-8", "replace"), at_s)
 
     def _send(self, kind: str, data: dict[str, object] | None = None, payload: bytes = b"") -> None:
-        header = {"type": kind, "data": data or {}, **({"payload_length": len(payload)} if payload else {})}
+        header: dict[str, object] = {"type": kind, "data": data or {}}
+        if payload:
+            header["payload_length"] = len(payload)
         with self._sending:
             self._socket.sendall(json.dumps(header).encode() + b"\n" + payload)
 
@@ -351,8 +353,8 @@ def sends_detections(info: dict[str, Any]) -> bool:
     return bool(version) and version != "1.0" and not version.startswith("1.0.")
 
 
-def _items(listed: object) -> list[dict[str, Any]]:
-    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+def _items(entries: object) -> list[dict[str, Any]]:
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def _phrase_of(name: str) -> str:
@@ -365,9 +367,9 @@ def _format(data: dict[str, object]) -> tuple[int, int]:
     match data:
         case {"rate": int(rate), "width": 2, "channels": int(channels)} if 8000 <= rate <= 96_000 and 0 < channels < 9:
             return rate, channels
-    given = plain_text(json.dumps(data), 200)
+    format_text = plain_text(json.dumps(data), 200)
     raise DeviceError(
-        f"the satellite sends sound as {given}", remedy="Configure it to send 16 bits per sample at 16000 Hz"
+        f"the satellite sends sound as {format_text}", remedy="Configure it to send 16 bits per sample at 16000 Hz"
     )
 
 
@@ -377,9 +379,9 @@ def _describe(info: dict[str, object]) -> str:
         info.get("satellite"),
         *(service for kind in info.values() if isinstance(kind, list) for service in kind),
     ]
-    named = [
+    names = [
         [str(service[key]) for key in ("name", "version") if service.get(key)]
         for service in services
         if isinstance(service, dict)
     ]
-    return plain_text(", ".join(" ".join(parts) for parts in named if parts), 200)
+    return plain_text(", ".join(" ".join(parts) for parts in names if parts), 200)

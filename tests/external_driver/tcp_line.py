@@ -91,8 +91,8 @@ class TcpLine:
         return StreamSource(options.address, lambda: connected(options).makefile("rb", buffering=0))
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, TcpLineOptions]]) -> Iterator[Check]:
-        for id, options in named:
+    def host_checks(connections: Sequence[tuple[str, TcpLineOptions]]) -> Iterator[Check]:
+        for id, options in connections:
             try:
                 connected(options).close()
             except DeviceError as error:

@@ -318,12 +318,12 @@ FAULTS = (
         "wake/test_voices.py::test_false_rejects_of_one_voice_are_not_as_many_independent_trials"),
     Planted("restart_after_what_it_cut", "c1fe3dec", Area.DRIVERS, """
 @ devices/framing/board_session.py
--            self._tell_started(boot, at, next(iter(starts), words))
+-            self._tell_started(boot, stamp, next(iter(starts), words))
 +            detail = next(iter(starts), words)
 @ devices/framing/board_session.py
-         self.await_hello(at.at_s)
+         self.await_hello(stamp.at_s)
 +        if restarted:
-+            self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
++            self._outlet.tell(Status(self._source, stamp, DeviceState.STARTED, detail))
 """, "a board's restart is reported after the end of the sound that it cut off",
         "devices/test_board_session.py::test_restart_is_reported_before_the_sound_that_it_ended"),
     Planted("board_blamed_for_a_stalled_host", "3b54d683", Area.DRIVERS, """

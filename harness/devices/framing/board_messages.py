@@ -47,7 +47,7 @@ LINE = WireProperties(True, 0.5, 0.2, 8, 4, 10.0)
 BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)
 
 
-def observation(event: messages.Event | messages.Log, source: str, at: Stamp, sender: AudioSender) -> Observation:
+def observation(event: messages.Event | messages.Log, source: str, stamp: Stamp, sender: AudioSender) -> Observation:
     """The observation for a board's event, with the place on the audio line that the event names."""
 
     def audio_s(sample: int | None) -> float | None:
@@ -55,18 +55,18 @@ def observation(event: messages.Event | messages.Log, source: str, at: Stamp, se
 
     match event:
         case messages.WakeMessage(_, sample, score, phrase):
-            return Wake(source, at, phrase, score, audio_s(sample))
+            return Wake(source, stamp, phrase, score, audio_s(sample))
         case messages.TranscriptEvent(_, sample, final, text):
-            return Transcript(source, at, text, final, audio_s(sample))
+            return Transcript(source, stamp, text, final, audio_s(sample))
         case messages.IntentEvent(_, sample, score, name, slots):
-            return Intent(source, at, name, slots, score, audio_s(sample))
+            return Intent(source, stamp, name, slots, score, audio_s(sample))
         case messages.ResponseEvent(_, text):
-            return ResponseText(source, at, text)
+            return ResponseText(source, stamp, text)
         case messages.StatusEvent(_, state, detail):
-            return Status(source, at, state, detail)
+            return Status(source, stamp, state, detail)
         case messages.ErrorEvent(_, messages.ErrorCode.NOT_UNDERSTOOD, _):
-            return Intent(source, at, "")
+            return Intent(source, stamp, "")
         case messages.ErrorEvent(_, code, text):
-            return LogLine(source, at, f"error {code}: {text}")
+            return LogLine(source, stamp, f"error {code}: {text}")
         case messages.Log(_, _, text):
-            return LogLine(source, at, text)
+            return LogLine(source, stamp, text)

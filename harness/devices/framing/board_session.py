@@ -167,7 +167,7 @@ class BoardSession:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
         is_new = now_s - self._used_s >= USED_QUIET_S  # one message may show it in several ways
         self._used_s = now_s
-        self._outlet.lose(USED, reason, named=is_new)  # report the reason before the sound that it cut off
+        self._outlet.lose(USED, reason, urgent=is_new)  # report the reason before the sound that it cut off
         self.await_hello(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
@@ -253,18 +253,18 @@ class BoardSession:
             self._pings[self._token] = self._pinged_s = now_s
             self._schedule.sent(now_s)
             return [(messages.Ping(self._token), 0)]  # sent alone, so that its timestamp is that of its departure
-        out = [*self._acks, *self._commands.due(now_s)]
+        outgoing = [*self._acks, *self._commands.due(now_s)]
         self._acks.clear()
         self._place_sound(now_s)
         for _ in range(self._wire.at_once):
             chunk = self.sender.due(now_s)
             if chunk is None:
                 break
-            out.append((messages.Audio(chunk.encoding, chunk.first, chunk.data), 0))
+            outgoing.append((messages.Audio(chunk.encoding, chunk.first, chunk.data), 0))
             playing = self.playing
             if playing is not None and playing.waiting is None and self.sender.sent > playing.start:
                 self._begin(playing, now_s)
-        return out
+        return outgoing
 
     def wait_s(self, now_s: float) -> float:
         """Time until `due` or `tick` may have something, s."""
@@ -279,86 +279,86 @@ class BoardSession:
 
     # Messages of the board
 
-    def take(self, received: ReceivedMessage, at: Stamp) -> None:
-        now_s, message, boot = at.at_s, received.message, received.boot
+    def take(self, received: ReceivedMessage, stamp: Stamp) -> None:
+        now_s, message, boot = stamp.at_s, received.message, received.boot
         if isinstance(message, messages.BoardHello):
             self._received_s = now_s
-            self._take_hello(message, at)
+            self._take_hello(message, stamp)
         elif boot and (boot != self.boots.current or self.boots.rivals):
-            self._take_from_other_boot(received, at)
+            self._take_from_other_boot(received, stamp)
         else:
             self._received_s = now_s
             match message:
                 case messages.Pong():
                     self.boots.answered(boot, now_s)
-                    self._take_pong(message, at)
+                    self._take_pong(message, stamp)
                 case messages.AudioAck():
                     self._take_audio_ack(message, now_s)
                 case messages.CommandAck(number):
                     self._commands.acknowledge(number)
                 case _:
-                    self._take_event(received, at)
+                    self._take_event(received, stamp)
         self._end_if_complete(now_s)
 
-    def _take_event(self, received: ReceivedMessage, at: Stamp) -> None:
+    def _take_event(self, received: ReceivedMessage, stamp: Stamp) -> None:
         event, seq = received.message, received.seq
         if self._wire.loses and not (self.known and self.clock.fitted):
             return  # the board resends an event that arrives before its boot is known
         if seq is None:
             if isinstance(event, messages.Event | messages.Log):
-                self._report_event(event, at)
+                self._report_event(event, stamp)
             return
-        match self.events.offer(seq, event if isinstance(event, messages.Event | messages.Log) else None, at):
+        match self.events.offer(seq, event if isinstance(event, messages.Event | messages.Log) else None, stamp):
             case EventDecision.ACKNOWLEDGE:
                 if self._wire.loses:
                     self._acks.append((messages.EventAck(seq), 0))
-                self._report_due_events(at.at_s)
+                self._report_due_events(stamp.at_s)
             case EventDecision.ASK_WHO:
                 self._suspect_restart()
             case EventDecision.IGNORE:
                 pass
 
-    def _take_from_other_boot(self, received: ReceivedMessage, at: Stamp) -> None:
+    def _take_from_other_boot(self, received: ReceivedMessage, stamp: Stamp) -> None:
         """A message of a boot that is not current: without its hello nothing changes."""
         message, boot = received.message, received.boot
         if isinstance(message, messages.Pong):
             if boot != self.boots.current and message.token in self._pings:
-                if self.boots.answered(boot, at.at_s):
-                    self._contest(at.at_s)
+                if self.boots.answered(boot, stamp.at_s):
+                    self._contest(stamp.at_s)
                 self._asks_hello = True
         elif isinstance(message, messages.Event | messages.Log):
             if self.boots.is_known(boot):
-                self._outlet.tell(LogLine(self._source, at, f"from another boot, {boot}: {message}"))
+                self._outlet.tell(LogLine(self._source, stamp, f"from another boot, {boot}: {message}"))
                 return
-            self._unconfirmed.append((received, at))
+            self._unconfirmed.append((received, stamp))
             if self.boots.current:
                 text = f"from boot {boot}, which no hello has confirmed: {message}"
-                self._outlet.tell(LogLine(self._source, at, text))
+                self._outlet.tell(LogLine(self._source, stamp, text))
             self._asks_hello = True
 
     def _contest(self, now_s: float) -> None:
         boots = " and ".join(self.boots.rivals)
         reason = f"two boards use this name (boots {boots}): switch one off, or rename it"
-        self._outlet.lose(BOARD, reason, named=True)
+        self._outlet.lose(BOARD, reason, urgent=True)
         self.await_hello(now_s)
 
-    def _take_hello(self, hello: messages.BoardHello, at: Stamp) -> None:
-        now_s, was_contested = at.at_s, bool(self.boots.rivals)
+    def _take_hello(self, hello: messages.BoardHello, stamp: Stamp) -> None:
+        now_s, was_contested = stamp.at_s, bool(self.boots.rivals)
         result = self.boots.hello(hello.boot, now_s)
         if result is HelloResult.RIVALS:
             if not was_contested:
                 self._contest(now_s)
             return
         if result is not HelloResult.SAME:
-            self._switch_boot(hello.boot, at, restarted=result is HelloResult.RESTARTED)
+            self._switch_boot(hello.boot, stamp, restarted=result is HelloResult.RESTARTED)
         if hello.protocol != messages.PROTOCOL and (self.hello is None or self.hello.protocol != hello.protocol):
             self._outlet.remark(
                 f"the board speaks framing version {hello.protocol}, the harness version {messages.PROTOCOL}"
             )
         if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
             self._described = hello.firmware, hello.serial
-            self._outlet.tell(DeviceDescribed(self._source, at, hello.firmware, hello.serial))
-        self.hello, self._hello_at, self._asks_hello = hello, at, False
+            self._outlet.tell(DeviceDescribed(self._source, stamp, hello.firmware, hello.serial))
+        self.hello, self._hello_at, self._asks_hello = hello, stamp, False
         if not self.known or self._asks_sync:
             self._start_known(hello, now_s)
         # Events that came before this hello; only now can their boot be trusted.
@@ -385,7 +385,7 @@ class BoardSession:
             self._outlet.tell(Status(self._source, Stamp(now_s), DeviceState.IDLE, "the board sends hello again"))
         self._outlet.back(BOARD)
 
-    def _switch_boot(self, boot: str, at: Stamp, *, restarted: bool) -> None:
+    def _switch_boot(self, boot: str, stamp: Stamp, *, restarted: bool) -> None:
         """Another boot is now current."""
         if restarted:
             # Report the restart before the sound that it cut off, so that the session knows the reason.
@@ -396,7 +396,7 @@ class BoardSession:
                 if event.boot == boot
                 if isinstance(event.message, messages.StatusEvent) and event.message.state is DeviceState.STARTED
             ]
-            self._tell_started(boot, at, next(iter(starts), words))
+            self._tell_started(boot, stamp, next(iter(starts), words))
         self._reported_boot = boot  # the first boot, and a boot that returns, is not a restart
         self.repeated, self.missing = self.counted_repeats, self.lost_events  # before the events' own counts restart
         if not self._wire.loses:
@@ -405,7 +405,7 @@ class BoardSession:
             self.events = ResentEvents()
             self.events.begin(0)
         self.hello = None
-        self.await_hello(at.at_s)
+        self.await_hello(stamp.at_s)
         self._commands = BoardCommands(self._wire.command_again_s, self._last_command)
 
     @property
@@ -418,16 +418,16 @@ class BoardSession:
         """Events that arrived twice, over all boots."""
         return self.repeated + self.events.repeated
 
-    def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
+    def _tell_started(self, boot: str, stamp: Stamp, detail: str) -> bool:
         """Reports a start once per boot; returns False when it was already reported."""
         if self._reported_boot == boot:
             return False
         self._reported_boot = boot
-        self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
+        self._outlet.tell(Status(self._source, stamp, DeviceState.STARTED, detail))
         return True
 
-    def _take_pong(self, pong: messages.Pong, at: Stamp) -> None:
-        now_s = at.at_s
+    def _take_pong(self, pong: messages.Pong, stamp: Stamp) -> None:
+        now_s = stamp.at_s
         sent_s = self._pings.pop(pong.token, None)
         if sent_s is None or not self.known:
             return
@@ -446,7 +446,7 @@ class BoardSession:
         every_s = _CLOCK_EVERY_S if self._pongs > SETTLED_PINGS else _CLOCK_EVERY_S / 6
         if self._pongs >= first and now_s - self._clock_reported_s >= every_s and (fit := self.clock.fit()) is not None:
             self._clock_reported_s = now_s
-            fitted = ClockFitted(self._source, at, fit.boot, fit.offset_s, fit.skew_ppm, fit.error_s)
+            fitted = ClockFitted(self._source, stamp, fit.boot, fit.offset_s, fit.skew_ppm, fit.error_s)
             self._outlet.tell(fitted)
         if pong.listening:
             self._prove(Proof.HEARTBEAT, now_s)
@@ -493,36 +493,36 @@ class BoardSession:
             self._outlet.remark(f"events missing before the next one: {missing}")
             if self._wire.loses:  # a broker's gap may still be filled
                 self._end(now_s, complete=False, why=f"{missing} of its events are missing")
-        for event, at in self.events.due():
+        for event, stamp in self.events.due():
             if event is not None:
-                self._report_event(event, at)
+                self._report_event(event, stamp)
             if self.playing is not None:
                 self.playing.due_s = now_s + self._wire.events_s  # more may follow it
 
-    def _report_event(self, event: messages.Event | messages.Log, at: Stamp) -> None:
+    def _report_event(self, event: messages.Event | messages.Log, stamp: Stamp) -> None:
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.STARTED:
             # On a serial port, its hello has already reported this.
-            if not self._wire.loses and not self._tell_started(self.boots.current, at, event.detail):
+            if not self._wire.loses and not self._tell_started(self.boots.current, stamp, event.detail):
                 self._outlet.remark(f"status: started {event.detail}".rstrip())
             return
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.GONE:
             detail = event.detail or "the broker reports its last will"
-            self._outlet.tell(Status(self._source, at, DeviceState.GONE, detail))
+            self._outlet.tell(Status(self._source, stamp, DeviceState.GONE, detail))
             self._is_gone = True
             if self.known:
                 self._outlet.lose(BOARD, "the board has left the broker (its last will)")
-                self.await_hello(at.at_s)
+                self.await_hello(stamp.at_s)
             return
         if event.time_us is not None:
-            at = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, at)
-        reported = observation(event, self._source, at, self.sender)
-        if at.at_s + at.error_s >= self._opened_s:  # a board also sends what it kept from before this session
+            stamp = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, stamp)
+        reported = observation(event, self._source, stamp, self.sender)
+        if stamp.at_s + stamp.error_s >= self._opened_s:  # a board also sends what it kept from before this session
             self._outlet.tell(reported)
 
-    def _by_hello(self, time_us: int, at: Stamp) -> Stamp:
+    def _by_hello(self, time_us: int, stamp: Stamp) -> Stamp:
         """The time of an event that arrived before the first answer to a ping, by the clock in the hello."""
         if self.hello is None:
-            return at
+            return stamp
         since_s = (time_us - self.hello.time_us) * 1e-6
         return Stamp(self._hello_at.at_s + since_s, self._hello_at.error_s + MOST_DRIFT * abs(since_s))
 

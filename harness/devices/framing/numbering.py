@@ -76,7 +76,7 @@ class Boots:
         return boot in self._alive_s
 
     def hello(self, boot: str, now_s: float) -> HelloResult:
-        known, before = self.is_known(boot), self.current
+        is_known, previous_boot = self.is_known(boot), self.current
         self._alive_s[boot] = now_s
         if self.rivals:
             alive = tuple(other_boot for other_boot, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
@@ -84,14 +84,14 @@ class Boots:
                 return HelloResult.RIVALS
             self.rivals = ()
             self.current = boot
-            return HelloResult.RETURNED if known else HelloResult.RESTARTED
-        if boot == before:
+            return HelloResult.RETURNED if is_known else HelloResult.RESTARTED
+        if boot == previous_boot:
             return HelloResult.SAME
-        if known and not self._alone:
+        if is_known and not self._alone:
             self._contest(boot, now_s)
             return HelloResult.RIVALS
         self.current = boot
-        return HelloResult.RESTARTED if before else HelloResult.FIRST
+        return HelloResult.RESTARTED if previous_boot else HelloResult.FIRST
 
     def answered(self, boot: str, now_s: float) -> bool:
         """A boot has answered a recent question. Returns True if this first reveals a second board."""
@@ -146,7 +146,7 @@ class ResentEvents:
         self._delivered.clear()
         self._waited_s = 0.0
 
-    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> EventDecision:
+    def offer(self, seq: int, event: Event | Log | None, stamp: Stamp) -> EventDecision:
         """Accepts an event; `due` then returns those ready to be reported."""
         if self._from_first:
             self._expected = max(1, seq - KEPT_BY_BOARD + 1)
@@ -162,7 +162,7 @@ class ResentEvents:
             return EventDecision.ASK_WHO
         if seq in self._waiting:
             self.repeated += 1
-        self._waiting[seq] = event, at
+        self._waiting[seq] = event, stamp
         return EventDecision.ACKNOWLEDGE
 
     def due(self) -> list[StampedEvent]:
@@ -210,11 +210,11 @@ class ResentEvents:
 
     def _give_up(self, first: int) -> int:
         assert self._expected is not None
-        gone = max(0, first - self._expected)
-        self._expected += gone
-        self.missing += gone
+        count = max(0, first - self._expected)
+        self._expected += count
+        self.missing += count
         self._waiting = {number: event for number, event in self._waiting.items() if number >= self._expected}
-        return gone
+        return count
 
 
 class DeliveredEvents:
@@ -251,11 +251,11 @@ class DeliveredEvents:
         """Whether it exceeds every number so far."""
         return seq > self._highest >= 0
 
-    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> EventDecision:
+    def offer(self, seq: int, event: Event | Log | None, stamp: Stamp) -> EventDecision:
         repeated, gap = self.count(seq)
         self._gap += gap
         if not repeated:
-            self._due.append((event, at))
+            self._due.append((event, stamp))
         return EventDecision.ACKNOWLEDGE
 
     def due(self) -> list[StampedEvent]:
@@ -325,21 +325,21 @@ class MappedNumbering:
         return self._count(str(boot), seq)
 
     def _count(self, boot: str, seq: int | None) -> NumberingResult:
-        before, rival = self._boot, ""
-        if boot != before:
-            known = self._boots.get(boot)
-            if known is not None and (seq is None or not known.is_next(seq)):
+        previous_boot, rival = self._boot, ""
+        if boot != previous_boot:
+            numbers = self._boots.get(boot)
+            if numbers is not None and (seq is None or not numbers.is_next(seq)):
                 return NumberingResult(late=True)  # usually the last will of an earlier boot
-            if known is not None:
-                rival = before or ""
+            if numbers is not None:
+                rival = previous_boot or ""
                 self._boots[boot] = self._boots.pop(boot)  # the last to be forgotten
             else:
                 # What it sent before this connection is unknown, but after a restart it counts from 1.
-                self._boots[boot] = DeliveredEvents(from_one=before is not None)
+                self._boots[boot] = DeliveredEvents(from_one=previous_boot is not None)
                 if len(self._boots) > _BOOTS_KEPT:
                     del self._boots[next(iter(self._boots))]
             self._boot = boot
-        rebooted = before is not None and boot != before and not rival
+        rebooted = previous_boot is not None and boot != previous_boot and not rival
         if seq is None:
             return NumberingResult(rebooted=rebooted)
         repeated, missing = self._boots[boot].count(seq)

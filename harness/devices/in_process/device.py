@@ -58,10 +58,10 @@ def wakes_in(
     """
     chance = random.Random(seed)
     wakes: list[WakeAt] = []
-    missed = chance.random() < miss_share
+    is_missed = chance.random() < miss_share
     if phrase is not None:
         wakes += [WakeAt(ends_s + WAKES_AFTER_S, 1.0, phrase.text) for ends_s in phrase.also_ends_s]
-        if not missed:
+        if not is_missed:
             wakes.append(WakeAt(phrase.wakes_s, round(chance.uniform(0.7, 1.0), 3), phrase.text))
     at_s = 0.0
     while false_per_hour > 0:
@@ -240,18 +240,18 @@ class SimpleDevice:
         return reaction._replace(frame=frame)
 
 
-def reported_intent(source: str, at: Stamp, frame: ExpectedFrame) -> Intent:
+def reported_intent(source: str, stamp: Stamp, frame: ExpectedFrame) -> Intent:
     """The intent that it reports for a frame; a slot that accepts any value gets one."""
     slots = tuple((slot.concept, slot.value or "something") for slot in frame.slots or ())
-    return Intent(source, at, joined(frame.intents), slots)
+    return Intent(source, stamp, joined(frame.intents), slots)
 
 
 def _mishear(text: str, chance: random.Random) -> str:
     words = text.split()
     if not words:
         return "something"
-    at = chance.randrange(len(words))
-    words[at] = "something" if words[at].lower() != "something" else "nothing"
+    index = chance.randrange(len(words))
+    words[index] = "something" if words[index].lower() != "something" else "nothing"
     return " ".join(words)
 
 

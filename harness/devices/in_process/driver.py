@@ -101,7 +101,7 @@ class Air:
     def cancel(self, tag: str) -> None:
         """Cancels the calls scheduled under that tag."""
         with self._changed:
-            self._due = [each for each in self._due if each[2] != tag]
+            self._due = [call for call in self._due if call[2] != tag]
             heapq.heapify(self._due)
 
     def sound(self, tag: str, starts_s: float, waveform: Waveform) -> AirSound:
@@ -109,12 +109,12 @@ class Air:
         samples = waveform.samples
         if waveform.rate_hz != RATE_HZ:
             samples = np.asarray(soxr.resample(samples, waveform.rate_hz, RATE_HZ), dtype=np.float32)
-        made = AirSound(tag, starts_s, samples)
+        air_sound = AirSound(tag, starts_s, samples)
         with self._changed:
             oldest_s = self._clock.now_s() - KEPT_S
             self._sounds = [sound for sound in self._sounds if sound.ends_s > oldest_s]
-            self._sounds.append(made)
-        return made
+            self._sounds.append(air_sound)
+        return air_sound
 
     def hush(self, tag: str, at_s: float) -> None:
         """Ends the sounds of that tag at that time, if they were still playing."""
@@ -188,12 +188,17 @@ class _Room:
     @property
     def connection(self) -> InProcess:
         """The connection whose options the device uses: the one with a profile, else the first that opened."""
-        return next((each for each in self.present if each.surroundings.profile is not None), self.present[0])
+        return next(
+            (connection for connection in self.present if connection.surroundings.profile is not None), self.present[0]
+        )
 
     @property
     def ear(self) -> InProcess:
         """The equipment that reports speech: not a device's connection (a microphone opens after a loudspeaker)."""
-        return next((each for each in reversed(self.present) if each.surroundings.profile is None), self.present[0])
+        return next(
+            (connection for connection in reversed(self.present) if connection.surroundings.profile is None),
+            self.present[0],
+        )
 
 
 _ROOMS: dict[tuple[str, int], _Room] = {}
@@ -276,18 +281,18 @@ class InProcess:
             starts_s = self._clock.now_s() + LEAD_S
             sound = room.air.sound(self.id, starts_s, waveform)
             self._playing = (play_id, starts_s, sound.ends_s)
-        own = f"{self.id}:{play_id}"
-        room.air.schedule(starts_s, own, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
-        room.air.schedule(sound.ends_s, own, lambda: self._end(play_id, sound.ends_s, complete=True))
+        tag = f"{self.id}:{play_id}"
+        room.air.schedule(starts_s, tag, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
+        room.air.schedule(sound.ends_s, tag, lambda: self._end(play_id, sound.ends_s, complete=True))
         ear = room.ear
         stimulus_heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
-        room.air.schedule(sound.ends_s + NOTICED_S, own, lambda: ear._tell(stimulus_heard))
+        room.air.schedule(sound.ends_s + NOTICED_S, tag, lambda: ear._tell(stimulus_heard))
         sha = waveform_sha256(waveform)
-        for each in room.present:
-            if each.surroundings.profile is not None and not each.options.injection:
-                each._listen(
+        for connection in room.present:
+            if connection.surroundings.profile is not None and not connection.options.injection:
+                connection._listen(
                     room,
-                    tag=own,
+                    tag=tag,
                     play_id=play_id,
                     waveform_sha=sha,
                     starts_s=starts_s,
@@ -334,12 +339,12 @@ class InProcess:
             ends_s = starts_s + duration_s / speed
             self._playing = (play_id, starts_s, ends_s)
             audio_line_s = self._audio_line_s
-        own = f"{self.id}:{play_id}"
-        started = StimulusStarted(self.id, Stamp(starts_s), play_id, audio_line_s)
-        room.air.schedule(starts_s, own, lambda: self._tell(started))
+        tag = f"{self.id}:{play_id}"
+        stimulus_started = StimulusStarted(self.id, Stamp(starts_s), play_id, audio_line_s)
+        room.air.schedule(starts_s, tag, lambda: self._tell(stimulus_started))
         self._listen(
             room,
-            tag=own,
+            tag=tag,
             play_id=play_id,
             waveform_sha=waveform_sha256(waveform),
             starts_s=starts_s,
@@ -347,7 +352,7 @@ class InProcess:
             speed=speed,
             wired=True,
         )
-        room.air.schedule(ends_s, own, lambda: self._end(play_id, ends_s, complete=True, sent_s=duration_s))
+        room.air.schedule(ends_s, tag, lambda: self._end(play_id, ends_s, complete=True, sent_s=duration_s))
 
     def _listen(
         self,
@@ -375,12 +380,14 @@ class InProcess:
         def tell_at(
             place_s: float, make: Callable[[Stamp, float | None], Observation], kind: ObservationKind | None
         ) -> None:
-            at = Stamp(starts_s + place_s / speed, 0.0 if wired else 0.01)
-            seen = make(at, first_s + place_s if wired else None)
-            room.air.schedule(at.at_s, tag, lambda: self._tell(seen) if kind is None else self._report(kind, seen))
+            stamp = Stamp(starts_s + place_s / speed, 0.0 if wired else 0.01)
+            observation = make(stamp, first_s + place_s if wired else None)
+            room.air.schedule(
+                stamp.at_s, tag, lambda: self._tell(observation) if kind is None else self._report(kind, observation)
+            )
 
-        def proof(at: Stamp, audio_s: float | None) -> Observation:
-            return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if wired else Proof.HEARTBEAT, audio_s)
+        def proof(stamp: Stamp, audio_s: float | None) -> Observation:
+            return ListeningProved(self.id, stamp, Proof.ACKNOWLEDGED if wired else Proof.HEARTBEAT, audio_s)
 
         if phrase is not None and phrase.sounds_s is not None and not wired:
             at_s, ends_s = phrase.sounds_s
@@ -398,14 +405,14 @@ class InProcess:
             seed=seed,
         ):
 
-            def woke(at: Stamp, audio_s: float | None, wake: WakeAt = wake) -> Observation:
-                return Wake(self.id, at, wake.phrase, wake.score, audio_s)
+            def woke(stamp: Stamp, audio_s: float | None, wake: WakeAt = wake) -> Observation:
+                return Wake(self.id, stamp, wake.phrase, wake.score, audio_s)
 
             tell_at(min(wake.at_s, duration_s), woke, ObservationKind.WAKE)
             if phrase is not None and phrase.command and wake.at_s == phrase.wakes_s:
 
-                def transcript(at: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
-                    return Transcript(self.id, at, text, True, audio_s)
+                def transcript(stamp: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
+                    return Transcript(self.id, stamp, text, True, audio_s)
 
                 tell_at(
                     min(phrase.command_ends_s + REPORTS_AFTER_S, duration_s), transcript, ObservationKind.TRANSCRIPT
@@ -465,15 +472,15 @@ class InProcess:
         options = connection.options
         if room.device is None:
             room.device = SimpleDevice(options, connection.surroundings.seed)
-        heard = hear(samples)
-        for each in room.present:
-            if waveform_sha in each._texts:
-                room.device.script(waveform_sha, *each._texts[waveform_sha])
-        if heard is None:
+        hearing = hear(samples)
+        for member in room.present:
+            if waveform_sha in member._texts:
+                room.device.script(waveform_sha, *member._texts[waveform_sha])
+        if hearing is None:
             return
         tag = f"device:{play_id}:hears"
-        wake_end_s = starts_s + (heard.query_end_s if heard.wake_end_s is None else heard.wake_end_s)
-        query_end_s = starts_s + heard.query_end_s
+        wake_end_s = starts_s + (hearing.query_end_s if hearing.wake_end_s is None else hearing.wake_end_s)
+        query_end_s = starts_s + hearing.query_end_s
         device = room.device
 
         def wakes() -> None:
@@ -503,10 +510,10 @@ class InProcess:
             device.spoke(ends_s)
             response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(reaction, remembers))
             connection._report(ObservationKind.RESPONSE, response)
-            began = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
-            room.air.schedule(begins_s + NOTICED_S, "device", lambda: ear._tell(began))
-            ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
-            room.air.schedule(ends_s + NOTICED_S, "device", lambda: ear._tell(ended))
+            speech_started = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
+            room.air.schedule(begins_s + NOTICED_S, "device", lambda: ear._tell(speech_started))
+            speech_ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
+            room.air.schedule(ends_s + NOTICED_S, "device", lambda: ear._tell(speech_ended))
 
         room.air.schedule(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wakes)
 

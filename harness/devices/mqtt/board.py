@@ -290,16 +290,16 @@ class MqttBoard:
         with self._changed:
             self.session.link_down(self._now_s())
 
-    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+    def take(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         """Takes a message on `vh/<device>/<topic>` that is not retained."""
         try:
             received = read(topic, payload)
         except MappingError as error:
-            self._outlet.tell(LogLine(self._id, at, f"{topic}: {show_payload(payload)} ({error})"))
+            self._outlet.tell(LogLine(self._id, stamp, f"{topic}: {show_payload(payload)} ({error})"))
             return
         with self._changed:
             completed = self.session.completed
-            self.session.take(received, at)
+            self.session.take(received, stamp)
             if self.session.completed > completed and not self._feeding.echoed and not self._said_unseen:
                 self._said_unseen = True
                 self._outlet.remark(
@@ -328,8 +328,10 @@ class MqttBoard:
             if playing is not None:
                 raise DeviceError(f"{self._id} is already playing {playing.play_id}", remedy="Stop it first")
             now = self.session.hello
-            same = hello is not None and now is not None and (now.boot, now.window) == (hello.boot, hello.window)
-            if sound is None or not same or not self.session.ready:
+            is_same_boot = (
+                hello is not None and now is not None and (now.boot, now.window) == (hello.boot, hello.window)
+            )
+            if sound is None or not is_same_boot or not self.session.ready:
                 raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until its link is back")
             self.session.play(play_id, sound, self._now_s())
             self._changed.notify_all()
@@ -369,13 +371,13 @@ class MqttBoard:
             with self._changed:
                 if self._ended:
                     return
-                out, wait_s = self._due(self._now_s())
-                if not out:
+                outgoing, wait_s = self._due(self._now_s())
+                if not outgoing:
                     self._changed.wait(wait_s)
                     continue
-                for topic, payload, _ in out:
+                for topic, payload, _ in outgoing:
                     self._feeding.gives(topic, payload)
-            for topic, payload, qos in out:
+            for topic, payload, qos in outgoing:
                 self._publish(topic, payload, qos)
 
     def _due(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
@@ -384,5 +386,5 @@ class MqttBoard:
             # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, silent)
             self.session.await_hello(now_s)
-        out = [encode_message(message, number, self._owner) for message, number in self.session.due(now_s)]
-        return out, max(0.001, self.session.wait_s(now_s))  # with nothing to send, a wait of 0 would only spin
+        outgoing = [encode_message(message, number, self._owner) for message, number in self.session.due(now_s)]
+        return outgoing, max(0.001, self.session.wait_s(now_s))  # with nothing to send, a wait of 0 would only spin

@@ -157,10 +157,10 @@ async def serve(
         with contextlib.ExitStack() as stack:
             if not port:
                 # Held until the broker listens: no other program that asks for a free port gets this one.
-                held = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET))
-                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                held.bind((host, 0))
-                port = int(held.getsockname()[1])
+                placeholder = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET))
+                placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                placeholder.bind((host, 0))
+                port = int(placeholder.getsockname()[1])
             listener = {"type": "tcp", "bind": f"{host}:{port}"}
             broker = Broker({"listeners": {"default": listener}, "plugins": plugins})
             await broker.start()

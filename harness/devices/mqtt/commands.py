@@ -84,7 +84,7 @@ class MqttCommands:
         events = LinkEvents(
             up=lambda: None,
             down=lambda why: None,
-            message=lambda topic, payload, at, retained: None if retained else self._take(payload),
+            message=lambda topic, payload, stamp, retained: None if retained else self._take(payload),
             remark=lambda text: None,
         )
         topics = (options.done_topic,) if options.done_topic else ()
@@ -96,11 +96,11 @@ class MqttCommands:
         password(options.broker)
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, MqttCommandOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, MqttCommandOptions]]) -> Iterator[Check]:
         """Checks a connection to each broker."""
         from harness.devices.mqtt.device import reach_broker  # here, since it takes long to import
 
-        return check_each("broker", ((id, options.broker) for id, options in named), reach_broker)
+        return check_each("broker", ((id, options.broker) for id, options in connections), reach_broker)
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the broker cannot be used."""

@@ -115,9 +115,9 @@ class MqttDevice:
         return MqttSource(options, topics)
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, MqttOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, MqttOptions]]) -> Iterator[Check]:
         """Checks a connection to each broker."""
-        return check_each("broker", named, reach_broker)
+        return check_each("broker", connections, reach_broker)
 
     @staticmethod
     def far_end(options: MqttOptions, id: str) -> str:
@@ -177,7 +177,7 @@ class MqttDevice:
             self._lease_topic,
             self._surroundings.clock,
             lambda topic, payload: self._publish(topic, payload, 1, retain=True),
-            lambda why: self._outlet.lose(lease.TOPIC, why, named=True),
+            lambda why: self._outlet.lose(lease.TOPIC, why, urgent=True),
             lambda: self._outlet.back(lease.TOPIC),
         )
 
@@ -230,9 +230,9 @@ class MqttDevice:
     def _meet(self, link: BrokerLink) -> None:
         if self._options.tls_insecure:
             self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
-        where = "{}:{}".format(*link.address)
+        address = "{}:{}".format(*link.address)
         if self._options.address == EMBEDDED:
-            self._outlet.remark(f"the embedded broker listens at {where}; set this address on the device")
+            self._outlet.remark(f"the embedded broker listens at {address}; set this address on the device")
         if self._lease is not None and not self._lease.wait():
             self._outlet.remark(f"the broker does not deliver {self._lease_topic}, so the board cannot be reserved")
         board = self._board
@@ -241,12 +241,12 @@ class MqttDevice:
         board.start()
         if self._options.address == EMBEDDED:
             if not board.wait_until_met(0.0):
-                self._outlet.lose(BOARD, f"the board has not connected to the embedded broker at {where} yet")
+                self._outlet.lose(BOARD, f"the board has not connected to the embedded broker at {address} yet")
             return
         if not board.wait_until_met(self._options.hello_wait_s):
             why = "its last will reports that it is gone" if self._gone_before else "no answer"
             raise DeviceError(
-                f"{self.id}: no hello on {self._prefix}hello at {where}: {why}",
+                f"{self.id}: no hello on {self._prefix}hello at {address}: {why}",
                 remedy="Check that the board is on, uses this broker and has this name (topic_device). Check that the "
                 "broker's access list allows these topics for the board and the harness",
             )
@@ -371,7 +371,7 @@ class MqttDevice:
         self._beat_s = None  # silence while the broker is gone means nothing
         self._outlet.lose("broker", reason)
 
-    def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
+    def _message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
         if self._lease is not None and topic == self._lease_topic:
             self._lease.take(payload[:MAX_PAYLOAD_BYTES], retained=retained)
             return
@@ -383,51 +383,51 @@ class MqttDevice:
         if len(payload) > MAX_PAYLOAD_BYTES:
             self.too_long += 1
             problem = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
-            self._outlet.tell(Unread(self.id, at, problem))
+            self._outlet.tell(Unread(self.id, stamp, problem))
             return
         board, hermes = self._board, self._hermes
         if hermes is not None and topic in hermes.topics:
-            hermes.take(topic, payload, at)
+            hermes.take(topic, payload, stamp)
             return
         if board is not None and topic.startswith(self._prefix):
-            board.take(topic.removeprefix(self._prefix), payload, at)
+            board.take(topic.removeprefix(self._prefix), payload, stamp)
             self.duplicates = board.session.counted_repeats
             return
         if self._heartbeat is not None and topic_matches(self._beat_rule[0].topic, topic):
             if any(
                 isinstance(observation, ListeningProved)
-                for observation in observations(self._beat_rule, topic, payload, at, "")
+                for observation in observations(self._beat_rule, topic, payload, stamp, "")
             ):
-                self._beat_s = at.at_s
+                self._beat_s = stamp.at_s
                 self._outlet.back(_HEARTBEAT)
             return
-        for observation in self._judge_numbers(topic, payload, at):
+        for observation in self._judge_numbers(topic, payload, stamp):
             if self._throttle.passes(observation):
                 self._outlet.tell(observation)
 
-    def _judge_numbers(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
+    def _judge_numbers(self, topic: str, payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
         """Drops repetitions, and adds what the numbers show."""
-        seen = observations(self._mappings, topic, payload, at, self.id)
+        results = observations(self._mappings, topic, payload, stamp, self.id)
         try:
             judged = self._numbering.judge(parse(payload))
         except MappingError:
-            return seen
+            return results
         if judged.duplicate:
             self.duplicates += 1
             return ()
-        states = {observation.state for observation in seen if isinstance(observation, Status)}
+        states = {observation.state for observation in results if isinstance(observation, Status)}
         if judged.late and DeviceState.GONE in states:
             # The last will of an earlier boot: the device is already back.
-            return (LogLine(self.id, at, f"from an earlier boot: {show_payload(payload)}"),)
+            return (LogLine(self.id, stamp, f"from an earlier boot: {show_payload(payload)}"),)
         remarks: list[Observation] = []
         if judged.rebooted and not states & {DeviceState.STARTED, DeviceState.GONE}:
-            remarks.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
+            remarks.append(Status(self.id, stamp, DeviceState.STARTED, "its boot id changed"))
         if judged.rival:
             text = f"two devices share one name: an earlier boot runs alongside boot {judged.rival}. Rename one of them"
-            remarks.append(LogLine(self.id, at, text))
+            remarks.append(LogLine(self.id, stamp, text))
         if judged.missing:
-            remarks.append(LogLine(self.id, at, f"messages missing before this one: {judged.missing}"))
-        return (*remarks, *seen)
+            remarks.append(LogLine(self.id, stamp, f"messages missing before this one: {judged.missing}"))
+        return (*remarks, *results)
 
 
 class MqttSource:
@@ -458,8 +458,8 @@ class MqttSource:
     def _on_down(self, reason: str) -> None:
         self.trouble = reason
 
-    def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
-        self.queue.put(DeviceOutput(at, threads.wall(), payload, topic, retained))
+    def _message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
+        self.queue.put(DeviceOutput(stamp, threads.wall(), payload, topic, retained))
 
 
 def reach_broker(options: MqttOptions) -> str:

@@ -75,7 +75,7 @@ class HermesSound:
     def play(self, play_id: str, waveform: Waveform) -> None:
         raise NotImplementedError
 
-    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+    def take(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -103,10 +103,10 @@ class HermesSound:
     def _now(self) -> Stamp:
         return Stamp(self._clock.now_s())
 
-    def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
+    def _end(self, stamp: Stamp, *, complete: bool, why: str = "") -> None:
         playing, self._playing = self._playing, None
         if playing is not None:
-            self._outlet.tell(StimulusEnded(self._id, at, playing.play_id, complete, why=why))
+            self._outlet.tell(StimulusEnded(self._id, stamp, playing.play_id, complete, why=why))
 
 
 class HermesMicrophone(HermesSound):
@@ -148,16 +148,16 @@ class HermesMicrophone(HermesSound):
             self._published_samples = 0
             self._sends_until_s = self._clock.now_s() + QUIET_AFTER_S
 
-    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+    def take(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         """Takes a frame from the broker, which also returns the harness's own."""
         if zlib.crc32(payload) in self._own_checksums:
             return
         with self._outlet.lock:
-            self._foreign_s = at.at_s
-            if not self._foreign_reported and at.at_s < self._sends_until_s:
+            self._foreign_s = stamp.at_s
+            if not self._foreign_reported and stamp.at_s < self._sends_until_s:
                 self._foreign_reported = True
                 self._outlet.remark(self._foreign_words)
-            self._end(at, complete=False, why=self._foreign_words)
+            self._end(stamp, complete=False, why=self._foreign_words)
 
     def close(self) -> None:
         super().close()
@@ -234,7 +234,7 @@ class HermesSpeaker(HermesSound):
             self._timer.start()
             self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
 
-    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+    def take(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         """Takes a `playFinished`; those of other sounds are ignored."""
         try:
             play_id = resolve_pointer(parse(payload), "/id")
@@ -245,15 +245,15 @@ class HermesSpeaker(HermesSound):
             playing = self._playing
             if playing is None or play_id != playing.play_id:
                 return
-            delay_s = at.at_s - self._began_s - len(playing.samples) / playing.rate_hz
+            delay_s = stamp.at_s - self._began_s - len(playing.samples) / playing.rate_hz
             if delay_s < -_BEGIN_ERROR_S:
                 why = f"the device finished {seconds(-delay_s)} too early"
                 self._outlet.remark(f"{play_id}: {why}")
-                self._end(at, complete=False, why=why)
+                self._end(stamp, complete=False, why=why)
                 return
             if delay_s > _BEGIN_ERROR_S:
                 self._outlet.remark(f"{play_id} played up to {seconds(delay_s)} after it was sent")
-            self._end(at, complete=True)
+            self._end(stamp, complete=True)
 
     def close(self) -> None:
         super().close()
@@ -269,9 +269,9 @@ class HermesSpeaker(HermesSound):
                 self._outlet.remark(f"{play_id}: {why}")
                 self._end(self._now(), complete=False, why=why)
 
-    def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
+    def _end(self, stamp: Stamp, *, complete: bool, why: str = "") -> None:
         self._cancel()
-        super()._end(at, complete=complete, why=why)
+        super()._end(stamp, complete=complete, why=why)
 
     def _cancel(self) -> None:
         timer, self._timer = self._timer, None

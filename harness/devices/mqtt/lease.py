@@ -86,24 +86,24 @@ class Lease:
         """Takes a message of the topic; an empty payload means that the lease was released."""
         if self.state is LeaseState.NONE:
             return
-        seen = _read(payload)
-        if seen is None:
+        lease = _read(payload)
+        if lease is None:
             if not payload and self.state is LeaseState.TAKEN:
                 self._other_until_s = None
                 self._enter(LeaseState.CLAIMED, now_s, due=True)
             elif not payload and self.state is LeaseState.HELD:
                 self._due = True  # another harness withdrew the claim that had replaced this lease
             return
-        if seen.owner == self.owner:
+        if lease.owner == self.owner:
             if not retained and self.state in (LeaseState.CLAIMED, LeaseState.UNSEEN):
-                there = self._other_until_s is not None and self._other_until_s > wall_s
-                self._enter(LeaseState.DISPUTED if there else LeaseState.HELD, now_s)
+                is_disputed = self._other_until_s is not None and self._other_until_s > wall_s
+                self._enter(LeaseState.DISPUTED if is_disputed else LeaseState.HELD, now_s)
             return
-        self.other = seen.name
+        self.other = lease.name
         if retained:
-            self._other_until_s = seen.until_s
+            self._other_until_s = lease.until_s
             return
-        if self.state is LeaseState.HELD and not (seen.held and seen.owner < self.owner):
+        if self.state is LeaseState.HELD and not (lease.held and lease.owner < self.owner):
             self._due = True  # if both hold it, since one was offline, the lower name keeps it
         else:
             self._enter(LeaseState.TAKEN, now_s)
@@ -113,8 +113,8 @@ class Lease:
         gone_s = now_s - self._since_s
         match self.state:
             case LeaseState.CLAIMED if not self._due and gone_s >= ECHO_S:
-                there = self._other_until_s is not None and self._other_until_s > wall_s
-                self._enter(LeaseState.TAKEN if there else LeaseState.UNSEEN, now_s)
+                is_disputed = self._other_until_s is not None and self._other_until_s > wall_s
+                self._enter(LeaseState.TAKEN if is_disputed else LeaseState.UNSEEN, now_s)
             case LeaseState.DISPUTED if gone_s >= DEFENCE_S:
                 self._enter(LeaseState.HELD, now_s, due=True)
             case LeaseState.HELD if gone_s >= REFRESH_S:
@@ -128,8 +128,8 @@ class Lease:
         if self.state is LeaseState.CLAIMED:
             self._since_s = now_s
         until = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
-        held = self.state is LeaseState.HELD
-        return json.dumps({"owner": self.owner, "name": self._name, "until": until, "held": held}).encode()
+        is_held = self.state is LeaseState.HELD
+        return json.dumps({"owner": self.owner, "name": self._name, "until": until, "held": is_held}).encode()
 
     def _enter(self, state: LeaseState, now_s: float, *, due: bool = False) -> None:
         self.state, self._since_s, self._due = state, now_s, due
@@ -207,11 +207,11 @@ class Reservation:
         """Releases the lease."""
         with self._changed:
             self._ended = True
-            held = self._lease.state in (LeaseState.HELD, LeaseState.DISPUTED, LeaseState.CLAIMED)
+            is_held = self._lease.state in (LeaseState.HELD, LeaseState.DISPUTED, LeaseState.CLAIMED)
             self._lease.link_down()
             self._changed.notify_all()
         self._thread.join(1.0)
-        if held:
+        if is_held:
             self._publish(self._topic, b"")
 
     def _keep(self) -> None:
@@ -228,8 +228,8 @@ class Reservation:
                     self._changed.notify_all()
             if payload is not None:
                 self._publish(self._topic, payload)
-            before, self._reported_state = self._reported_state, state
-            if not self._waited or before is state:
+            previous, self._reported_state = self._reported_state, state
+            if not self._waited or previous is state:
                 continue
             if state is LeaseState.TAKEN:
                 self._taken(f"the board is reserved by {other}")

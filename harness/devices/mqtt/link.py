@@ -355,10 +355,10 @@ class BrokerLink:
         client = self._client
         if client is None:
             raise DeviceError(f"{self._id}: the connection to the broker is not open")
-        sent = client.publish(topic, payload, qos=1)
+        publication = client.publish(topic, payload, qos=1)
         try:
-            sent.wait_for_publish(within_s)
-            is_acknowledged = sent.is_published()
+            publication.wait_for_publish(within_s)
+            is_acknowledged = publication.is_published()
         except (RuntimeError, ValueError) as error:
             raise DeviceError(f"{self._id}: the broker did not accept the message: {error}") from error
         if not is_acknowledged:
@@ -427,12 +427,12 @@ class BrokerLink:
     def _on_subscribed(
         self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None
     ) -> None:
-        refused = {topic: reason for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure}
-        if refused.keys() - self._optional:
-            named = ", ".join(f"{topic} ({reason})" for topic, reason in refused.items())
-            self._refuse(f"it refuses the subscription to {named}")
+        refusals = {topic: reason for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure}
+        if refusals.keys() - self._optional:
+            refused_topics = ", ".join(f"{topic} ({reason})" for topic, reason in refusals.items())
+            self._refuse(f"it refuses the subscription to {refused_topics}")
             return
-        for topic in refused:
+        for topic in refusals:
             self._events.remark(
                 f"the broker does not allow reading {topic}, so two harnesses on one board go unnoticed"
             )
@@ -504,9 +504,9 @@ class BrokerLink:
 
     def _message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
         error_s = self._pulse.error_s if self._pulse is not None else 0.05
-        at = Stamp(self._clock.now_s(), error_s)
+        stamp = Stamp(self._clock.now_s(), error_s)
         if not self._closing:
-            self._events.message(message.topic, bytes(message.payload), at, message.retain)
+            self._events.message(message.topic, bytes(message.payload), stamp, message.retain)
 
 
 def _within(limit_s: float, action: Callable[[], object]) -> None:

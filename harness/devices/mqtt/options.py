@@ -228,8 +228,8 @@ def _refuse() -> str:
     raise ValueError("the key has a pass phrase; use a key without one")
 
 
-def _path(written: str) -> str:
-    return os.path.expanduser(written)
+def _path(path: str) -> str:
+    return os.path.expanduser(path)
 
 
 def _unusable(key: str, name: str, error: Exception) -> DeviceError:

@@ -35,10 +35,10 @@ def _expression(text: str) -> str:
         regex.compile(text)
     except regex.error as error:
         position = getattr(error, "pos", None)
-        where = f" at character {position + 1}" if position is not None else ""
+        position_text = f" at character {position + 1}" if position is not None else ""
         remedy = "In single quotes \\ is literal and '' is one '. See docs/reference/device-profiles.md"
         raise validation_error(
-            f"not a regular expression: {str(error).partition(' at position')[0]}{where}", remedy
+            f"not a regular expression: {str(error).partition(' at position')[0]}{position_text}", remedy
         ) from error
     return text
 
@@ -59,13 +59,13 @@ def _bytes(text: str) -> str:
     raise validation_error(f"{text!r} is not a list of bytes", 'Write two hexadecimal digits per byte: "F4 F5 00"')
 
 
-def _transport(written: Any) -> str:
+def _transport(transport: Any) -> str:
     choices = ["none", "log", *names(Group.DRIVERS)]
-    if remedy := replacement(Group.DRIVERS, str(written)):
-        raise validation_error(f"the driver {written!r} was removed", remedy)
-    if not isinstance(written, str) or written not in choices:
+    if remedy := replacement(Group.DRIVERS, str(transport)):
+        raise validation_error(f"the driver {transport!r} was removed", remedy)
+    if not isinstance(transport, str) or transport not in choices:
         raise PydanticCustomError("word", "unknown word", {"choices": choices})
-    return written
+    return transport
 
 
 Kind = Annotated[ObservationKind, enum_validator(ObservationKind)]

@@ -61,18 +61,18 @@ _ALIKE = 0.75
 """Two letters of a word of four in the other order, by difflib's ratio."""
 
 
-def check_rules(written: Plain, findings: Findings) -> None:
+def check_rules(content: Plain, findings: Findings) -> None:
     """Adds the problems of each mapping, line rule and sample whose keys are valid."""
-    for number, entry in enumerate(_entries(written, "mappings")):
+    for number, entry in enumerate(_entries(content, "mappings")):
         if mapping := try_validate(MappingKeys, entry):
             _check_mapping(mapping, ("mappings", number), findings)
-    for number, entry in enumerate(_entries(written, "lines")):
+    for number, entry in enumerate(_entries(content, "lines")):
         if line := try_validate(LineKeys, entry):
             _check_line(line, ("lines", number), findings)
-    for number, entry in enumerate(_entries(written, "thresholds")):
+    for number, entry in enumerate(_entries(content, "thresholds")):
         if threshold := try_validate(ThresholdKeys, entry):
             _check_threshold(threshold, ("thresholds", number), findings)
-    for number, entry in enumerate(_entries(written, "samples")):
+    for number, entry in enumerate(_entries(content, "samples")):
         if sample := try_validate(SampleKeys, entry):
             _check_sample(sample, ("samples", number), findings)
 
@@ -97,8 +97,10 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
             remedy = "Remove the rule. For a board that only prints lines, remove `framing: vh`"
             findings.add(("lines", number), problem, remedy)
     if (console.time is None) != (console.clock is ClockKind.NONE):
-        alone = "clock" if console.time is None else "time"
-        findings.add(("console", alone), "`time` and `clock` are needed together", "Write both or neither", key=True)
+        single_key = "clock" if console.time is None else "time"
+        findings.add(
+            ("console", single_key), "`time` and `clock` are needed together", "Write both or neither", key=True
+        )
     elif console.time is not None and "time" not in regex.compile(console.time).groupindex:
         findings.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
@@ -128,8 +130,8 @@ def transport_of(keys: ProfileKeys) -> str:
     return "serial" if rules or keys.console.framing is Framing.VH else "none"
 
 
-def _entries(written: Plain, key: str) -> list[Plain]:
-    entries = written.get(key) if isinstance(written, dict) else None
+def _entries(content: Plain, key: str) -> list[Plain]:
+    entries = content.get(key) if isinstance(content, dict) else None
     return entries if isinstance(entries, list) else []
 
 
@@ -140,7 +142,7 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
         remedy = "Write `topic` for MQTT, or `type` for JSON lines"
         findings.add(key_path, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
-    _check_fields(rule.kind, tuple(captured), key_path, findings, under="type")
+    _check_fields(rule.kind, tuple(captured), key_path, findings, section="type")
     if rule.match is not None:
         if rule.type is not None:
             findings.add(
@@ -154,10 +156,15 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
     for name, pointer in rule.fields.items() if rule.match is None else ():
         if not is_pointer(pointer):
             findings.add((*key_path, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
-    needed = REQUIRED.get(rule.kind)
-    if needed and rule.match is None and (rule.fields or rule.type) and needed not in {*rule.fields, *captured}:
-        remedy = f"Add `{needed}: /pointer` to `fields`"
-        findings.add(key_path, f"a mapping of kind {rule.kind.value} needs the field {needed!r}", remedy)
+    required_field = REQUIRED.get(rule.kind)
+    if (
+        required_field
+        and rule.match is None
+        and (rule.fields or rule.type)
+        and required_field not in {*rule.fields, *captured}
+    ):
+        remedy = f"Add `{required_field}: /pointer` to `fields`"
+        findings.add(key_path, f"a mapping of kind {rule.kind.value} needs the field {required_field!r}", remedy)
     _check_values(rule.kind, rule.values, key_path, findings)
 
 
@@ -173,8 +180,8 @@ def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
         _check_state(state, (*key_path, "fields", "state"), findings)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
         remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
-        where = "match" if rule.clock is ClockKind.NONE else "clock"
-        findings.add((*key_path, where), "a group `time` and the key `clock` are needed together", remedy, key=True)
+        key = "match" if rule.clock is ClockKind.NONE else "clock"
+        findings.add((*key_path, key), "a group `time` and the key `clock` are needed together", remedy, key=True)
     if rule.until is not None and not rule.more:
         findings.add((*key_path, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
     if rule.block is not None and not any(
@@ -188,26 +195,26 @@ def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
 
 def _check_threshold(rule: ThresholdKeys, key_path: At, findings: Findings) -> None:
     groups = set(regex.compile(rule.match).groupindex) if rule.match else None
-    used: set[str] = set()
+    used_numbers: set[str] = set()
     for name, state in rule.states.items():
         for number, ends in state.when.items():
-            used.add(number)
-            where = (*key_path, "states", name, "when", number)
+            used_numbers.add(number)
+            range_path = (*key_path, "states", name, "when", number)
             if groups is not None and number not in groups:
                 remedy = nearest(number, sorted(groups), listed="Groups")
-                findings.add(where, f"`match` has no group {number!r}", remedy, key=True)
+                findings.add(range_path, f"`match` has no group {number!r}", remedy, key=True)
             if ends.from_ is None and ends.to is None:
-                findings.add(where, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
+                findings.add(range_path, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
             elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
                 problem = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
-                findings.add(where, problem, "Swap them; only the range of a hue may wrap past 360")
-    if not used:
+                findings.add(range_path, problem, "Swap them; only the range of a hue may wrap past 360")
+    if not used_numbers:
         findings.add(
             (*key_path, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
         )
     for number in rule.hysteresis:
-        if number not in used:
-            remedy = nearest(number, sorted(used), listed="Numbers")
+        if number not in used_numbers:
+            remedy = nearest(number, sorted(used_numbers), listed="Numbers")
             findings.add((*key_path, "hysteresis", number), f"no state uses the number {number!r}", remedy, key=True)
 
 
@@ -225,45 +232,49 @@ def _check_groups(
                 )
                 findings.add((*key_path, "fields", name), problem, remedy)
     _check_unused_groups(rule, groups, key_path, findings)
-    needed = REQUIRED.get(rule.kind)
-    if needed and needed not in groups and needed not in rule.fields:
-        remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
-        findings.add(key_path, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
+    required_field = REQUIRED.get(rule.kind)
+    if required_field and required_field not in groups and required_field not in rule.fields:
+        remedy = f"Name a group (?P<{required_field}>…), or write `fields: {{{required_field}: …}}`"
+        findings.add(key_path, f"a rule of kind {rule.kind.value} needs the field {required_field!r}", remedy)
     return groups
 
 
 def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_path: At, findings: Findings) -> None:
     """Adds the named groups that fill in nothing, and look like a misspelt field that the rule lacks."""
-    known = [*FIELDS[rule.kind]]
+    field_names = [*FIELDS[rule.kind]]
     expressions: list[tuple[At, str | None]] = [(("match",), rule.match)]
-    used = {group for template in rule.fields.values() for group in _PLACEHOLDER.findall(template)}
+    used_groups = {group for template in rule.fields.values() for group in _PLACEHOLDER.findall(template)}
     if rule.kind is ObservationKind.INTENT:
-        known = ["name", "score", "slot", "value"]
-        used |= {group for group in groups if group.startswith(SLOT)}
+        field_names = ["name", "score", "slot", "value"]
+        used_groups |= {group for group in groups if group.startswith(SLOT)}
     if isinstance(rule, LineKeys):
-        known.append("time")
-        used |= set(rule.when)
+        field_names.append("time")
+        used_groups |= set(rule.when)
         expressions += [*((("more", number), text) for number, text in enumerate(rule.more)), (("until",), rule.until)]
-    if not used <= groups:
+    if not used_groups <= groups:
         return  # a group that is missing is reported where it is named
-    lacking = [name for name in known if name not in groups and name not in rule.fields]
+    lacking = [name for name in field_names if name not in groups and name not in rule.fields]
     for path, text in expressions:
         for group in regex.compile(text).groupindex if text else ():
-            unused = group not in known and group not in used and not re.search(_RECALLED.format(group), text or "")
-            if unused and (meant := did_you_mean(group, lacking, alike=_ALIKE)):
+            is_unused = (
+                group not in field_names
+                and group not in used_groups
+                and not re.search(_RECALLED.format(group), text or "")
+            )
+            if is_unused and (suggestion := did_you_mean(group, lacking, alike=_ALIKE)):
                 problem = f"a rule of kind {rule.kind.value} does not use the group {group!r}"
-                findings.add((*key_path, *path), problem, f"{meant}For text that is not kept, write (?:…)")
+                findings.add((*key_path, *path), problem, f"{suggestion}For text that is not kept, write (?:…)")
 
 
 def _check_fields(
-    kind: ObservationKind, names: tuple[str, ...], key_path: At, findings: Findings, under: str = "fields"
+    kind: ObservationKind, names: tuple[str, ...], key_path: At, findings: Findings, section: str = "fields"
 ) -> None:
-    allowed = FIELDS[kind]
+    field_names = FIELDS[kind]
     for name in names:
-        if name not in allowed:
+        if name not in field_names:
             problem = f"an observation of kind {kind.value} has no field {name!r}"
-            where = (*key_path, under, name) if under == "fields" else (*key_path, under)
-            findings.add(where, problem, nearest(name, allowed, listed="Fields"), key=under == "fields")
+            place = (*key_path, section, name) if section == "fields" else (*key_path, section)
+            findings.add(place, problem, nearest(name, field_names, listed="Fields"), key=section == "fields")
 
 
 def _check_values(kind: ObservationKind, values: dict[str, str], key_path: At, findings: Findings) -> None:
@@ -289,12 +300,12 @@ def _check_sample(sample: SampleKeys, key_path: At, findings: Findings) -> None:
             "Write `lines` (or `bytes`), or `topic` with `payload`",
         )
     for number, observation in enumerate(sample.gives):
-        allowed = (*FIELDS[observation.kind], "device_s")
+        field_names = (*FIELDS[observation.kind], "device_s")
         for name in observation.model_fields_set - {"kind"}:
-            if name not in allowed:
+            if name not in field_names:
                 problem = f"an observation of kind {observation.kind.value} has no field {name!r}"
                 findings.add(
-                    (*key_path, "gives", number, name), problem, nearest(name, allowed, listed="Fields"), key=True
+                    (*key_path, "gives", number, name), problem, nearest(name, field_names, listed="Fields"), key=True
                 )
 
 
@@ -314,10 +325,10 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     A relative path starts at `beside`. named_by: the profile that takes this one's lines.
     """
     path = find_profile(path_or_id, beside=beside)
-    sha256, written, findings = read_content(path, FileKind.DEVICE, ProfileKeys, _of_payload)
-    check_rules(written, findings)
+    sha256, content, findings = read_content(path, FileKind.DEVICE, ProfileKeys, _of_payload)
+    check_rules(content, findings)
     findings.refuse()
-    keys = ProfileKeys.model_validate(written)
+    keys = ProfileKeys.model_validate(content)
     if keys.lines_of and named_by:
         problem = f"{named_by!r} takes lines from this profile, which itself takes lines from others"
         findings.add(("lines_of",), problem, f"Name all of them in {named_by!r}", key=True)
@@ -373,14 +384,14 @@ def _lines_of(name: str, keys: ProfileKeys, number: int, beside: Path, findings:
 
 def profile_paths(beside: Path) -> dict[str, Path]:
     """All profiles that can be named by id from `beside`: id → path, in alphabetical order."""
-    known: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in _folders(beside):
         for path in sorted(folder.glob("*.yaml")):
             if path.name.endswith(kinds.SAMPLES):
                 continue
-            if path.stem not in known and (folder != beside or _is_profile(path)):
-                known[path.stem] = path
-    return dict(sorted(known.items()))
+            if path.stem not in paths and (folder != beside or _is_profile(path)):
+                paths[path.stem] = path
+    return dict(sorted(paths.items()))
 
 
 def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
@@ -393,12 +404,12 @@ def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
                 f"the device profile {text!r} does not exist", remedy=f"Write the path relative to {beside}"
             )
         return path
-    known = profile_paths(beside)
-    if text not in known:
+    paths = profile_paths(beside)
+    if text not in paths:
         raise InputError(
-            f"the device profile {text!r} does not exist", remedy=nearest(text, sorted(known), listed="Profiles found")
+            f"the device profile {text!r} does not exist", remedy=nearest(text, sorted(paths), listed="Profiles found")
         )
-    return known[text]
+    return paths[text]
 
 
 def _folders(beside: Path) -> Iterator[Path]:
@@ -424,7 +435,7 @@ def _heartbeat(keys: HeartbeatKeys) -> Heartbeat:
 
 
 def _when(keys: Mapping[str, str | int | float | bool]) -> tuple[tuple[str, str], ...]:
-    return tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in keys.items())
+    return tuple((pointer, value if isinstance(value, str) else json.dumps(value)) for pointer, value in keys.items())
 
 
 def _read_mapping(rule: MappingKeys) -> MessageMapping:

@@ -80,17 +80,17 @@ def _plain(value: object) -> PlainValue:
 
 
 def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
-    seen = _message(profile, sample) if sample.topic else _console(profile, sample)
+    results = _message(profile, sample) if sample.topic else _console(profile, sample)
     # Every unmapped line gives a log line; they are compared only if the sample names one.
     if not any(observation.get("kind") == "log" for observation in sample.gives):
-        seen = [observation for observation in seen if observation["kind"] != "log"]
+        results = [observation for observation in results if observation["kind"] != "log"]
     wrong: list[str] = []
-    for number in range(max(len(seen), len(sample.gives))):
-        wanted = sample.gives[number] if number < len(sample.gives) else None
-        got = seen[number] if number < len(seen) else None
-        if wanted is None or got is None or _differs(wanted, got):
-            wrong += [f"wanted {format_fields(wanted)}", f"   got {format_fields(got)}"]
-    return SampleResult(sample, tuple(seen), tuple(wrong))
+    for number in range(max(len(results), len(sample.gives))):
+        expected = sample.gives[number] if number < len(sample.gives) else None
+        actual = results[number] if number < len(results) else None
+        if expected is None or actual is None or _differs(expected, actual):
+            wrong += [f"wanted {format_fields(expected)}", f"   got {format_fields(actual)}"]
+    return SampleResult(sample, tuple(results), tuple(wrong))
 
 
 def _message(profile: DeviceProfile, sample: Sample) -> list[Fields]:
@@ -103,33 +103,33 @@ def _message(profile: DeviceProfile, sample: Sample) -> list[Fields]:
 
 def _console(profile: DeviceProfile, sample: Sample) -> list[Fields]:
     console = Console(profile, "sample")
-    at_s, seen = 0.0, []
+    at_s, readings = 0.0, []
     for data in sample.lines:
         at_s += sample.step_s
-        seen += console.read(data, Stamp(at_s))
-    seen += console.read_rest(Stamp(at_s))
+        readings += console.read(data, Stamp(at_s))
+    readings += console.read_rest(Stamp(at_s))
     return [
         sample_fields(observation) | ({"device_s": reading.device_s} if reading.device_s is not None else {})
-        for reading in seen
+        for reading in readings
         for observation in reading.observations
     ]
 
 
-def _differs(expected: Mapping[str, PlainValue], got: Fields) -> bool:
+def _differs(expected: Mapping[str, PlainValue], actual: Fields) -> bool:
     kind = str(expected.get("kind"))
-    if got["kind"] != kind:
+    if actual["kind"] != kind:
         return True
     for name in FIELDS[ObservationKind(kind)]:
         empty = _EMPTY.get(name, "")
-        if not _same(expected.get(name, empty), got.get(name, empty)):
+        if not _same(expected.get(name, empty), actual.get(name, empty)):
             return True
-    return "device_s" in expected and not _same(expected["device_s"], got.get("device_s"))
+    return "device_s" in expected and not _same(expected["device_s"], actual.get("device_s"))
 
 
-def _same(expected: PlainValue, got: PlainValue) -> bool:
-    if isinstance(expected, float | int) and isinstance(got, float | int) and not isinstance(expected, bool):
-        return abs(expected - got) <= SCORE_STEP
-    return expected == got
+def _same(expected: PlainValue, actual: PlainValue) -> bool:
+    if isinstance(expected, float | int) and isinstance(actual, float | int) and not isinstance(expected, bool):
+        return abs(expected - actual) <= SCORE_STEP
+    return expected == actual
 
 
 def format_fields(fields: Mapping[str, PlainValue] | None) -> str:

@@ -97,9 +97,9 @@ class CommandPort:
             self.unsent = self.unsent[self._port.write(self.unsent) :]
         if not readable:
             return []
-        *ended, unfinished = (self._unfinished + self._port.read()).replace(b"\r", b"\n").split(b"\n")
+        *lines, unfinished = (self._unfinished + self._port.read()).replace(b"\r", b"\n").split(b"\n")
         self._unfinished = unfinished[-_LONGEST_LINE:]
-        return [line.decode("utf-8", "replace") for line in ended if line.strip()]
+        return [line.decode("utf-8", "replace") for line in lines if line.strip()]
 
     def drop_received(self) -> None:
         """Drops what has arrived, even an unfinished line."""

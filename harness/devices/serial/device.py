@@ -168,9 +168,9 @@ class SerialDevice:
         return SerialMonitorSource(options, options.baud or profile.console.baud)
 
     @staticmethod
-    def host_checks(named: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
+    def host_checks(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
         """Checks each port of this host, and each named one."""
-        return check_ports(named)
+        return check_ports(connections)
 
     @staticmethod
     def far_end(options: SerialOptions, id: str) -> str:

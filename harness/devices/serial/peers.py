@@ -80,7 +80,7 @@ class Peer(Protocol):
     def tick(self, now_s: float, error_s: float) -> str:
         """Time has passed. Returns why the board counts as lost, or "". error_s: how late the thread may wake up."""
 
-    def received(self, data: bytes, at: Stamp) -> None:
+    def received(self, data: bytes, stamp: Stamp) -> None:
         """Takes what has arrived, and reports the observations."""
 
     def output(self, now_s: float) -> bytes:
@@ -160,24 +160,24 @@ class FramedPeer:
         self.session.await_hello(now_s)  # the port may be open: the session goes on asking for hello
 
     def tick(self, now_s: float, error_s: float) -> str:
-        at = Stamp(now_s, error_s)
+        stamp = Stamp(now_s, error_s)
         if self.decoder.holds and now_s - self._received_s > _UNFINISHED_FRAME_S:
-            self._read(b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes)), at)
-        self._read(b"", at)
+            self._read(b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes)), stamp)
+        self._read(b"", stamp)
         return self.session.tick(now_s)
 
-    def received(self, data: bytes, at: Stamp) -> None:
-        self._received_s = at.at_s
+    def received(self, data: bytes, stamp: Stamp) -> None:
+        self._received_s = stamp.at_s
         for piece in self.decoder.feed(data):
             if isinstance(piece, bytes):
-                self._read(piece, at)
+                self._read(piece, stamp)
                 continue
             seq = piece.seq if piece.kind in EVENTS else None
             try:
-                self.session.take(ReceivedMessage(decode(piece), seq=seq), at)
+                self.session.take(ReceivedMessage(decode(piece), seq=seq), stamp)
             except PayloadError:
                 if seq is not None:
-                    self.session.take(ReceivedMessage(None, seq=seq), at)  # otherwise it would be resent forever
+                    self.session.take(ReceivedMessage(None, seq=seq), stamp)  # otherwise it would be resent forever
 
     def output(self, now_s: float) -> bytes:
         return b"".join(to_frame(message, number) for message, number in self.session.due(now_s))
@@ -197,8 +197,8 @@ class FramedPeer:
     def level_dbfs(self) -> float | None:
         return self.session.level_dbfs()
 
-    def _read(self, data: bytes, at: Stamp) -> None:
-        for observation in self.console.feed(data, at):
+    def _read(self, data: bytes, stamp: Stamp) -> None:
+        for observation in self.console.feed(data, stamp):
             self._outlet.tell(observation)
 
 
@@ -248,13 +248,13 @@ class ConsolePeer:
         self._report_progress(now_s)
         return ""
 
-    def received(self, data: bytes, at: Stamp) -> None:
+    def received(self, data: bytes, stamp: Stamp) -> None:
         if self.rate_hz is None:
-            self._read(data, at)
+            self._read(data, stamp)
             return
         for piece in data.splitlines(keepends=True):
-            self._divide(piece, at)
-        self._report_progress(at.at_s)
+            self._divide(piece, stamp)
+        self._report_progress(stamp.at_s)
 
     def output(self, now_s: float) -> bytes:
         playing = self._playing
@@ -293,20 +293,20 @@ class ConsolePeer:
     def level_dbfs(self) -> float | None:
         return self._playing.level_dbfs(self._dialogue.sent) if self._playing is not None else None
 
-    def _divide(self, piece: bytes, at: Stamp) -> None:
+    def _divide(self, piece: bytes, stamp: Stamp) -> None:
         """Passes the dialogue's lines to the dialogue. All others go to the console, as early as possible."""
-        ended = piece.endswith((b"\n", b"\r"))
+        ends_line = piece.endswith((b"\n", b"\r"))
         if self._dialogue_line or (self._at_line_start and piece.startswith(b"!")):
             self._dialogue_line += piece
-            if ended or len(self._dialogue_line) > _LONGEST_DIALOGUE_LINE:
+            if ends_line or len(self._dialogue_line) > _LONGEST_DIALOGUE_LINE:
                 line, self._dialogue_line = self._dialogue_line, b""
-                self._dialogue.take(line.strip().decode("ascii", "replace"), at.at_s)
+                self._dialogue.take(line.strip().decode("ascii", "replace"), stamp.at_s)
         else:
-            self._read(piece, at)
-        self._at_line_start = ended
+            self._read(piece, stamp)
+        self._at_line_start = ends_line
 
-    def _read(self, data: bytes, at: Stamp) -> None:
-        for observation in self.console.feed(data, at):
+    def _read(self, data: bytes, stamp: Stamp) -> None:
+        for observation in self.console.feed(data, stamp):
             if self._throttle.passes(observation):
                 self._tell(self._add_place(observation))
 

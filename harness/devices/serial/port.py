@@ -46,8 +46,8 @@ def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
         return PortLocation(options.port)
     if options.port:
         return _locate(options.port, usb_serial)
-    wanted = options.usb
-    matches = [port for port in sorted_ports() if wanted == port.serial_number or wanted.lower() == usb_ids(port)]
+    usb = options.usb
+    matches = [port for port in sorted_ports() if usb == port.serial_number or usb.lower() == usb_ids(port)]
     if usb_serial and len(matches) > 1:
         matches = [port for port in matches if port.serial_number == usb_serial]
     if len(matches) > 1:
@@ -242,9 +242,9 @@ def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:
         return "no bytes received", remedy
     if text_share(first) >= READABLE:
         lines = [line.strip() for line in first.decode("ascii", "replace").splitlines() if line.strip()]
-        shown = plain_text(max(lines, key=len, default=""), 80)
+        example = plain_text(max(lines, key=len, default=""), 80)
         remedy = "It prints log lines. Use a profile for them, or flash firmware that follows docs/reference/framing.md"
-        return f'{received_bytes} bytes of text received, such as "{shown}"', remedy
+        return f'{received_bytes} bytes of text received, such as "{example}"', remedy
     remedy = (
         "Check `baud`, then whether its firmware follows docs/reference/framing.md. "
         f"`harness admin devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
@@ -259,24 +259,24 @@ PSEUDO_TERMINALS = frozenset({"/dev/ptmx", "/dev/pts/ptmx"})
 
 def check_ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
     """Checks each port of the host or the bench: permissions, a stable name, and who has it open."""
-    named: list[str] = []
+    bench_paths: list[str] = []
     for id, options in connections:
         try:
-            named.append(options.port or find_port(options).path)
+            bench_paths.append(options.port or find_port(options).path)
         except DeviceError as error:
             yield Check("port", Level.FAIL, f"{id}: {error.what}", error.remedy)
     paths = sorted(port.device for port in list_ports.comports())
     lasting = lasting_names()
-    for path in dict.fromkeys((*named, *paths)):
+    for path in dict.fromkeys((*bench_paths, *paths)):
         if "://" in path:
             yield Check("port", Level.OK, f"{path}: a network port, not checked")
         else:
-            yield _check_port(path, lasting, needed=path in named)
-    if not named and not paths:
+            yield _check_port(path, lasting, on_bench=path in bench_paths)
+    if not bench_paths and not paths:
         yield Check("port", Level.OK, "this host has no serial port")
 
 
-def _check_port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
+def _check_port(path: str, lasting: dict[str, str], *, on_bench: bool) -> Check:
     try:
         file_status = os.stat(path)
     except OSError as error:
@@ -290,9 +290,9 @@ def _check_port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
         return Check("port", Level.FAIL, f"{path}: this user cannot read and write it (group {group})", remedy)
     if programs := ", ".join(f"{name} ({pid})" for pid, name in _holders(path)):
         remedy = "Stop it: two readers of one port take each other's bytes"
-        return Check("port", Level.FAIL if needed else Level.WARN, f"{path} is open in {programs}", remedy)
+        return Check("port", Level.FAIL if on_bench else Level.WARN, f"{path} is open in {programs}", remedy)
     by_id = lasting.get(os.path.realpath(path), "")
-    if needed and by_id and not path.startswith("/dev/serial/"):
+    if on_bench and by_id and not path.startswith("/dev/serial/"):
         return Check("port", Level.WARN, f"{path} may be a different board after a restart", f"Write port: {by_id}")
     return Check("port", Level.OK, f"{path}: free, readable and writable" + (f" ({by_id})" if by_id else ""))
 
@@ -320,7 +320,7 @@ def _holders(path: str) -> Iterator[tuple[int, str]]:
     device = os.path.realpath(path)
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            opened = {os.path.realpath(file) for file in (process / "fd").iterdir()}
-            if device in opened and opened.isdisjoint(PSEUDO_TERMINALS) and int(process.name) != os.getpid():
+            open_files = {os.path.realpath(file) for file in (process / "fd").iterdir()}
+            if device in open_files and open_files.isdisjoint(PSEUDO_TERMINALS) and int(process.name) != os.getpid():
                 name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
                 yield int(process.name), plain_text(name, 40)

@@ -249,10 +249,10 @@ class AudioSender:
         piece = next(candidate for candidate in self._pieces if candidate.end > start)
         if start == self.acknowledged:
             self._progress_s = now_s
-        again, self._may_time_resent = self._may_time_resent, False
+        may_time_resent, self._may_time_resent = self._may_time_resent, False
         if start < self.sent:
             self.resent += 1
-        if self._timed_chunk is None and (again or start >= self.sent):
+        if self._timed_chunk is None and (may_time_resent or start >= self.sent):
             self._timed_chunk = end, now_s
         self._in_flight.append(_InFlightFrame(start, end, went_back=self.went_back))
         self._next, self.sent = end, max(self.sent, end)

@@ -40,10 +40,10 @@ class HeartbeatThrottle:
     def passes(self, observation: Observation) -> bool:
         """Whether to report it; call it with every observation in order."""
         match observation:
-            case ListeningProved(at=at, proof=Proof.HEARTBEAT):
-                if self._reported_s is not None and 0 <= at.at_s - self._reported_s < PROOF_EVERY_S - EARLY_S:
+            case ListeningProved(at=stamp, proof=Proof.HEARTBEAT):
+                if self._reported_s is not None and 0 <= stamp.at_s - self._reported_s < PROOF_EVERY_S - EARLY_S:
                     return False
-                self._reported_s = at.at_s
+                self._reported_s = stamp.at_s
             case Status(state=DeviceState.STARTED | DeviceState.GONE):
                 self.link_lost()
             case _:
@@ -82,11 +82,11 @@ class LogLimit:
         self._refill(now_s)
         return self._tokens >= self._burst / 2
 
-    def report(self, at: Stamp) -> LogLine:
+    def report(self, stamp: Stamp) -> LogLine:
         """How many were left out; counts anew."""
         count, self.left_out = self.left_out, 0
         lines = "1 line was" if count == 1 else f"{count} lines were"
-        return LogLine(self._source, at, f"{lines} left out: more than {exact(self._per_s)} per second")
+        return LogLine(self._source, stamp, f"{lines} left out: more than {exact(self._per_s)} per second")
 
     def _refill(self, now_s: float) -> None:
         gone_s = 0.0 if self._at_s is None else max(0.0, now_s - self._at_s)
@@ -180,58 +180,58 @@ class Console:
         """Searches that were ended by their time limit."""
         return self._rules.slow
 
-    def feed(self, data: bytes, at: Stamp) -> tuple[Observation, ...]:
-        """The observations for bytes that arrived at `at`. Unmapped lines become LogLines, up to the profile's rate."""
+    def feed(self, data: bytes, stamp: Stamp) -> tuple[Observation, ...]:
+        """The observations for bytes that arrived at `stamp`. Unmapped lines become LogLines, up to a set rate."""
         observations: list[Observation] = []
-        for reading in self.read(data, at):
+        for reading in self.read(data, stamp):
             observations += self._log(reading)
-        observations += self._report_lost(at)
-        if self._log_limit.left_out and self._log_limit.is_calm(at.at_s):
-            observations.append(self._log_limit.report(at))
+        observations += self._report_lost(stamp)
+        if self._log_limit.left_out and self._log_limit.is_calm(stamp.at_s):
+            observations.append(self._log_limit.report(stamp))
         return tuple(observations)
 
-    def flush(self, at: Stamp) -> tuple[Observation, ...]:
+    def flush(self, stamp: Stamp) -> tuple[Observation, ...]:
         """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
-        observations = [observation for reading in self.read_rest(at) for observation in self._log(reading)]
-        observations += self._report_lost(at, at_once=True)
-        return (*observations, self._log_limit.report(at)) if self._log_limit.left_out else tuple(observations)
+        observations = [observation for reading in self.read_rest(stamp) for observation in self._log(reading)]
+        observations += self._report_lost(stamp, at_once=True)
+        return (*observations, self._log_limit.report(stamp)) if self._log_limit.left_out else tuple(observations)
 
-    def read(self, data: bytes, at: Stamp) -> list[LineReading]:
+    def read(self, data: bytes, stamp: Stamp) -> list[LineReading]:
         """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
-        readings = self._rules.expire(at.at_s)
+        readings = self._rules.expire(stamp.at_s)
         if self._events is not None and not data:
-            self._events.feed(b"", at.at_s)
+            self._events.feed(b"", stamp.at_s)
         for start in range(0, len(data), _PIECE_BYTES):
             piece = data[start : start + _PIECE_BYTES]
             finder = self._events or self._finder
-            for segment in finder.feed(piece, at.at_s) if finder is not None else (StreamSegment(piece, False),):
+            for segment in finder.feed(piece, stamp.at_s) if finder is not None else (StreamSegment(piece, False),):
                 if not segment.is_frame:
-                    readings += self._text(segment.data, at)
+                    readings += self._text(segment.data, stamp)
                     continue
                 line = f"frame: {segment.data.hex(' ')}" if self._events is None else segment.data.decode()
-                readings += self._map(line, at, at, len(segment.data))
+                readings += self._map(line, stamp, stamp, len(segment.data))
         return readings
 
-    def read_rest(self, at: Stamp) -> list[LineReading]:
+    def read_rest(self, stamp: Stamp) -> list[LineReading]:
         """`flush`, line by line."""
-        return [*self._end_line(at), *self._rules.flush()]
+        return [*self._end_line(stamp), *self._rules.flush()]
 
-    def _text(self, data: bytes, at: Stamp) -> Iterator[LineReading]:
+    def _text(self, data: bytes, stamp: Stamp) -> Iterator[LineReading]:
         start = 0
         for end in _LINE_ENDS.finditer(data):
-            self._gather(data[start : end.start()], at)
-            yield from self._end_line(at)
+            self._gather(data[start : end.start()], stamp)
+            yield from self._end_line(stamp)
             start = end.end()
-        self._gather(data[start:], at)
+        self._gather(data[start:], stamp)
 
-    def _gather(self, data: bytes, at: Stamp) -> None:
+    def _gather(self, data: bytes, stamp: Stamp) -> None:
         if data and not self._line:
-            self._first_piece = at, len(data)
+            self._first_piece = stamp, len(data)
         room = max(0, self._settings.max_line_bytes - len(self._line))
         self._line += data[:room]
         self._dropped_bytes += max(0, len(data) - room)
 
-    def _end_line(self, at: Stamp) -> list[LineReading]:
+    def _end_line(self, stamp: Stamp) -> list[LineReading]:
         if not self._line:
             return []
         raw, dropped, first = bytes(self._line), self._dropped_bytes, self._first_piece
@@ -244,45 +244,45 @@ class Console:
             self.lines += 1
             self.too_long += 1
             why = f"the line is too long: {len(raw) + dropped} bytes"
-            return [LineReading(text, at, why=why, unread=True)]
-        if first is not None and at.at_s - first[0].at_s <= _ONE_LINE_S:
-            return self._map(text, at, *first)
-        return self._map(text, at, at, len(raw))
+            return [LineReading(text, stamp, why=why, unread=True)]
+        if first is not None and stamp.at_s - first[0].at_s <= _ONE_LINE_S:
+            return self._map(text, stamp, *first)
+        return self._map(text, stamp, stamp, len(raw))
 
-    def _map(self, raw: str, at: Stamp, first: Stamp, size: int) -> list[LineReading]:
-        """at: when its end arrived. first, size: when its first piece arrived, and the bytes of that."""
+    def _map(self, raw: str, stamp: Stamp, first: Stamp, size: int) -> list[LineReading]:
+        """stamp: when its end arrived. first, size: when its first piece arrived, and the bytes of that."""
         self.lines += 1
         transit_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:
             transit_s += _BUFFERS_S
-        if transit_s or first is not at or self._standstill is not None:
+        if transit_s or first is not stamp or self._standstill is not None:
             # The line was written before its first byte left, and before it was read, however late. Pieces of two
             # directions come from two threads, and their times need not be in order.
-            earliest_s, latest_s = min(first.at_s, at.at_s), max(first.at_s, at.at_s)
+            earliest_s, latest_s = min(first.at_s, stamp.at_s), max(first.at_s, stamp.at_s)
             if self._standstill is not None and earliest_s - self._standstill[1] <= _BEHIND_S:
                 earliest_s = min(earliest_s, self._standstill[0])
             self._standstill = (earliest_s, latest_s) if latest_s - earliest_s > _BEHIND_S else None
             earliest_s -= 2 * first.error_s + transit_s
-            at = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
+            stamp = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
         text = strip_terminal_codes(raw)
         message = message_of(text) if self._messages else None
         if message is None:
-            return self._rules.take(text, raw, at)
-        mapped = by_type(self._messages, message, at, self._source)
+            return self._rules.take(text, raw, stamp)
+        mapped = by_type(self._messages, message, stamp, self._source)
         if isinstance(mapped, str):  # why it could not be
-            readings = self._rules.take(text, raw, at)
+            readings = self._rules.take(text, raw, stamp)
             if mapped and readings[-1].rule is None:
                 readings = [*readings[:-1], replace(readings[-1], why=mapped)]
             return readings
         number, observation = mapped
-        return [*self._rules.expire(at.at_s), LineReading(raw, at, (observation,), len(self._rules) + number)]
+        return [*self._rules.expire(stamp.at_s), LineReading(raw, stamp, (observation,), len(self._rules) + number)]
 
-    def _report_lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
+    def _report_lost(self, stamp: Stamp, *, at_once: bool = False) -> list[Observation]:
         """Reports lines that were not read, at a readable rate."""
-        is_early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
+        is_early = self._unread_at_s is not None and stamp.at_s - self._unread_at_s < _UNREAD_EVERY_S
         if not self._unread or (is_early and not at_once):
             return []
-        readings, self._unread, self._unread_at_s = self._unread, [], at.at_s
+        readings, self._unread, self._unread_at_s = self._unread, [], stamp.at_s
         return [Unread(self._source, readings[-1].at, readings[-1].why, len(readings))]
 
     def _log(self, reading: LineReading) -> tuple[Observation, ...]:

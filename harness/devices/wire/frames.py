@@ -93,17 +93,17 @@ def decode(segment: bytes) -> WireFrame | None:
 
 def _unstuff(segment: bytes) -> bytes | None:
     """Decodes COBS (Cheshire and Baker, 1999); None for inconsistent runs."""
-    at, size = 0, len(segment)
+    start, size = 0, len(segment)
     parts: list[bytes] = []
-    while at < size:
-        code = segment[at]
-        after = at + code
-        if after > size:
+    while start < size:
+        code = segment[start]
+        end = start + code
+        if end > size:
             return None
-        parts.append(segment[at + 1 : after])
-        if code != 255 and after < size:
+        parts.append(segment[start + 1 : end])
+        if code != 255 and end < size:
             parts.append(b"\0")
-        at = after
+        start = end
     return b"".join(parts)
 
 

@@ -87,11 +87,11 @@ def _hours(text: str) -> DeviceTime | None:
     match = _HMS.fullmatch(text.strip())
     if match is None:
         return None
-    days, hours, minutes, seconds, written = match.groups()
-    decimals = (written or "").replace(",", "")
+    days, hours, minutes, seconds, fraction_text = match.groups()
+    decimals = (fraction_text or "").replace(",", "")
     fraction = int(decimals) / 10.0 ** len(decimals) if decimals else 0.0
-    total_s = ((int(days or 0) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds) + fraction
-    return DeviceTime(total_s, 10.0 ** -len(decimals))
+    whole_s = int(days or 0) * 86_400 + int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    return DeviceTime(whole_s + fraction, 10.0 ** -len(decimals))
 
 
 @dataclass(slots=True)
@@ -136,18 +136,18 @@ class LineClock:
         slope, _ = self._drift()
         return max(self._above(self._bins[-1].high_at_s, slope))
 
-    def add(self, time: DeviceTime, at: Stamp) -> None:
+    def add(self, time: DeviceTime, stamp: Stamp) -> None:
         """Adds a line's device time and its arrival."""
         d = time.device_s
         if self._last_s is not None and d < self._last_s - STEP_BACK_S - time.step_s:
             self._forget()
         self._last_s = d
-        if at.error_s > VAGUE_S:
+        if stamp.error_s > VAGUE_S:
             return
         # Bounds of host − device; the device's step may be truncated or rounded.
         low, high = (
-            at.at_s - at.error_s - time.device_s - time.step_s,
-            at.at_s + at.error_s - time.device_s + time.step_s / 2,
+            stamp.at_s - stamp.error_s - time.device_s - time.step_s,
+            stamp.at_s + stamp.error_s - time.device_s + time.step_s / 2,
         )
         if self._jumped_on(d, high) or self._is_lost(d, low):
             self._forget()
@@ -170,13 +170,13 @@ class LineClock:
         self._bins.clear()
         self._fit = None
 
-    def stamp(self, time: DeviceTime, at: Stamp) -> Stamp:
+    def stamp(self, time: DeviceTime, stamp: Stamp) -> Stamp:
         """When the line was written; the interval of its arrival, and of a delay before it, if the clock is unknown."""
         d = time.device_s
-        unproven = Stamp(at.at_s - self._unproven_s / 2, at.error_s + self._unproven_s / 2)
+        unproven = Stamp(stamp.at_s - self._unproven_s / 2, stamp.error_s + self._unproven_s / 2)
         if not self._bins:
             return unproven
-        arrived_s = at.at_s + at.error_s
+        arrived_s = stamp.at_s + stamp.error_s
         slope, drift = self._drift()
         above = self._above(d, slope)
         if max(above) > CREDIBLE_S:
@@ -184,7 +184,7 @@ class LineClock:
         low, high = self._fit_offset(d, slope, drift, above)
         start_s = d - time.step_s / 2 + low
         end_s = min(arrived_s, d + time.step_s + high)
-        if start_s > end_s or end_s < at.at_s - at.error_s - CREDIBLE_S:
+        if start_s > end_s or end_s < stamp.at_s - stamp.error_s - CREDIBLE_S:
             return unproven
         middle_s, error_s = (start_s + end_s) / 2, (end_s - start_s) / 2
         if arrived_s - d + time.step_s / 2 - high > self._usual(above):
@@ -194,8 +194,8 @@ class LineClock:
     def _fit_offset(self, d: float, slope: float, drift: float, above: list[float]) -> tuple[float, float]:
         """The bounds of the offset at a device time."""
         high, best = self._envelope(d, slope, drift)
-        near = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
-        farthest = self._farthest(best.width, above, near)
+        near_count = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
+        farthest = self._farthest(best.width, above, near_count)
         if drift == TICKS_DRIFT:
             farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
         return high - farthest - 2 * drift * abs(d - best.high_at_s), high
@@ -210,9 +210,9 @@ class LineClock:
     def _is_lost(self, d: float, low: float) -> bool:
         """Whether so many lines in a row are incredibly late that the clock has stood still; one may be two, joined."""
         slope, drift = self._drift()
-        late = bool(self._bins) and low > self._envelope(d, slope, drift)[0] + CREDIBLE_S
-        self._strays = (self._strays + 1) % JUMP_BINS if late else 0
-        return late and not self._strays
+        is_late = bool(self._bins) and low > self._envelope(d, slope, drift)[0] + CREDIBLE_S
+        self._strays = (self._strays + 1) % JUMP_BINS if is_late else 0
+        return is_late and not self._strays
 
     @staticmethod
     def _usual(above: list[float]) -> float:
@@ -253,12 +253,12 @@ class LineClock:
         """Forgets lines from before the clock stood still: since then every line seems late by that time."""
         bins = list(self._bins)
         for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
-            before, since = bins[:-count], bins[-count:]
+            older, newer = bins[:-count], bins[-count:]
             # The more lines are late in a row, the less often each may have been late before.
-            highest = _usually_most([bucket.high for bucket in before], USUAL ** (JUMP_BINS / count))
-            lowest = min(bucket.high for bucket in before)
-            if all(bucket.high > highest + max(highest - lowest, bucket.width) for bucket in since):
-                self._bins = deque(since, maxlen=KEPT)
+            highest = _usually_most([bucket.high for bucket in older], USUAL ** (JUMP_BINS / count))
+            lowest = min(bucket.high for bucket in older)
+            if all(bucket.high > highest + max(highest - lowest, bucket.width) for bucket in newer):
+                self._bins = deque(newer, maxlen=KEPT)
                 return
 
     def _leave_a_stray(self) -> None:
@@ -269,7 +269,7 @@ class LineClock:
         if len(self._bins) > PROVEN_POINTS:
             above = self._above(self._bins[-1].high_at_s, self._drift()[0])
             latest = above.index(max(above))
-            if sum(late > CREDIBLE_S for late in above) == 1 and latest < len(above) - JUMP_BINS:
+            if sum(lateness > CREDIBLE_S for lateness in above) == 1 and latest < len(above) - JUMP_BINS:
                 del self._bins[latest]
                 self._fit = None
 
@@ -293,7 +293,7 @@ class LineClock:
             3 * sigma,
             (max(levels) - min(levels)) / max(xs),
             BY_A_JUMP * (_usually_most(levels) - min(levels)) / max(xs),
-            *(BY_LATE_POINTS * abs(slope - without) for without in others),
+            *(BY_LATE_POINTS * abs(slope - other) for other in others),
         )
         if error > UNSURE_DRIFT:
             return 0.0, TICKS_DRIFT

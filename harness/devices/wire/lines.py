@@ -95,51 +95,51 @@ class LineFields:
         return value if math.isfinite(value) and 0.0 <= value <= 1.0 else None
 
 
-def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str) -> Observation:
+def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
     """The observation for the gathered fields; MappingError when a required one is missing."""
     ours = dict(mapping.values)
 
-    def named(name: str) -> str:
+    def term(name: str) -> str:
         text = fields.text(mapping, name)
         return ours.get(text, text)
 
     match mapping.kind:
         case ObservationKind.WAKE:
             return Wake(
-                source, at, named("phrase"), fields.score(mapping), fields.audio_s, fields.text(mapping, "inferred")
+                source, stamp, term("phrase"), fields.score(mapping), fields.audio_s, fields.text(mapping, "inferred")
             )
         case ObservationKind.TRANSCRIPT:
             final = fields.text(mapping, "final").lower() not in _FALSE
-            return Transcript(source, at, fields.text(mapping, "text"), final, fields.audio_s)
+            return Transcript(source, stamp, fields.text(mapping, "text"), final, fields.audio_s)
         case ObservationKind.INTENT:
-            name = named("name")
+            name = term("name")
             if not name:
                 raise MappingError("the intent has no name")
-            return Intent(source, at, name, fields.slots, fields.score(mapping), fields.audio_s)
+            return Intent(source, stamp, name, fields.slots, fields.score(mapping), fields.audio_s)
         case ObservationKind.NOT_UNDERSTOOD:
-            return Intent(source, at, "", audio_s=fields.audio_s)
+            return Intent(source, stamp, "", audio_s=fields.audio_s)
         case ObservationKind.RESPONSE:
-            return ResponseText(source, at, fields.text(mapping, "text"))
+            return ResponseText(source, stamp, fields.text(mapping, "text"))
         case ObservationKind.STATUS:
-            word = named("state")
+            word = term("state")
             try:
                 state = DeviceState(word)
             except ValueError as error:
                 raise MappingError(f"the state {word!r} is not mapped") from error
-            return Status(source, at, state, fields.text(mapping, "detail"))
+            return Status(source, stamp, state, fields.text(mapping, "detail"))
         case ObservationKind.STATE:
-            name = named("name")
+            name = term("name")
             if not name:
                 raise MappingError("the reported state has no name")
-            return StateTold(source, at, name, fields.text(mapping, "value"))
+            return StateTold(source, stamp, name, fields.text(mapping, "value"))
         case ObservationKind.LOG:
-            return LogLine(source, at, fields.text(mapping, "text"))
+            return LogLine(source, stamp, fields.text(mapping, "text"))
         case ObservationKind.LISTENING:
-            return ListeningProved(source, at, Proof.HEARTBEAT)
+            return ListeningProved(source, stamp, Proof.HEARTBEAT)
         case ObservationKind.ABOUT:
-            return DeviceDescribed(source, at, fields.text(mapping, "firmware"), fields.text(mapping, "serial"))
+            return DeviceDescribed(source, stamp, fields.text(mapping, "firmware"), fields.text(mapping, "serial"))
         case ObservationKind.LOST:
-            return Unread(source, at, LOST, lines_lost(fields.text(mapping, "count")))
+            return Unread(source, stamp, LOST, lines_lost(fields.text(mapping, "count")))
 
 
 LOST = "the device reports that lines were lost"
@@ -237,20 +237,20 @@ class LineRules:
         """The number of rules."""
         return len(self._rules)
 
-    def take(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
+    def take(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
         """The results of a line (`text`: without colours) and of what it completes; its own result is the last."""
-        results = self.expire(at.at_s)
+        results = self.expire(stamp.at_s)
         time = self._line_time(text)
         if time is not None:
-            self._clock.add(time, at)
-        if readings := [*self._levels(text, raw, at, time)]:
+            self._clock.add(time, stamp)
+        if readings := [*self._levels(text, raw, stamp, time)]:
             return [*results, *readings]
-        for opened in reversed(self._opened):
-            opened.lines += 1
-        readings = self._continue(text, raw, at) or self._begin(text, raw, at, time, results)
+        for pending in reversed(self._opened):
+            pending.lines += 1
+        readings = self._continue(text, raw, stamp) or self._begin(text, raw, stamp, time, results)
         results += readings
-        for opened in [pending for pending in self._opened if pending.lines >= pending.rule.mapping.within_lines]:
-            results.insert(-1, self._close(opened))
+        for pending in [pending for pending in self._opened if pending.lines >= pending.rule.mapping.within_lines]:
+            results.insert(-1, self._close(pending))
         if len(results) == 1 and not self._opened:
             return results
         last = replace(results[-1], waiting=bool(self._opened))
@@ -258,16 +258,16 @@ class LineRules:
 
     def expire(self, now_s: float) -> list[LineReading]:
         """Observations that have waited long enough for their lines."""
-        over = [opened for opened in self._opened if now_s - opened.since_s > opened.rule.mapping.within_s]
-        return [self._close(opened) for opened in over]
+        overdue = [pending for pending in self._opened if now_s - pending.since_s > pending.rule.mapping.within_s]
+        return [self._close(pending) for pending in overdue]
 
     def flush(self) -> list[LineReading]:
         """Observations that still wait, with what they have."""
-        return [self._close(opened) for opened in list(self._opened)]
+        return [self._close(pending) for pending in list(self._opened)]
 
-    def _levels(self, text: str, raw: str, at: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
+    def _levels(self, text: str, raw: str, arrival: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
         """One result per threshold that reads numbers from the line."""
-        stamp = at if time is None else self._clock.stamp(time, at)
+        stamp = arrival if time is None else self._clock.stamp(time, arrival)
         for threshold in self._thresholds:
             try:
                 numbers = threshold.numbers(text)
@@ -276,10 +276,10 @@ class LineRules:
                 continue
             if numbers is not None:
                 change = threshold.take(numbers, stamp)
-                seen = self._apply_change(change) if change else ()
+                observations = self._apply_change(change) if change else ()
                 device_s = time.device_s if time else None
                 # A threshold has read it, so the line counts as mapped even if no rule is for the change.
-                yield LineReading(raw, at, seen, 0, device_s=device_s, level=threshold.words)
+                yield LineReading(raw, arrival, observations, 0, device_s=device_s, level=threshold.words)
 
     def _apply_change(self, change: StateChange) -> tuple[Observation, ...]:
         """Applies the rules to the line of a change; without a rule for it, the line is kept in the log."""
@@ -303,44 +303,44 @@ class LineRules:
                 self._time = None
             return None
 
-    def _continue(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
+    def _continue(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
         """Adds the line to an observation that waits, if it belongs to one."""
-        for opened in reversed(self._opened):
-            rule = opened.rule
+        for pending in reversed(self._opened):
+            rule = pending.rule
             if rule.until is not None and self._search(rule.until, text, rule):
-                done = self._close(opened)
-                return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
+                reading = self._close(pending)
+                return [LineReading(raw, stamp, reading.observations, rule.number, reading.why, reading.device_s)]
             for number, pattern in enumerate(rule.more):
                 if match := self._search(pattern, text, rule):
-                    return self._add(opened, number, match, raw, at)
+                    return self._add(pending, number, match, raw, stamp)
         return []
 
     def _add(
-        self, opened: _OpenObservation, number: int, match: regex.Match[str], raw: str, at: Stamp
+        self, pending: _OpenObservation, number: int, match: regex.Match[str], raw: str, stamp: Stamp
     ) -> list[LineReading]:
-        rule = opened.rule
+        rule = pending.rule
         groups = _groups(match)
-        opened.seen.add(number)
+        pending.seen.add(number)
         if rule.mapping.block is not None:
-            part = opened.fields.with_groups(groups)
+            part = pending.fields.with_groups(groups)
             score = part.score(rule.mapping)
-            if score is not None and len(opened.scores) < MAX_SLOTS:
-                opened.scores[part.text(rule.mapping, "phrase")] = score
-        elif len(opened.fields.slots) < MAX_SLOTS:
-            opened.fields = opened.fields.with_groups(groups, _pairs(match))
-        complete = rule.until is None and rule.mapping.block is None and len(opened.seen) == len(rule.more)
+            if score is not None and len(pending.scores) < MAX_SLOTS:
+                pending.scores[part.text(rule.mapping, "phrase")] = score
+        elif len(pending.fields.slots) < MAX_SLOTS:
+            pending.fields = pending.fields.with_groups(groups, _pairs(match))
+        complete = rule.until is None and rule.mapping.block is None and len(pending.seen) == len(rule.more)
         if not complete:
-            return [LineReading(raw, at, (), rule.number)]
-        done = self._close(opened)
-        return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
+            return [LineReading(raw, stamp, (), rule.number)]
+        reading = self._close(pending)
+        return [LineReading(raw, stamp, reading.observations, rule.number, reading.why, reading.device_s)]
 
     def _begin(
-        self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, results: list[LineReading]
+        self, text: str, raw: str, stamp: Stamp, line_time: DeviceTime | None, results: list[LineReading]
     ) -> list[LineReading]:
         """Starts an observation with the line, or gives one at once, or leaves the line unmapped."""
         # A block of scores ends with the first line that is not a score.
-        for opened in [pending for pending in self._opened if pending.scores and pending.rule.until is None]:
-            results.append(self._close(opened))
+        for pending in [pending for pending in self._opened if pending.scores and pending.rule.until is None]:
+            results.append(self._close(pending))
         for rule in self._rules:
             if rule.slow >= MAX_SLOW:
                 continue
@@ -350,61 +350,61 @@ class LineRules:
             groups = _groups(match)
             mapping = rule.mapping
             # Fields of later lines are checked when the observation is complete.
-            if any(groups.get(key, wanted if mapping.more else None) != wanted for key, wanted in mapping.when):
+            if any(groups.get(key, expected if mapping.more else None) != expected for key, expected in mapping.when):
                 continue
             time = read_time(groups["time"], mapping.clock) if "time" in groups else None
             if time is not None and mapping.clock not in _AUDIO_UNIT:
-                self._clock.add(time, at)
+                self._clock.add(time, stamp)
             else:
                 time = time or line_time
-            return [self._take_by(rule, match, raw, at, time)]
-        return [LineReading(raw, at, device_s=line_time.device_s if line_time else None)]
+            return [self._take_by(rule, match, raw, stamp, time)]
+        return [LineReading(raw, stamp, device_s=line_time.device_s if line_time else None)]
 
     def _take_by(
-        self, rule: _Rule, match: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None
+        self, rule: _Rule, match: regex.Match[str], raw: str, arrival: Stamp, time: DeviceTime | None
     ) -> LineReading:
         mapping, groups = rule.mapping, _groups(match)
         is_audio = mapping.clock in _AUDIO_UNIT and "time" in groups
-        stamp = self._clock.stamp(time, at) if time is not None and not is_audio else at
+        stamp = self._clock.stamp(time, arrival) if time is not None and not is_audio else arrival
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
         fields = fields.with_groups(groups, _pairs(match))
-        opened = _OpenObservation(rule, raw, stamp, at.at_s, fields)
+        new = _OpenObservation(rule, raw, stamp, arrival.at_s, fields)
         if not mapping.more and not mapping.until:
-            done = self._complete(opened)
-            return LineReading(raw, at, done.observations, rule.number, done.why, device_s)
-        closed = [pending for pending in self._opened if pending.rule is rule] or self._opened[: -MAX_OPEN + 1]
+            reading = self._complete(new)
+            return LineReading(raw, arrival, reading.observations, rule.number, reading.why, device_s)
+        outdated = [pending for pending in self._opened if pending.rule is rule] or self._opened[: -MAX_OPEN + 1]
         observations: tuple[Observation, ...] = ()
-        for pending in closed:
+        for pending in outdated:
             observations += self._close(pending).observations
-        self._opened.append(opened)
-        return LineReading(raw, at, observations, rule.number, "", device_s)
+        self._opened.append(new)
+        return LineReading(raw, arrival, observations, rule.number, "", device_s)
 
-    def _close(self, opened: _OpenObservation) -> LineReading:
-        self._opened.remove(opened)
-        return self._complete(opened)
+    def _close(self, pending: _OpenObservation) -> LineReading:
+        self._opened.remove(pending)
+        return self._complete(pending)
 
-    def _complete(self, opened: _OpenObservation) -> LineReading:
+    def _complete(self, pending: _OpenObservation) -> LineReading:
         """The observation for what was gathered; if that is not enough, none, with the reason."""
-        rule, mapping, fields = opened.rule, opened.rule.mapping, opened.fields
-        nothing = LineReading("", opened.at, (), rule.number, "", fields.device_s)
+        rule, mapping, fields = pending.rule, pending.rule.mapping, pending.fields
+        nothing = LineReading("", pending.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:
-            best = _best(opened)
-            above = {word for word, score in opened.scores.items() if score >= mapping.block.threshold}
-            before, rule.reported = rule.reported, rule.reported & above
-            if best is None or best in before:
+            best = _best(pending)
+            above = {word for word, score in pending.scores.items() if score >= mapping.block.threshold}
+            earlier, rule.reported = rule.reported, rule.reported & above
+            if best is None or best in earlier:
                 return nothing
             rule.reported.add(best)
-            fields = fields.of_block(best, opened.scores[best])
-        missing = [key for key, wanted in mapping.when if fields.groups.get(key) != wanted]
+            fields = fields.of_block(best, pending.scores[best])
+        missing = [key for key, expected in mapping.when if fields.groups.get(key) != expected]
         if missing:
             return nothing
         try:
-            seen = observation(mapping, fields, opened.at, self._source)
+            result = observation(mapping, fields, pending.at, self._source)
         except MappingError as error:
-            line = LogLine(self._source, opened.at, f"{opened.raw} ({error})")
-            return LineReading("", opened.at, (line,), rule.number, str(error), fields.device_s)
-        return LineReading("", opened.at, (seen,), rule.number, "", fields.device_s)
+            line = LogLine(self._source, pending.at, f"{pending.raw} ({error})")
+            return LineReading("", pending.at, (line,), rule.number, str(error), fields.device_s)
+        return LineReading("", pending.at, (result,), rule.number, "", fields.device_s)
 
 
 def _rule(number: int, mapping: LineMapping) -> _Rule:
@@ -427,10 +427,10 @@ def _pairs(match: regex.Match[str]) -> tuple[tuple[str, str], ...]:
     return tuple(zip(slots, values, strict=True))[:MAX_SLOTS]
 
 
-def _best(opened: _OpenObservation) -> str | None:
+def _best(pending: _OpenObservation) -> str | None:
     """The word with the highest score, when it reaches the threshold and is a phrase."""
-    block = opened.rule.mapping.block
-    if block is None or not opened.scores:
+    block = pending.rule.mapping.block
+    if block is None or not pending.scores:
         return None
-    word = max(opened.scores, key=lambda candidate: opened.scores[candidate])
-    return word if opened.scores[word] >= block.threshold and word not in block.ignore else None
+    word = max(pending.scores, key=lambda candidate: pending.scores[candidate])
+    return word if pending.scores[word] >= block.threshold and word not in block.ignore else None

@@ -47,15 +47,15 @@ _PATTERN = re.compile(r"\*|\{(\w+)\}")
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
     """Whether an MQTT filter matches a topic (MQTT 3.1.1, 4.7): `+` is one level, `#` the rest, `$…` must be named."""
-    wanted, levels = topic_filter.split("/"), topic.split("/")
-    if topic.startswith("$") and wanted[0] in ("#", "+"):
+    filter_levels, levels = topic_filter.split("/"), topic.split("/")
+    if topic.startswith("$") and filter_levels[0] in ("#", "+"):
         return False
-    for position, level in enumerate(wanted):
+    for position, level in enumerate(filter_levels):
         if level == "#":
             return True
         if position >= len(levels) or level not in ("+", levels[position]):
             return False
-    return len(wanted) == len(levels)
+    return len(filter_levels) == len(levels)
 
 
 def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[MessageMapping, ...]:
@@ -78,20 +78,20 @@ def parse(payload: bytes) -> PlainValue:
 
 def resolve_pointer(document: PlainValue, pointer: str) -> PlainValue:
     """The value at a JSON pointer (RFC 6901). "" is the whole document. MappingError when it is missing."""
-    here = document
+    value = document
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(here, dict) and key in here:
-            here = here[key]
-        elif isinstance(here, list) and key.isascii() and key.isdigit() and int(key) < len(here):
-            here = here[int(key)]
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isascii() and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
         else:
             raise MappingError(f"nothing at {pointer}")
-    return here
+    return value
 
 
 def observations(
-    mappings: Iterable[MessageMapping], topic: str, payload: bytes, at: Stamp, source: str
+    mappings: Iterable[MessageMapping], topic: str, payload: bytes, stamp: Stamp, source: str
 ) -> tuple[Observation, ...]:
     """The observations for a message: one per matching rule, in the profile's order.
 
@@ -111,22 +111,22 @@ def observations(
             continue
         try:
             if mapping.match:
-                if (seen := _search(mapping, payload, at, source)) is not None:
-                    mapped.append(seen)
+                if (result := _search(mapping, payload, stamp, source)) is not None:
+                    mapped.append(result)
                 continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
             if no_json and not (whole_only and no_json == "not JSON"):
                 raise MappingError(no_json)
-            seen = _observation(mapping, payload.decode("utf-8") if no_json else document, at, source)
+            result = _observation(mapping, payload.decode("utf-8") if no_json else document, stamp, source)
         except MappingError as error:
             reasons.append(str(error))
         else:
-            if seen is not None:
-                mapped.append(seen)
+            if result is not None:
+                mapped.append(result)
     if mapped:
         return tuple(mapped)
     why = f" ({reasons[0]})" if reasons else ""
-    return (LogLine(source, at, f"{topic}: {show_payload(payload)}{why}"),)
+    return (LogLine(source, stamp, f"{topic}: {show_payload(payload)}{why}"),)
 
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
@@ -154,7 +154,7 @@ def _parse_printed(type: str, data: str) -> dict[str, PlainValue] | None:
 
 
 def by_type(
-    mappings: Iterable[MessageMapping], message: dict[str, PlainValue], at: Stamp, source: str
+    mappings: Iterable[MessageMapping], message: dict[str, PlainValue], stamp: Stamp, source: str
 ) -> tuple[int, Observation] | str:
     """The number of the first rule that matches a message of its type, and the observation; otherwise the reason."""
     kind = message.get("type", "")
@@ -164,12 +164,12 @@ def by_type(
         if match is None:
             continue
         try:
-            seen = _observation(mapping, message, at, source, match.groupdict())
+            result = _observation(mapping, message, stamp, source, match.groupdict())
         except MappingError as error:
             reasons.append(str(error))
         else:
-            if seen is not None:
-                return number, seen
+            if result is not None:
+                return number, result
     return reasons[0] if reasons else ""
 
 
@@ -192,14 +192,14 @@ def show_payload(payload: bytes) -> str:
 def _observation(
     mapping: MessageMapping,
     document: PlainValue,
-    at: Stamp,
+    stamp: Stamp,
     source: str,
     captured: Mapping[str, str] = MappingProxyType({}),
 ) -> Observation | None:
     """None when a condition of the rule does not hold. captured: fields that the message's type gives."""
-    for pointer, wanted in mapping.when:
+    for pointer, expected in mapping.when:
         try:
-            if _text(resolve_pointer(document, pointer)) != wanted and wanted != ANYTHING:
+            if _text(resolve_pointer(document, pointer)) != expected and expected != ANYTHING:
                 return None
         except MappingError:
             return None
@@ -216,40 +216,40 @@ def _observation(
         case ObservationKind.WAKE:
             phrase = text("phrase", None)
             phrase = dict(mapping.values).get(phrase, phrase)
-            return Wake(source, at, phrase, _scale_score(mapping, document, fields), inferred=text("inferred", None))
+            return Wake(source, stamp, phrase, _scale_score(mapping, document, fields), inferred=text("inferred", None))
         case ObservationKind.TRANSCRIPT:
             final = resolve_pointer(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):
                 raise MappingError("`final` is not true or false")
-            return Transcript(source, at, text("text").strip(), final)
+            return Transcript(source, stamp, text("text").strip(), final)
         case ObservationKind.INTENT:
             name = text("name")
             slots = _slots(resolve_pointer(document, fields["slots"])) if "slots" in fields else ()
             slots += _own_slots(document, fields)
-            named = dict(mapping.values).get(name, name)
-            return Intent(source, at, named, slots, _scale_score(mapping, document, fields))
+            intent = dict(mapping.values).get(name, name)
+            return Intent(source, stamp, intent, slots, _scale_score(mapping, document, fields))
         case ObservationKind.NOT_UNDERSTOOD:
-            return Intent(source, at, "")
+            return Intent(source, stamp, "")
         case ObservationKind.RESPONSE:
-            return ResponseText(source, at, text("text").strip())
+            return ResponseText(source, stamp, text("text").strip())
         case ObservationKind.STATUS:
             word = text("state")
-            return Status(source, at, _state(mapping, word), _detail(document, fields))
+            return Status(source, stamp, _state(mapping, word), _detail(document, fields))
         case ObservationKind.STATE:
             piece = text("name")
             value = text("value", None)
-            return StateTold(source, at, dict(mapping.values).get(piece, piece), value)
+            return StateTold(source, stamp, dict(mapping.values).get(piece, piece), value)
         case ObservationKind.LOG:
-            return LogLine(source, at, text("text"))
+            return LogLine(source, stamp, text("text"))
         case ObservationKind.LISTENING:
-            return ListeningProved(source, at, Proof.HEARTBEAT)
+            return ListeningProved(source, stamp, Proof.HEARTBEAT)
         case ObservationKind.ABOUT:
-            return DeviceDescribed(source, at, text("firmware", None), text("serial", None))
+            return DeviceDescribed(source, stamp, text("firmware", None), text("serial", None))
         case ObservationKind.LOST:
-            return Unread(source, at, LOST, lines_lost(text("count", None)))
+            return Unread(source, stamp, LOST, lines_lost(text("count", None)))
 
 
-def _search(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
+def _search(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) -> Observation | None:
     """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
@@ -262,13 +262,13 @@ def _search(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> 
         return None
     groups = {name: group for name, group in match.groupdict().items() if group is not None}
     rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=mapping.score_scale)
-    return observation(rule, LineFields().with_groups(groups), at, source)
+    return observation(rule, LineFields().with_groups(groups), stamp, source)
 
 
 def _state(mapping: MessageMapping, word: str) -> DeviceState:
-    named = dict(mapping.values).get(word, word)
+    state = dict(mapping.values).get(word, word)
     try:
-        return DeviceState(named)
+        return DeviceState(state)
     except ValueError as error:
         raise MappingError(f"the state {word!r} is not mapped") from error
 

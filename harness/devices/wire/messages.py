@@ -291,34 +291,34 @@ def decode(frame: WireFrame) -> Message:
     return message
 
 
-def _encode_value(how: str, value: Any) -> bytes:
-    match how:
+def _encode_value(encoding: str, value: Any) -> bytes:
+    match encoding:
         case "t":
             return bytes(value.encode())
         case "b":
             return bytes(value)
         case "s":
             return _short(value)
-    texts = value if how == "p" else [text for pair in value for text in pair]
+    texts = value if encoding == "p" else [text for pair in value for text in pair]
     return bytes([len(value)]) + b"".join(map(_short, texts))
 
 
 class _PayloadReader:
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
-        self._at = 0
+        self._position = 0
 
     @property
     def left(self) -> int:
-        return len(self._payload) - self._at
+        return len(self._payload) - self._position
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        numbers = struct.unpack_from(form, self._payload, self._at)
-        self._at += struct.calcsize(form)
+        numbers = struct.unpack_from(form, self._payload, self._position)
+        self._position += struct.calcsize(form)
         return numbers
 
-    def rest_of(self, how: str) -> object:
-        match how:
+    def rest_of(self, encoding: str) -> object:
+        match encoding:
             case "t":
                 return self._text(self.left)
             case "b":
@@ -326,7 +326,7 @@ class _PayloadReader:
             case "s":
                 return self._short()
         count = self.numbers("<B")[0]
-        if how == "p":
+        if encoding == "p":
             return tuple(self._short() for _ in range(count))
         return tuple((self._short(), self._short()) for _ in range(count))
 
@@ -339,8 +339,8 @@ class _PayloadReader:
     def _bytes(self, count: int) -> bytes:
         if count > self.left:
             raise ValueError(f"{count} bytes announced, but only {self.left} present")
-        self._at += count
-        return self._payload[self._at - count : self._at]
+        self._position += count
+        return self._payload[self._position - count : self._position]
 
 
 def _short(text: str) -> bytes:

@@ -83,16 +83,16 @@ class FrameFinder:
         if len(stream) < f.length_at + f.length_size:
             return None
         size = int.from_bytes(stream[f.length_at : f.length_at + f.length_size], "little") + f.length_plus
-        least = f.body_from + _CHECKSUM_BYTES[f.checksum] + len(f.tail)
-        return size if least <= size <= f.max_bytes else 0
+        least_bytes = f.body_from + _CHECKSUM_BYTES[f.checksum] + len(f.tail)
+        return size if least_bytes <= size <= f.max_bytes else 0
 
     def _body(self, frame: bytes) -> bytes | None:
         f = self._frames
         if not frame.endswith(f.tail):
             return None
         end = len(frame) - len(f.tail) - _CHECKSUM_BYTES[f.checksum]
-        given = int.from_bytes(frame[end : len(frame) - len(f.tail)], "little")
-        return frame[f.body_from : end] if checksum(f.checksum, frame[f.checksum_from : end]) == given else None
+        sent_checksum = int.from_bytes(frame[end : len(frame) - len(f.tail)], "little")
+        return frame[f.body_from : end] if checksum(f.checksum, frame[f.checksum_from : end]) == sent_checksum else None
 
     @staticmethod
     def _text(segments: list[StreamSegment], data: bytes) -> None:
@@ -165,11 +165,11 @@ class WyomingEvents:
     def _step(self, segments: list[StreamSegment]) -> bool:
         """Consumes one item of the held bytes; False when it needs more bytes."""
         if self._skip:
-            taken = min(self._skip, len(self._held))
+            size = min(self._skip, len(self._held))
             if self._payloads:
-                segments.append(StreamSegment(bytes(self._held[:taken]), False, is_payload=True))
-            del self._held[:taken]
-            self._skip -= taken
+                segments.append(StreamSegment(bytes(self._held[:size]), False, is_payload=True))
+            del self._held[:size]
+            self._skip -= size
             return True
         if self._header is not None:
             return self._take_data(self._header, segments)
@@ -211,8 +211,10 @@ class WyomingEvents:
         return True
 
     def _tell(self, header: dict[str, object], data: dict[str, object], segments: list[StreamSegment]) -> None:
-        given = header.get("data")
-        event = {"type": header["type"], "data": {**(given if isinstance(given, dict) else {}), **data}}
+        header_data = header.get("data")
+        if isinstance(header_data, dict):
+            data = {**header_data, **data}
+        event = {"type": header["type"], "data": data}
         segments.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace"), True))
         self._skip = _size(header, "payload_length")
 

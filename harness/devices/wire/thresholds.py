@@ -67,45 +67,45 @@ class ThresholdState:
     def numbers(self, text: str) -> dict[str, float] | None:
         """The numbers in a line; None if it lacks one that the states use. TimeoutError if the search is too slow."""
         if self._match is None:
-            written = {name: value for name, value in _PAIR.findall(text) if name in self._needed}
+            texts = {name: value for name, value in _PAIR.findall(text) if name in self._needed}
         elif match := self._match.search(text, timeout=SEARCH_LIMIT_S):
-            written = {name: value for name, value in match.groupdict().items() if value is not None}
+            texts = {name: value for name, value in match.groupdict().items() if value is not None}
         else:
             return None
         try:
-            numbers = {name: float(written[name]) for name in self._needed}
+            numbers = {name: float(texts[name]) for name in self._needed}
         except (KeyError, ValueError):
             return None
         return numbers if all(math.isfinite(number) for number in numbers.values()) else None
 
-    def take(self, numbers: Mapping[str, float], at: Stamp) -> StateChange | None:
+    def take(self, numbers: Mapping[str, float], stamp: Stamp) -> StateChange | None:
         """The change that this reading confirms. Readings come in order."""
-        earliest_s = at.at_s - at.error_s
+        earliest_s = stamp.at_s - stamp.error_s
         if self._before_s is None:
             self._before_s = earliest_s
         state = self._judge(numbers)
         if state is None or state is self._now:
             if self._next is not None:
-                self._next, self._since_s = None, at.at_s
+                self._next, self._since_s = None, stamp.at_s
             # After a flash, the state is certain again once it has lasted for its minimum length.
-            if state is None or at.at_s - self._since_s >= state.min_s - _TINY_S:
+            if state is None or stamp.at_s - self._since_s >= state.min_s - _TINY_S:
                 self._before_s = earliest_s
             return None
         if state is not self._next:
             start_s = min(self._before_s, earliest_s)
-            end_s = at.at_s + at.error_s
-            self._next, self._next_began_s = state, at.at_s
+            end_s = stamp.at_s + stamp.error_s
+            self._next, self._next_began_s = state, stamp.at_s
             self._next_at = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
-        if at.at_s - self._next_began_s < state.min_s - _TINY_S:
+        if stamp.at_s - self._next_began_s < state.min_s - _TINY_S:
             return None
-        before, self._now, self._next = self._now, state, None
+        previous, self._now, self._next = self._now, state, None
         self._since_s, self._before_s = self._next_began_s, earliest_s
-        return StateChange(self._rule.name, state.name, before.name if before else None, self._next_at)
+        return StateChange(self._rule.name, state.name, previous.name if previous else None, self._next_at)
 
     def _judge(self, numbers: Mapping[str, float]) -> LevelState | None:
-        for held in (self._next, self._now):
-            if held is not None and held.ranges and self._holds(held, numbers, widened=True):
-                return held
+        for candidate in (self._next, self._now):
+            if candidate is not None and candidate.ranges and self._holds(candidate, numbers, widened=True):
+                return candidate
         in_order = sorted(self._rule.states, key=lambda state: not state.ranges)
         return next((state for state in in_order if self._holds(state, numbers, widened=False)), self._now)
 

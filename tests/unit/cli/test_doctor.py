@@ -134,7 +134,7 @@ def test_a_missing_broker_fails_its_check(tmp_path: Path) -> None:
 def test_a_file_instead_of_a_port_and_a_full_disk_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "port"
     path.touch()
-    assert host_checks._check_port(str(path), {}, needed=True).level is Level.FAIL
+    assert host_checks._check_port(str(path), {}, on_bench=True).level is Level.FAIL
     monkeypatch.setattr(checks, "FREE_FAIL_GB", 1e9)
     assert next(iter(checks.disk(tmp_path))).level is Level.FAIL
 
