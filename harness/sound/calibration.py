@@ -150,19 +150,23 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
 
 def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, findings: Findings) -> None:
     """Notes why the levels of a bench with `level_tolerance_db` cannot be compared with what its microphone hears."""
-    today, at = datetime.now().astimezone().date(), ("level_tolerance_db",)
+    today, key_path = datetime.now().astimezone().date(), ("level_tolerance_db",)
+    parts = [*loudspeakers]
     if microphone is None:
-        findings.add(at, "no microphone hears the levels", "Add a calibrated microphone, or remove the key", key=True)
-    parts = [*loudspeakers, *([microphone] if microphone else [])]
+        findings.add(
+            key_path, "no microphone hears the levels", "Add a calibrated microphone, or remove the key", key=True
+        )
+    else:
+        parts.append(microphone)
     for part in parts:
         if wrong := unfit(part, part.calibration, today) if part.calibration else "it is not calibrated":
             remedy = f"Run harness admin calibrate for {part.id}, and name the file in its entry"
-            findings.add(at, f"the level of {part.id!r} is not known: {wrong}", remedy, key=True)
+            findings.add(key_path, f"the level of {part.id!r} is not known: {wrong}", remedy, key=True)
     places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:
-        listed = ", ".join(f"{name} at {place!r}" for place, name in places.items())
+        places_text = ", ".join(f"{name} at {place!r}" for place, name in places.items())
         remedy = "Calibrate them at the same place, where the microphone stands"
-        findings.add(at, f"levels at different places cannot be compared ({listed})", remedy, key=True)
+        findings.add(key_path, f"levels at different places cannot be compared ({places_text})", remedy, key=True)
 
 
 def problem_of(

@@ -57,7 +57,7 @@ class Capture:
         *,
         on_block: Callable[[Block], None],
         on_fault: OnFault,
-        on_back: OnBack = lambda at: None,
+        on_back: OnBack = lambda stamp: None,
         on_overrun: OnOverrun = lambda count: None,
         frames_per_buffer: int = 480,
     ) -> None:
@@ -87,9 +87,9 @@ class Capture:
         """Ends recording within 1.5 s, in any state."""
         self._stream.close()
 
-    def opened(self, packet: Packet, again: bool) -> None:
+    def opened(self, packet: Packet, resumed: bool) -> None:
         del packet  # PortAudio's latency is not used: see stream_clock
-        self._coming_back = again
+        self._coming_back = resumed
         self._begin_epoch()
 
     def received(self, packet: Packet) -> None:
@@ -102,9 +102,9 @@ class Capture:
             case _:
                 raise SoundError(f"a recording stream does not send {packet.word.name}")
 
-    def faulted(self, at: Stamp, problem: str) -> None:
+    def faulted(self, stamp: Stamp, problem: str) -> None:
         if not self._coming_back:  # A stream that fails before its first block has not been back.
-            self._on_fault(at, problem)
+            self._on_fault(stamp, problem)
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
@@ -199,8 +199,8 @@ class RingBuffer:
                     raise SoundError(
                         f"the sound until {moment(end_s)} has not arrived", remedy="Is the microphone open?"
                     )
-            wanted = [block for block in self._blocks if self._end_of(block) > start_s and block.at_s < end_s]
-        return self._join(wanted, start_s, end_s)
+            blocks = [block for block in self._blocks if self._end_of(block) > start_s and block.at_s < end_s]
+        return self._join(blocks, start_s, end_s)
 
     @staticmethod
     def _end_of(block: Block) -> float:
@@ -221,5 +221,5 @@ class RingBuffer:
         samples = np.concatenate(pieces)
         first = max(0, round((start_s - blocks[0].at_s) * RATE_HZ))
         last = blocks[-1]  # by its own time, since the clock is corrected from block to block
-        until = len(samples) - len(last.samples) + round((end_s - last.at_s) * RATE_HZ)
-        return Waveform(samples[first:until], RATE_HZ), blocks[0].at_s + first / RATE_HZ
+        end = len(samples) - len(last.samples) + round((end_s - last.at_s) * RATE_HZ)
+        return Waveform(samples[first:end], RATE_HZ), blocks[0].at_s + first / RATE_HZ

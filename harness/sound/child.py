@@ -94,14 +94,14 @@ class PacketReader:
         packets = []
         while len(self._held) >= HEAD.size:
             word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._held)
-            known = PacketKind(word)
+            kind = PacketKind(word)
             end = HEAD.size + length
             if len(self._held) < end:
                 break
             payload = bytes(self._held[HEAD.size : end])
             packets.append(
                 Packet(
-                    word=known,
+                    word=kind,
                     number=number,
                     frames=frames,
                     first_sample=first_sample,
@@ -214,17 +214,17 @@ class Output:
     @classmethod
     def written(cls, text: str) -> Output:
         """The output that a text such as 3/8 names."""
-        number, _, of = text.partition("/")
-        return cls(int(number), int(of))
+        number, _, count = text.partition("/")
+        return cls(int(number), int(count))
 
     def frames(self, mono: bytes) -> bytes:
         """Samples of one output, with silence on the others."""
         if self.of == 1:
             return mono
-        whole = bytearray(len(mono) * self.of)
+        frames = bytearray(len(mono) * self.of)
         for byte in range(SAMPLE_BYTES):  # a slice with a step copies single bytes
-            whole[(self.number - 1) * SAMPLE_BYTES + byte :: SAMPLE_BYTES * self.of] = mono[byte::SAMPLE_BYTES]
-        return bytes(whole)
+            frames[(self.number - 1) * SAMPLE_BYTES + byte :: SAMPLE_BYTES * self.of] = mono[byte::SAMPLE_BYTES]
+        return bytes(frames)
 
 
 class Player:
@@ -236,7 +236,7 @@ class Player:
         self._output = output
         self._sample = 0
         self._plays: deque[tuple[int, memoryview]] = deque()
-        self._at = 0
+        self._offset = 0
         self._stop_until = 0
         self._without_play = 0
 
@@ -251,23 +251,23 @@ class Player:
     def callback(self, _in: object, frames: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
         moment_s = time.monotonic()
         self._cut()
-        wanted = frames * SAMPLE_BYTES
+        bytes_left = frames * SAMPLE_BYTES
         parts: list[bytes | memoryview] = []
-        while wanted and self._plays:
+        while bytes_left and self._plays:
             number, samples = self._plays[0]
-            position = self._sample + frames - wanted // SAMPLE_BYTES
-            if self._at == 0:
+            position = self._sample + frames - bytes_left // SAMPLE_BYTES
+            if self._offset == 0:
                 self._outlet.put(Packet(PacketKind.STARTED, number, first_sample=position))
-            part = samples[self._at : self._at + wanted]
+            part = samples[self._offset : self._offset + bytes_left]
             parts.append(part)
-            wanted -= len(part)
-            self._at += len(part)
-            if self._at >= len(samples):
+            bytes_left -= len(part)
+            self._offset += len(part)
+            if self._offset >= len(samples):
                 end = position + len(part) // SAMPLE_BYTES
                 self._outlet.put(Packet(PacketKind.ENDED, number, frames=1, first_sample=end))
                 self._plays.popleft()
-                self._at = 0
-        parts.append(bytes(wanted))
+                self._offset = 0
+        parts.append(bytes(bytes_left))
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
         tick = Packet(PacketKind.TICK, status, frames, self._sample, moment_s, reported_s)
         self._without_play = 0 if self._plays else self._without_play + 1
@@ -280,7 +280,7 @@ class Player:
         while self._plays and self._plays[0][0] <= self._stop_until:
             number, _ = self._plays.popleft()
             self._outlet.put(Packet(PacketKind.ENDED, number, frames=0, first_sample=self._sample))
-            self._at = 0
+            self._offset = 0
 
 
 class Recorder:
@@ -340,13 +340,13 @@ def devices(portaudio: Any) -> list[SoundDevice]:
 def _of_server(kind: str) -> list[str]:
     """Names of PulseAudio's (or PipeWire's) sinks or sources; empty without the server or its tool."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             ["pactl", "list", "short", kind], capture_output=True, timeout=PACTL_LIMIT_S, check=False, text=True
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    rows = (line.split("\t") for line in done.stdout.splitlines())
-    return [row[1] for row in rows if len(row) > 1] if done.returncode == 0 else []
+    rows = (line.split("\t") for line in result.stdout.splitlines())
+    return [row[1] for row in rows if len(row) > 1] if result.returncode == 0 else []
 
 
 def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
@@ -369,7 +369,7 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     if chosen is not None and chosen.server_name:
         # Read by libpulse when the stream is opened.
         os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = chosen.server_name
-    opened = portaudio.open(
+    pa_stream = portaudio.open(
         rate=arguments.rate_hz,
         channels=arguments.output.of,
         format=pyaudio.paInt16,
@@ -380,7 +380,7 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
         frames_per_buffer=arguments.frames_per_buffer,
         stream_callback=player.callback if player else Recorder(outlet, pyaudio.paContinue).callback,
     )
-    latency_s = opened.get_output_latency() if plays else opened.get_input_latency()
+    latency_s = pa_stream.get_output_latency() if plays else pa_stream.get_input_latency()
     outlet.put(Packet(PacketKind.OPENED, reported_s=latency_s))
 
 
@@ -415,8 +415,8 @@ def main() -> None:
     try:
         stream(arguments, outlet)
     except (SoundError, OSError) as error:
-        named = repr(arguments.device) if arguments.device else "the host's default output"
-        failure = {"what": f"{named} cannot be opened: {error.args[-1]}", "remedy": ""}
+        device_name = repr(arguments.device) if arguments.device else "the host's default output"
+        failure = {"what": f"{device_name} cannot be opened: {error.args[-1]}", "remedy": ""}
         if isinstance(error, SoundError):
             failure = {"what": error.what, "remedy": error.remedy}
         outlet.put(Packet(PacketKind.FAILED, payload=json.dumps(failure).encode()))

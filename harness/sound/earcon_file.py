@@ -82,8 +82,8 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
                 f"{sound.path} was changed since the session began", remedy="Restore it, or start a new session"
             )
         if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
-            allowed = f"it must last {exact(SHORTEST_S)} to {exact(LONGEST_S)} s"
-            problem = f"a chime of {seconds(waveform.duration_s)} cannot be detected: {allowed}"
+            limits = f"it must last {exact(SHORTEST_S)} to {exact(LONGEST_S)} s"
+            problem = f"a chime of {seconds(waveform.duration_s)} cannot be detected: {limits}"
             raise InputError(problem, place=Place(sound.path), remedy=REMEDY)
         samples = recordings.at_rate(waveform, ANALYSIS_HZ).samples
         yield LearnedEarcon(source, sound.meaning, samples, earcons.threshold)
@@ -125,20 +125,20 @@ def cut_chime(recording: Waveform) -> Waveform:
     if float(np.abs(recording.samples).max()) >= 0.999:
         raise InputError("the recording is clipped", remedy="Lower the microphone gain")
     # The chime lasts until it is 25 dB below its peak, or nearer to the noise than half the margin.
-    least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
-    loud = np.flatnonzero(levels >= least)
+    threshold_dbfs = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
+    loud = np.flatnonzero(levels >= threshold_dbfs)
     runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE_FRAMES) + 1)
     spans = [(int(run[0]) * frame, (int(run[-1]) + 1) * frame) for run in runs if len(run) > 2]
     chimes = spans if len(spans) == 1 else [span for span in spans if _is_tonal(recording, span)]
-    listed = ", ".join(
+    spans_text = ", ".join(
         f"{fixed(first / recording.rate_hz, 2)}–{fixed(last / recording.rate_hz, 2)} s" for first, last in spans
     )
     if len(chimes) != 1:
-        which = "several of them are tones" if chimes else "none of them is a tone"
-        raise InputError(f"the recording has sounds at {listed or 'no point'}, and {which}", remedy=SPAN)
+        reason = "several of them are tones" if chimes else "none of them is a tone"
+        raise InputError(f"the recording has sounds at {spans_text or 'no point'}, and {reason}", remedy=SPAN)
     (first, last), rate_hz = chimes[0], recording.rate_hz
     if not SHORTEST_S <= (last - first) / rate_hz <= LONGEST_S:
-        problem = f"the sound at {listed} lasts {seconds((last - first) / rate_hz)}"
+        problem = f"the sound at {spans_text} lasts {seconds((last - first) / rate_hz)}"
         raise InputError(f"{problem}; a chime lasts {exact(SHORTEST_S)} to {exact(LONGEST_S)} s", remedy=SPAN)
     return Waveform(recording.samples[first:last], rate_hz)
 
@@ -150,20 +150,26 @@ def _is_tonal(recording: Waveform, span: tuple[int, int]) -> bool:
 
     sound = at_rate(Waveform(recording.samples[span[0] : span[1]], recording.rate_hz), ANALYSIS_HZ).samples
     starts = range(0, len(sound) - WINDOW_SAMPLES + 1, ANALYSIS_HZ // 100)
-    return is_tonal([filled_share(sound[at : at + WINDOW_SAMPLES]) for at in starts])
+    return is_tonal([filled_share(sound[start : start + WINDOW_SAMPLES]) for start in starts])
 
 
 def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) -> tuple[Path, Path]:
     """Writes the chime, and names it in the device's YAML file, which keeps its other chimes. Paths of YAML and WAV."""
     path, sound = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
-    named = {meaning.value: sound.name}
+    file_names = {meaning.value: sound.name}
     threshold = EARCON_THRESHOLD
     if path.exists():
-        before = read_earcons(path)
-        threshold = before.threshold
-        named = {known_chime.meaning.value: Path(known_chime.path).name for known_chime in before.sounds} | named
+        earcons = read_earcons(path)
+        threshold = earcons.threshold
+        file_names = {
+            known_chime.meaning.value: Path(known_chime.path).name for known_chime in earcons.sounds
+        } | file_names
     write_atomically(sound, as_wave(chime))
-    lines = [f"earcons: {device}", f"threshold: {exact(threshold)}", *(f"{key}: {name}" for key, name in named.items())]
+    lines = [
+        f"earcons: {device}",
+        f"threshold: {exact(threshold)}",
+        *(f"{key}: {name}" for key, name in file_names.items()),
+    ]
     write_atomically(path, ("\n".join(lines) + "\n").encode())
     return path, sound
 

@@ -71,8 +71,8 @@ class _MatchedFilter:
         self._taps = band_taps(earcon.samples)
         # The ends of the filtered earcon belong to it only as far as the earcon itself reaches.
         padded = np.pad(earcon.samples.astype(np.float64), _HALF_TAPS)
-        self._wanted = analytic(self._filter(padded))
-        self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2  # an analytic signal has twice the energy
+        self._template = analytic(self._filter(padded))
+        self._energy = float(np.sum(np.abs(self._template) ** 2)) / 2  # an analytic signal has twice the energy
 
     def _filter(self, samples: _Values) -> _Values:
         return convolve(samples, self._taps)
@@ -82,9 +82,9 @@ class _MatchedFilter:
 
         samples: _HALF_TAPS more than needed at both ends.
         """
-        heard = self._filter(samples.astype(np.float64))
-        correlation = np.abs(correlate(heard, self._wanted))
-        running = np.concatenate(([0.0], np.cumsum(heard**2)))
+        in_band = self._filter(samples.astype(np.float64))
+        correlation = np.abs(correlate(in_band, self._template))
+        running = np.concatenate(([0.0], np.cumsum(in_band**2)))
         around = running[self.length :] - running[: -self.length]
         return np.asarray(correlation / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around
 
@@ -104,9 +104,9 @@ def band_taps(samples: Mono) -> _Values:
 
 def likeness(earcon: LearnedEarcon, other: LearnedEarcon) -> float:
     """The best score of `earcon` within `other`, 0–1."""
-    matched = _MatchedFilter(earcon)
-    room = np.zeros(matched.length + _HALF_TAPS, np.float32)
-    return float(matched.scores(np.concatenate((room, other.samples, room)))[0].max())
+    matcher = _MatchedFilter(earcon)
+    room = np.zeros(matcher.length + _HALF_TAPS, np.float32)
+    return float(matcher.scores(np.concatenate((room, other.samples, room)))[0].max())
 
 
 class EarconFinder:
@@ -125,13 +125,13 @@ class EarconFinder:
         self._waiting = 0
         self._best: tuple[float, int, _MatchedFilter] | None = None
         self._over = 0
-        for matched in self._matched:
-            matched.next, matched.least = 0, 0.0
+        for matcher in self._matched:
+            matcher.next, matcher.least = 0, 0.0
 
     @property
     def settled(self) -> int:
         """No earcon that is not reported yet begins before this sample."""
-        judged = min((matched.next for matched in self._matched), default=self._end)
+        judged = min((matcher.next for matcher in self._matched), default=self._end)
         return judged if self._best is None else min(judged, self._best[1] - _AROUND)
 
     @property
@@ -145,59 +145,59 @@ class EarconFinder:
             return []
         self._waiting = 0
         earcons: list[EarconDetection] = []
-        for matched in self._matched:
-            self._judge(matched)
+        for matcher in self._matched:
+            self._judge(matcher)
         while self._best is not None:
             _, start, best = self._best
-            if min(matched.next for matched in self._matched) <= start + best.length:
+            if min(matcher.next for matcher in self._matched) <= start + best.length:
                 break
             earcons.append(self._detection(best, start))
             self._over, self._best = start + best.length, None
-            for matched in self._matched:  # what was judged together with it, but lies after it
-                matched.least = _ECHO_SHARE * float(self._scores(matched, start, start + 1)[1][0])
-                matched.next = min(matched.next, self._over)
-                self._judge(matched)
-        needed_from = min(matched.next for matched in self._matched) if self._best is None else self._best[1]
+            for matcher in self._matched:  # what was judged together with it, but lies after it
+                matcher.least = _ECHO_SHARE * float(self._scores(matcher, start, start + 1)[1][0])
+                matcher.next = min(matcher.next, self._over)
+                self._judge(matcher)
+        needed_from = min(matcher.next for matcher in self._matched) if self._best is None else self._best[1]
         spare = needed_from - _AROUND - _HALF_TAPS - self._origin
         if spare > ANALYSIS_HZ:  # not for less, since it copies all that is kept
             self._held, self._origin = self._held[spare:], self._origin + spare
         return earcons
 
-    def _judge(self, matched: _MatchedFilter) -> None:
+    def _judge(self, matcher: _MatchedFilter) -> None:
         """Judges all starts for which there is enough sound."""
-        until = self._end - matched.length - _HALF_TAPS + 1
-        if until <= matched.next:
+        end = self._end - matcher.length - _HALF_TAPS + 1
+        if end <= matcher.next:
             return
-        scores, energies = self._scores(matched, matched.next, until)
+        scores, energies = self._scores(matcher, matcher.next, end)
         if self._over:
-            echoes = max(0, self._over + round(_ECHO_S * ANALYSIS_HZ) - matched.next)
-            scores[:echoes][energies[:echoes] < matched.least] = 0.0
-        usable = scores[max(0, self._over - matched.next) :]
-        first = until - len(usable)
+            echoes = max(0, self._over + round(_ECHO_S * ANALYSIS_HZ) - matcher.next)
+            scores[:echoes][energies[:echoes] < matcher.least] = 0.0
+        usable = scores[max(0, self._over - matcher.next) :]
+        first = end - len(usable)
         if len(usable):
-            at = int(np.argmax(usable))
-            start, score = first + at, float(usable[at])
+            offset = int(np.argmax(usable))
+            start, score = first + offset, float(usable[offset])
             # What begins after the best so far has ended is another earcon.
-            if score >= matched.earcon.threshold and self._is_better(start, score):
-                self._best = score, start, matched
-        matched.next = until
+            if score >= matcher.earcon.threshold and self._is_better(start, score):
+                self._best = score, start, matcher
+        matcher.next = end
 
     def _is_better(self, start: int, score: float) -> bool:
         if self._best is None:
             return True
-        best, begins, matched = self._best
-        return score > best and start < begins + matched.length
+        best, begins, matcher = self._best
+        return score > best and start < begins + matcher.length
 
-    def _scores(self, matched: _MatchedFilter, first: int, until: int) -> tuple[_Values, _Values]:
+    def _scores(self, matcher: _MatchedFilter, first: int, end: int) -> tuple[_Values, _Values]:
         low = first - _HALF_TAPS - self._origin
-        return matched.scores(self._held[low : until - 1 + matched.length + _HALF_TAPS - self._origin])
+        return matcher.scores(self._held[low : end - 1 + matcher.length + _HALF_TAPS - self._origin])
 
-    def _detection(self, matched: _MatchedFilter, start: int) -> EarconDetection:
-        scores = self._scores(matched, start - _AROUND, start + _AROUND + 1)[0]
+    def _detection(self, matcher: _MatchedFilter, start: int) -> EarconDetection:
+        scores = self._scores(matcher, start - _AROUND, start + _AROUND + 1)[0]
         peak = float(scores[_AROUND])
         drop = min(max(_DROP * (1 - peak), _LEAST_DROP), _MOST_DROP)
-        near = np.flatnonzero(scores >= (1 - drop) * peak) - _AROUND
-        sound = self._held[start - self._origin : start - self._origin + matched.length]
+        offsets = np.flatnonzero(scores >= (1 - drop) * peak) - _AROUND
+        sound = self._held[start - self._origin : start - self._origin + matcher.length]
         level_dbfs = 10 * float(np.log10(max(float(np.mean(np.square(sound, dtype=np.float64))), 1e-12)))
-        error_s = float(np.abs(near).max()) / ANALYSIS_HZ + _LEAST_ERROR_S
-        return EarconDetection(matched.earcon, start, start + matched.length, min(1.0, peak), error_s, level_dbfs)
+        error_s = float(np.abs(offsets).max()) / ANALYSIS_HZ + _LEAST_ERROR_S
+        return EarconDetection(matcher.earcon, start, start + matcher.length, min(1.0, peak), error_s, level_dbfs)

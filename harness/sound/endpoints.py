@@ -101,7 +101,7 @@ class Endpoints:
     def forget_from(self, frame: float) -> None:
         """Drops unreported sound from this frame on: it was the harness's own stimulus."""
         if self._began is None and self._stretch and self._stretch[-1].index >= frame:
-            remaining = [item for item in self._stretch if item.index < frame]
+            remaining = [sound_frame for sound_frame in self._stretch if sound_frame.index < frame]
             self.reset()
             if remaining and self._loudest(remaining) > remaining[-1].floor_dbfs + self.rules.rise_db:
                 self._stretch = remaining
@@ -157,7 +157,7 @@ class Endpoints:
                 self.reset()
         elif quiet:
             if tones and tones[-1][-1].index - tones[0][0].index < self._earcon_max:
-                yield self._tone([item for piece in tones for item in piece])
+                yield self._tone([sound_frame for piece in tones for sound_frame in piece])
             self.reset()
         elif tones and length > self._earcon_max:
             self._began = self._onset(self._stretch[0].index, self._stretch[0].index)
@@ -211,7 +211,7 @@ class Endpoints:
         threshold = self._threshold()
         start = first
         gap = 0
-        for frame in reversed([item for item in self._stretch if first - 40 <= item.index <= first]):
+        for frame in reversed([candidate for candidate in self._stretch if first - 40 <= candidate.index <= first]):
             if not_before is not None and frame.index < not_before:
                 break
             if not frame.masked and frame.level_dbfs > threshold:
@@ -222,9 +222,17 @@ class Endpoints:
                     break
         if start == first:
             # The detector was early: the sound begins where the energy rises.
-            later = [item.index for item in self._stretch if item.index >= first and item.level_dbfs > threshold]
+            later = [
+                candidate.index
+                for candidate in self._stretch
+                if candidate.index >= first and candidate.level_dbfs > threshold
+            ]
             start = later[0] if later else first
-        loud = [item.level_dbfs for item in self._stretch if item.index >= start and item.level_dbfs > threshold]
+        loud = [
+            candidate.level_dbfs
+            for candidate in self._stretch
+            if candidate.index >= start and candidate.level_dbfs > threshold
+        ]
         level = sum(loud) / len(loud) if loud else self._peak_dbfs
         return SpeechOnset(float(start), level, self._snr_db())
 

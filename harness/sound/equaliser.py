@@ -34,8 +34,10 @@ def response(recorded: Waveform, played: Waveform, quiet: Waveform) -> _FLOAT64:
 
     quiet: what the microphone hears without the sound.
     """
-    heard, floor = (band_levels(waveform.samples, waveform.rate_hz) for waveform in (recorded, quiet))
-    response_db = np.where(heard >= floor + ABOVE_NOISE_DB, heard - band_levels(played.samples, played.rate_hz), np.nan)
+    signal, floor = (band_levels(waveform.samples, waveform.rate_hz) for waveform in (recorded, quiet))
+    response_db = np.where(
+        signal >= floor + ABOVE_NOISE_DB, signal - band_levels(played.samples, played.rate_hz), np.nan
+    )
     return response_db - (np.nanmean(response_db) if np.isfinite(response_db).any() else 0.0)
 
 
@@ -44,9 +46,9 @@ def inverse(measured: _FLOAT64) -> str:
 
     A band that is not measured is left as it is.
     """
-    wanted = np.clip(-np.nan_to_num(measured), -MOST_CUT_DB, MOST_BOOST_DB)
-    wanted = np.round(wanted - wanted.max(), 1) + 0.0  # writes 0 for a negative zero
-    return " ".join(f"{centre}:{gain:g}" for centre, gain in zip(CENTRES_HZ, wanted, strict=True))
+    gains = np.clip(-np.nan_to_num(measured), -MOST_CUT_DB, MOST_BOOST_DB)
+    gains = np.round(gains - gains.max(), 1) + 0.0  # writes 0 for a negative zero
+    return " ".join(f"{centre}:{gain:g}" for centre, gain in zip(CENTRES_HZ, gains, strict=True))
 
 
 def parse(text: str) -> tuple[tuple[float, float], ...]:

@@ -13,12 +13,12 @@ _Samples = npt.NDArray[Any]
 
 def convolve(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
     """The convolution where the taps lie wholly within the samples, (n − taps + 1,), by FFT. Real if both are."""
-    # The next power of two. A convolution by FFT is circular: only the values before `whole` wrap around.
+    # The next power of two. A convolution by FFT is circular: only the values before `valid` wrap around.
     size = 1 << (len(samples) - 1).bit_length()
-    whole = slice(len(taps) - 1, len(samples))
+    valid = slice(len(taps) - 1, len(samples))
     if np.iscomplexobj(taps):
-        return np.asarray(np.fft.ifft(np.fft.fft(samples, size) * np.fft.fft(taps, size))[whole])
-    return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[whole])
+        return np.asarray(np.fft.ifft(np.fft.fft(samples, size) * np.fft.fft(taps, size))[valid])
+    return np.asarray(np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(taps, size), size)[valid])
 
 
 def correlate(samples: _Samples, template: _Samples) -> npt.NDArray[Any]:

@@ -255,14 +255,14 @@ class Frames:
         power = float(np.mean(np.square(samples, dtype=np.float64)))
         level = 10 * float(np.log10(max(power, _QUIETEST)))
         floor = self.floor.dbfs if masked else self.floor.feed(level)
-        heard = samples
+        attenuated = samples
         if masked and level > floor:  # own sound is turned down to the noise, as if it were not there
-            heard = samples * np.float32(10 ** ((floor - level) / 20))
+            attenuated = samples * np.float32(10 ** ((floor - level) / 20))
         self._window = np.concatenate((self._window[FRAME_SAMPLES:], samples))
         worth_it = level > floor + 4 and not masked
         filled = filled_share(self._window) if worth_it else 1.0
         gain = 10 ** (self._normaliser.gain_db(min(level, floor) if masked else level, floor) / 20)
-        self._normalised = np.concatenate((self._normalised, heard * np.float32(gain)))
+        self._normalised = np.concatenate((self._normalised, attenuated * np.float32(gain)))
         self._waiting.append(SoundFrame(self._index, level, floor, filled, False, masked))
         self._index += 1
 

@@ -91,19 +91,19 @@ def echo(recording: Mono, stimulus: Mono) -> npt.NDArray[np.float64]:
     Both at 16 kHz, aligned to some milliseconds (as over a path without delay). The path is a least-squares (Wiener)
     filter of 44 ms over the whole recording.
     """
-    before = int(_BEFORE_S * ANALYSIS_HZ)
-    taps = before + int(PATH_S * ANALYSIS_HZ)
+    lead = int(_BEFORE_S * ANALYSIS_HZ)
+    taps = lead + int(PATH_S * ANALYSIS_HZ)
     y = recording.astype(np.float64)
-    x = np.concatenate((stimulus[before:], np.zeros(before))).astype(np.float64)
+    x = np.concatenate((stimulus[lead:], np.zeros(lead))).astype(np.float64)
     size = 1 << (len(y) + taps).bit_length()
     spectrum = np.fft.rfft(x, size)
-    own = np.fft.irfft(np.abs(spectrum) ** 2, size)[:taps]
+    autocorrelation = np.fft.irfft(np.abs(spectrum) ** 2, size)[:taps]
     cross = np.fft.irfft(np.conj(spectrum) * np.fft.rfft(y, size), size)[:taps]
-    if own[0] <= 1e-12:
+    if autocorrelation[0] <= 1e-12:
         return np.zeros(len(y))
-    own[0] *= 1 + _RIDGE
+    autocorrelation[0] *= 1 + _RIDGE
     lags = np.abs(np.subtract.outer(np.arange(taps), np.arange(taps)))
-    path = np.linalg.solve(own[lags], cross)
+    path = np.linalg.solve(autocorrelation[lags], cross)
     return np.asarray(np.fft.irfft(np.fft.rfft(path, size) * spectrum, size)[: len(y)])
 
 
@@ -285,16 +285,16 @@ class OwnVoiceGate:
             self._pass_plain(max(self._passed, min(self._end, stimulus.done_until)), passed)
             if self._passed < stimulus.done_until or not self._settle(stimulus):
                 break
-            until = min(stimulus.end, stimulus.done_until + _PIECE)
+            end = min(stimulus.end, stimulus.done_until + _PIECE)
             if len(self._stimuli) > 1:
                 # The next stimulus follows closely and takes over where it begins.
-                until = min(until, max(self._stimuli[1].done_until, stimulus.done_until))
-            if self._end < until:
+                end = min(end, max(self._stimuli[1].done_until, stimulus.done_until))
+            if self._end < end:
                 break
-            self._follow(stimulus, until)
-            self._pass_cleaned(stimulus, until, floor_dbfs, passed)
-            stimulus.done_until = until
-            if until >= stimulus.end or len(self._stimuli) > 1:
+            self._follow(stimulus, end)
+            self._pass_cleaned(stimulus, end, floor_dbfs, passed)
+            stimulus.done_until = end
+            if end >= stimulus.end or len(self._stimuli) > 1:
                 self._ours_until = stimulus.start + len(stimulus.samples) + _FADES
                 self._stimuli.pop(0)
         else:
@@ -307,11 +307,11 @@ class OwnVoiceGate:
             self._origin += cut
         return passed
 
-    def _pass_plain(self, until: int, passed: list[GatedSound]) -> None:
-        if until > self._passed:
-            samples = self._held[self._passed - self._origin : until - self._origin]
+    def _pass_plain(self, end: int, passed: list[GatedSound]) -> None:
+        if end > self._passed:
+            samples = self._held[self._passed - self._origin : end - self._origin]
             passed.append(GatedSound(samples, np.zeros(len(samples), np.bool_)))
-            self._passed = until
+            self._passed = end
 
     def _settle(self, stimulus: _Stimulus) -> bool:
         """Searches for the stimulus once enough of it has passed. True if it was found or given up."""
@@ -328,8 +328,8 @@ class OwnVoiceGate:
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
         match = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
-        least = LEAST_CORRELATION if is_last else _SURE
-        if match and match.correlation >= least:
+        threshold = LEAST_CORRELATION if is_last else _SURE
+        if match and match.correlation >= threshold:
             start = match.start + first - stimulus.skipped
             stimulus.located = StimulusLocation(start, match.correlation)
             if not stimulus.reported:
@@ -338,39 +338,39 @@ class OwnVoiceGate:
         stimulus.failed = is_last
         return is_last
 
-    def _follow(self, stimulus: _Stimulus, until: int) -> None:
+    def _follow(self, stimulus: _Stimulus, end: int) -> None:
         """Searches again for a later piece: lost or repeated sound has displaced it."""
         first = stimulus.done_until - stimulus.start
-        part = stimulus.samples[max(0, first) : until - stimulus.start - int(LATEST_S * ANALYSIS_HZ)]
+        part = stimulus.samples[max(0, first) : end - stimulus.start - int(LATEST_S * ANALYSIS_HZ)]
         if stimulus.located is None or first < _LEAD or len(part) < _REST:
             return
         begin = max(stimulus.done_until + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
-        match = locate(self._held[begin - self._origin : until - self._origin], part)
+        match = locate(self._held[begin - self._origin : end - self._origin], part)
         if match and match.correlation >= _SURE:
             start = match.start + begin - first
             if abs(start - stimulus.located.start) > _APART:
                 stimulus.located = StimulusLocation(start, match.correlation)
 
-    def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[GatedSound]) -> None:
-        """Removes the stimulus from [done_until, until), and passes on what was not passed yet."""
+    def _pass_cleaned(self, stimulus: _Stimulus, end: int, floor_dbfs: float, passed: list[GatedSound]) -> None:
+        """Removes the stimulus from [done_until, end), and passes on what was not passed yet."""
         begin = max(stimulus.done_until, self._origin)
-        recording = self._held[begin - self._origin : until - self._origin]
+        recording = self._held[begin - self._origin : end - self._origin]
         count = len(recording)
         ours = np.zeros(count, np.float32)
         shift = begin - stimulus.start
         source = stimulus.samples[max(shift, 0) : shift + count] if shift + count > 0 else stimulus.samples[:0]
-        into = max(-shift, 0)
-        ours[into : into + len(source)] = source[: max(0, count - into)]
+        offset = max(-shift, 0)
+        ours[offset : offset + len(source)] = source[: max(0, count - offset)]
         masks = np.ones(count, np.bool_)
         cleaned = recording
         if stimulus.located:
             echo_ = echo(recording, ours)
-            left = quieter(recording, recording - echo_)
-            frames = find_unexplained(left, echo_, floor_dbfs)
+            residual = quieter(recording, recording - echo_)
+            frames = find_unexplained(residual, echo_, floor_dbfs)
             if frames is not None:
-                cleaned = left
+                cleaned = residual
                 if frames.any():
-                    frames &= ~displaced_own_sound(left, frames, stimulus.samples, shift)
+                    frames &= ~displaced_own_sound(residual, frames, stimulus.samples, shift)
                     frames = without_short_runs(frames)
                 masks = np.repeat(~frames, FRAME_SAMPLES)
                 masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
@@ -382,7 +382,7 @@ class OwnVoiceGate:
         fresh = max(0, self._passed - begin)
         if fresh < count:
             passed.append(GatedSound(cleaned[fresh:], masks[fresh:], cleaned is not recording))
-            self._passed = until
+            self._passed = end
 
 
 _HEARD_ERROR_S = 0.0003
@@ -484,7 +484,7 @@ class Hearing:
         self._endpoints = Endpoints(rules)
         self._gate = OwnVoiceGate()
         self._chimes = ChimeFilter(earcons) if earcons else None
-        self._own: list[_OwnPlay] = []
+        self._own_plays: list[_OwnPlay] = []
         self._epoch: int | None = None
         self._first = 0
         self._next = 0
@@ -498,10 +498,10 @@ class Hearing:
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
         """A stimulus leaves at `starts_at_s`. Call this at most about 0.15 s late."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
-        own = _OwnPlay(play_id, samples, starts_at_s)
-        self._own = [play for play in self._own if play.over_s > starts_at_s] + [own]
+        own_play = _OwnPlay(play_id, samples, starts_at_s)
+        self._own_plays = [play for play in self._own_plays if play.over_s > starts_at_s] + [own_play]
         if self._epoch is not None:
-            start = self._expect(own)
+            start = self._expect(own_play)
             self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
 
     def _expect(self, play: _OwnPlay) -> int:
@@ -514,39 +514,39 @@ class Hearing:
         """The recording stops here. Speech that was going on ends with the last sample; held sound is dropped."""
         if self._epoch is None:
             return ()
-        ended: tuple[Observation, ...] = ()
+        observations: tuple[Observation, ...] = ()
         if self._endpoints.speaking:
-            ended = (SpeechEnded(self._source, self._timeline.at(self._next)),)
+            observations = (SpeechEnded(self._source, self._timeline.at(self._next)),)
         self._epoch = None
         self._floor_dbfs = None
-        return ended
+        return observations
 
     def feed(self, block: Block) -> tuple[Observation, ...]:
         """The observations that this block allows."""
-        seen: list[Observation] = []
+        observations: list[Observation] = []
         begins = block.epoch != self._epoch or block.first_sample != self._next
         if begins:
-            seen.extend(self.interrupted())
+            observations.extend(self.interrupted())
             self._begin(block)
         self._next = block.first_sample + len(block.samples)
         self._timeline.add(block.first_sample, block.at_s, block.error_s)
         if begins:
-            for own in self._own:
-                if own.over_s > block.at_s:
-                    self._expect(own)
+            for own_play in self._own_plays:
+                if own_play.over_s > block.at_s:
+                    self._expect(own_play)
         samples = self._decimator.feed(block.samples)
         passed = self._gate.feed(samples, self._frames.floor.dbfs)
-        seen.extend(map(self._observed_play, self._gate.heard))
+        observations.extend(map(self._observed_play, self._gate.heard))
         self._gate.heard.clear()
         if self._chimes is not None:
             passed = self._chimes.feed(passed)
             for chime in self._chimes.take():
-                seen.extend(self._chime_observations(chime))
+                observations.extend(self._chime_observations(chime))
         for piece in passed:
             for frame in self._frames.feed(piece.samples, piece.masks):
-                seen.extend(map(self._observe, self._endpoints.feed(frame)))
+                observations.extend(map(self._observe, self._endpoints.feed(frame)))
         self._floor_dbfs = self._frames.floor.dbfs
-        return tuple(seen)
+        return tuple(observations)
 
     def _begin(self, block: Block) -> None:
         self._epoch = block.epoch
@@ -561,27 +561,27 @@ class Hearing:
 
     def _chime_observations(self, chime: EarconDetection) -> Iterator[Observation]:
         """A chime is not speech. What it means is a report of its device."""
-        earcon, score = chime.earcon, chime.score
-        at, ends = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
-        yield Earcon(self._source, at, ends, chime.level_dbfs, earcon.source, meaning=earcon.meaning.value, score=score)
+        earcon, score, level_dbfs = chime.earcon, chime.score, chime.level_dbfs
+        start, end = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
+        yield Earcon(self._source, start, end, level_dbfs, earcon.source, meaning=earcon.meaning.value, score=score)
         match earcon.meaning:
             case EarconMeaning.WAKE:
-                yield Wake(earcon.source, at, score=score)
+                yield Wake(earcon.source, start, score=score)
             case EarconMeaning.ERROR:
-                yield Intent(earcon.source, at, "")
+                yield Intent(earcon.source, start, "")
             case EarconMeaning.DONE:
                 pass  # Earcon says it; no state of the device follows from it.
 
     def _stamp(self, analysis_sample: float, error_s: float) -> Stamp:
         sample = self._first + analysis_sample * self._decimator.factor - self._decimator.delay
-        at = self._timeline.at(sample)
-        return Stamp(at.at_s, at.error_s + error_s)
+        stamp = self._timeline.at(sample)
+        return Stamp(stamp.at_s, stamp.error_s + error_s)
 
-    def _observed_play(self, heard: LocatedPlay) -> Observation:
-        for own in self._own:
-            own.heard = own.heard or own.play_id == heard.play_id
-        error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
-        return StimulusHeard(self._source, self._stamp(heard.start, error_s), heard.play_id, heard.correlation)
+    def _observed_play(self, play: LocatedPlay) -> Observation:
+        for own_play in self._own_plays:
+            own_play.heard = own_play.heard or own_play.play_id == play.play_id
+        error_s = _HEARD_ERROR_S if play.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
+        return StimulusHeard(self._source, self._stamp(play.start, error_s), play.play_id, play.correlation)
 
     def _observe(self, event: EndpointEvent) -> Observation:
         onset_s = float(np.interp(event.snr_db, _SNR_DB, _ONSET_ERROR_S))

@@ -45,7 +45,7 @@ class ConstantStretches:
 
     def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
         self._stretches = stretches
-        self._at = 0
+        self._position = 0
         self._open = list(range(len(stretches)))
         self.values: dict[int, int] = {}
 
@@ -67,11 +67,11 @@ class ConstantStretches:
                 return
 
     def _look(self, block: npt.NDArray[np.int16]) -> None:
-        begin, self._at = self._at, self._at + len(block)
+        begin, self._position = self._position, self._position + len(block)
         still_open: list[int] = []
         for number, index in enumerate(self._open):
             first, end = self._stretches[index]
-            if first >= self._at:
+            if first >= self._position:
                 still_open += self._open[number:]
                 break
             part = block[max(0, first - begin) : max(0, end - begin)]
@@ -82,7 +82,7 @@ class ConstantStretches:
                     self.values.pop(index, None)
                     continue
                 self.values[index] = value
-            if end > self._at:
+            if end > self._position:
                 still_open.append(index)
         self._open = still_open
 
@@ -142,8 +142,8 @@ def a_weight_db(hertz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     f1, f2, f3, f4 = (pole**2 for pole in _POLES_HZ)
 
     def response(squared: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        below = (squared + f1) * np.sqrt((squared + f2) * (squared + f3)) * (squared + f4)
-        return np.asarray(f4 * squared**2 / below)
+        denominator = (squared + f1) * np.sqrt((squared + f2) * (squared + f3)) * (squared + f4)
+        return np.asarray(f4 * squared**2 / denominator)
 
     squared = np.maximum(hertz**2, 1e-6)
     return np.asarray(20 * np.log10(response(squared) / response(np.array(1e6))))
@@ -225,9 +225,9 @@ def quiet_end_s(samples: npt.NDArray[np.int16], rate_hz: int) -> float | None:
 def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
     """The waveform; VoiceError if an engine produced only silence for a text."""
     if is_silent(waveform.samples):
-        shown = text if len(text) <= 60 else text[:60] + "…"
+        excerpt = text if len(text) <= 60 else text[:60] + "…"
         raise VoiceError(
-            f"{engine} produced only silence for {shown!r}",
+            f"{engine} produced only silence for {excerpt!r}",
             remedy="Use words that the voice can pronounce, or another voice",
         )
     return waveform
@@ -251,10 +251,10 @@ def _smooth(x: npt.NDArray[np.float64], time_constant: float) -> npt.NDArray[np.
     y /= decay
     np.cumsum(y, axis=1, out=y)
     y *= decay * -np.expm1(-1 / time_constant)
-    before = 0.0
+    previous = 0.0
     for row in y:
-        row += before * decay
-        before = row[-1]
+        row += previous * decay
+        previous = row[-1]
     return y.ravel()[: len(x)]
 
 

@@ -57,8 +57,8 @@ class Manifest:
 
 def column_of(header: Sequence[str], names: Sequence[str]) -> str | None:
     """The first of the names that is a column, in any case, as the header writes it."""
-    known = {column.lower(): column for column in reversed(header)}
-    return next((known[name] for name in names if name in known), None)
+    columns = {column.lower(): column for column in reversed(header)}
+    return next((columns[name] for name in names if name in columns), None)
 
 
 def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True) -> Manifest:
@@ -77,11 +77,11 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     text = read_text(Path(path), encoding, as_written=True)
     table = CsvRows.of(text, problems, separator_of(path))
     rows = iter(table)
-    first_line, written = next(rows, (1, []))
+    first_line, header_cells = next(rows, (1, []))
     problems.refuse()
-    header = tuple(name.strip() for name in written)
-    for at, name in enumerate(header):
-        if name and header.index(name) < at:
+    header = tuple(name.strip() for name in header_cells)
+    for index, name in enumerate(header):
+        if name and header.index(name) < index:
             problems.add(first_line, 0, f"two columns are called {shown(name)}", "Rename one")
     manifest_rows: list[ManifestRow] = []
     for line, cells in rows:
@@ -90,11 +90,11 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
             problems.add(line, 0, problem, "Write a cell for each column, even if it is empty; quote cells with commas")
         else:
             cells += [""] * (len(header) - len(cells))
-            known = {
+            row_cells = {
                 name: table.number(cell) if name.endswith(_TIMES) else cell.strip()
                 for name, cell in zip(header, cells, strict=True)
             }
-            manifest_rows.append(ManifestRow(line, known))
+            manifest_rows.append(ManifestRow(line, row_cells))
     problems.refuse()
     if lower.endswith(TABS):
         _find_clips(path, header, manifest_rows)
@@ -110,7 +110,7 @@ def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -
         name = row.cells[audio]
         stem, ending = os.path.splitext(name)
         names = [*(f"{stem}{other}" for other in _CONVERTED if ending.lower() == ".mp3"), name]
-        places = [os.path.join(below, variant) for variant in names for below in (_CLIPS, "")]
+        places = [os.path.join(subfolder, variant) for variant in names for subfolder in (_CLIPS, "")]
         row.cells[audio] = next((place for place in places if os.path.isfile(os.path.join(folder, place))), name)
 
 
@@ -127,12 +127,12 @@ def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str,
         if not line.strip():
             continue
         try:
-            written = json.loads(line)
+            document = json.loads(line)
         except (ValueError, RecursionError) as error:
             problems.add(number, 0, f"this manifest cannot be read: {error}", "Write a JSON object in each line")
             continue
-        if isinstance(written, dict):
-            yield number, {str(name): _text(value) for name, value in written.items()}
+        if isinstance(document, dict):
+            yield number, {str(name): _text(value) for name, value in document.items()}
         else:
             problems.add(number, 0, "the line is not an object", 'Write {"audio": "a.wav"} in each line')
     problems.refuse()
@@ -179,8 +179,8 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
             problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
         elif not name:
             problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file in each line: utt1 a.wav")
-        elif (known := sound_by_id.setdefault(id_, (line, name))) != (line, name):
-            problems.add(line, 0, f"{shown(id_)} is already in line {known[0]}", "Remove one of the lines")
+        elif (earlier := sound_by_id.setdefault(id_, (line, name))) != (line, name):
+            problems.add(line, 0, f"{shown(id_)} is already in line {earlier[0]}", "Remove one of the lines")
     problems.refuse()
     folder = os.path.dirname(path)
     if os.path.isfile(segments := os.path.join(folder, _SEGMENTS)):
@@ -189,13 +189,13 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
             place=Place(segments),
             remedy="Cut the recordings into utterances first: extract-segments scp:wav.scp segments …",
         )
-    more = {
-        column: {id_: written for _, id_, written in _pairs(beside, encoding)}
-        for column, name in ((TEXT[0], TEXT[0]), ("speaker", _TALKERS))
-        if os.path.isfile(beside := os.path.join(folder, name))
-    }
+    more: dict[str, dict[str, str]] = {}
+    for column, name in ((TEXT[0], TEXT[0]), ("speaker", _TALKERS)):
+        table_path = os.path.join(folder, name)
+        if os.path.isfile(table_path):
+            more[column] = {id_: text for _, id_, text in _pairs(table_path, encoding)}
     rows = tuple(
-        ManifestRow(line, {ID: id_, AUDIO[0]: name, **{column: of.get(id_, "") for column, of in more.items()}})
+        ManifestRow(line, {ID: id_, AUDIO[0]: name, **{column: texts.get(id_, "") for column, texts in more.items()}})
         for id_, (line, name) in sound_by_id.items()
     )
     return Manifest(path, (ID, AUDIO[0], *more), 1, rows)

@@ -51,14 +51,14 @@ def find(recording: Samples, probe: Samples) -> FoundChirp:
     """
     if len(recording) < len(probe):
         raise ValueError("the recording is shorter than the chirp")
-    wanted = probe.astype(np.float64)
-    heard = recording.astype(np.float64)
-    match: _FLOAT64 = correlate(heard, wanted)
-    running = np.concatenate(([0.0], np.cumsum(heard**2)))
-    energy = running[len(wanted) :] - running[: -len(wanted)]
-    own = float(np.sum(wanted**2))
+    template = probe.astype(np.float64)
+    signal = recording.astype(np.float64)
+    match: _FLOAT64 = correlate(signal, template)
+    running = np.concatenate(([0.0], np.cumsum(signal**2)))
+    energy = running[len(template) :] - running[: -len(template)]
+    template_energy = float(np.sum(template**2))
     # Silence correlates with nothing; the floor keeps rounding noise from looking like a match.
-    score = match / np.sqrt(np.maximum(energy, 1e-9 * own) * own)
+    score = match / np.sqrt(np.maximum(energy, 1e-9 * template_energy) * template_energy)
     peak = int(np.argmax(np.abs(score)))  # a path may turn the sign of the sound
     return FoundChirp(top_of(np.abs(match), peak), abs(float(score[peak])))
 
@@ -117,7 +117,7 @@ class PathCheck:
     @property
     def spread_ms(self) -> float | None:
         """The spread of the delays of the path, ms; None with fewer than two chirps heard."""
-        return spread_ms([one.path_ms for one in self.heard])
+        return spread_ms([measurement.path_ms for measurement in self.heard])
 
     @property
     def steady(self) -> bool | None:
@@ -213,20 +213,20 @@ def check_path(
         microphone,
         sound_server,
         on_block=ring.put,
-        on_fault=lambda at, problem: faults.append(problem),
+        on_fault=lambda stamp, problem: faults.append(problem),
         on_overrun=overruns.append,
         frames_per_buffer=frames_per_buffer,
     )
     playback = Playback(
         speaker,
         sound_server,
-        on_started=lambda play_id, at: started.put(at),
-        on_fault=lambda at, problem: faults.append(problem),
+        on_started=lambda play_id, stamp: started.put(stamp),
+        on_fault=lambda stamp, problem: faults.append(problem),
         on_overrun=overruns.append,
         frames_per_buffer=frames_per_buffer,
     )
-    known = chirp()
-    heard: list[ChirpMeasurement] = []
+    probe = chirp()
+    measurements: list[ChirpMeasurement] = []
     best = 0.0
     error_s = 0.0
     try:
@@ -236,27 +236,27 @@ def check_path(
         quiet, _ = ring.cut(listened_s, listened_s + 0.5)
         for number in range(count):
             called_s = threads.monotonic()
-            playback.play(str(number), known)
+            playback.play(str(number), probe)
             try:
-                at = started.get(timeout=START_LIMIT_S)
+                start = started.get(timeout=START_LIMIT_S)
             except Empty:
                 raise SoundError(f"{speaker!r} did not start to play", remedy="; ".join(faults)) from None
-            error_s = max(error_s, at.error_s)
+            error_s = max(error_s, start.error_s)
             # Not before the call: that would find the previous chirp again.
-            from_s = max(called_s, at.at_s - LEAD_S)
-            recording, exact_s = ring.cut(from_s, at.at_s + known.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
-            match = find(recording.samples, known.samples)
+            from_s = max(called_s, start.at_s - LEAD_S)
+            recording, exact_s = ring.cut(from_s, start.at_s + probe.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
+            match = find(recording.samples, probe.samples)
             first = round(match.sample)
             arrived_s = exact_s + match.sample / recording.rate_hz
-            heard_chirp = ChirpMeasurement(
+            measurement = ChirpMeasurement(
                 round_trip_ms=(arrived_s - called_s) * 1000,
-                path_ms=(arrived_s - at.at_s) * 1000,
+                path_ms=(arrived_s - start.at_s) * 1000,
                 correlation=match.correlation,
-                level_dbfs=rms_dbfs(recording.samples[first : first + len(known.samples)]),
+                level_dbfs=rms_dbfs(recording.samples[first : first + len(probe.samples)]),
             )
-            best = max(best, heard_chirp.correlation)
-            if heard_chirp.correlation >= HEARD_FROM:
-                heard.append(heard_chirp)
+            best = max(best, measurement.correlation)
+            if measurement.correlation >= HEARD_FROM:
+                measurements.append(measurement)
     finally:
         playback.close()
         capture.close()
@@ -264,7 +264,7 @@ def check_path(
         speaker=speaker,
         microphone=microphone,
         played=count,
-        heard=tuple(heard),
+        heard=tuple(measurements),
         best_correlation=best,
         noise_dbfs=rms_dbfs(quiet.samples),
         stamp_error_ms=error_s * 1000,

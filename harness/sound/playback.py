@@ -56,10 +56,10 @@ class Playback:
         device: str,
         sound_server: str,
         *,
-        on_started: OnStarted = lambda play_id, at: None,
-        on_ended: OnEnded = lambda play_id, at, complete: None,
+        on_started: OnStarted = lambda play_id, stamp: None,
+        on_ended: OnEnded = lambda play_id, stamp, complete: None,
         on_fault: OnFault,
-        on_back: OnBack = lambda at: None,
+        on_back: OnBack = lambda stamp: None,
         on_overrun: OnOverrun = lambda count: None,
         frames_per_buffer: int = 480,
         output: Output = Output(),
@@ -141,8 +141,8 @@ class Playback:
                 meter[low - first : high - first] = play.samples[low - start : high - start]
         return rms_dbfs(meter)
 
-    def opened(self, packet: Packet, again: bool) -> None:
-        self._coming_back = again
+    def opened(self, packet: Packet, resumed: bool) -> None:
+        self._coming_back = resumed
         self._clock = self._new_clock(packet.reported_s)
 
     def received(self, packet: Packet) -> None:
@@ -162,9 +162,9 @@ class Playback:
             case _:
                 raise SoundError(f"a playback stream does not send {packet.word.name}")
 
-    def faulted(self, at: Stamp, problem: str) -> None:
-        self._on_fault(at, problem)
-        self._cut(at)
+    def faulted(self, stamp: Stamp, problem: str) -> None:
+        self._on_fault(stamp, problem)
+        self._cut(stamp)
 
     def _new_clock(self, stated_s: float) -> StreamClock:
         """A clock for a stream whose buffers hold `stated_s` according to PortAudio."""
@@ -197,24 +197,24 @@ class Playback:
             if play.start is None and play.end is None:
                 return
             if play.start is not None and not play.told_start:
-                at = Stamp(*self._clock.left(play.start))
-                if at.at_s > now_s:
+                stamp = Stamp(*self._clock.left(play.start))
+                if stamp.at_s > now_s:
                     return
                 play.told_start = True
-                self._on_started(play.play_id, at)
+                self._on_started(play.play_id, stamp)
             if play.end is not None:
-                at = Stamp(*self._clock.left(play.end))
-                if at.at_s > now_s:
+                stamp = Stamp(*self._clock.left(play.end))
+                if stamp.at_s > now_s:
                     return
                 with self._lock:
                     cut = self._plays.pop(number, None) is None
                 if not cut:
-                    self._on_ended(play.play_id, at, play.complete)
+                    self._on_ended(play.play_id, stamp, play.complete)
 
-    def _cut(self, at: Stamp, only: int | None = None) -> None:
+    def _cut(self, stamp: Stamp, only: int | None = None) -> None:
         """Ends plays that cannot continue."""
         with self._lock:
             numbers = [only] if only is not None else sorted(self._plays)
             cut = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]
         for play in cut:
-            self._on_ended(play.play_id, at, False)
+            self._on_ended(play.play_id, stamp, False)

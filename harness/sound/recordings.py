@@ -179,13 +179,13 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     count = 0
     try:
         with ForwardFile(path) as damaged:
-            rate_hz, declared = int(damaged.samplerate), int(damaged.frames)
+            rate_hz, declared_frames = int(damaged.samplerate), int(damaged.frames)
             if damaged.channels != 1 or rate_hz not in RATES_HZ or rate_hz > _FLAC_MOST_HZ:
                 return None
             subtype = "PCM_16" if damaged.subtype in ("PCM_16", "PCM_S8", "PCM_U8") else "PCM_24"
             with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as flac:
                 try:
-                    for block in decode(damaged, declared, _READ_SAMPLES, "float32"):
+                    for block in decode(damaged, declared_frames, _READ_SAMPLES, "float32"):
                         flac.write(block)
                         count += len(block)
                 except soundfile.LibsndfileError:
@@ -201,7 +201,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     except InputError:  # it is silent, say
         target.unlink()
         return None
-    return count / rate_hz, declared / rate_hz if count < declared < NO_TOTAL else None
+    return count / rate_hz, declared_frames / rate_hz if count < declared_frames < NO_TOTAL else None
 
 
 def content_sha256(path: str) -> str:

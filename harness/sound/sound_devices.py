@@ -65,12 +65,12 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server
         )
     if not candidates:
         missing = f"the {kind} device {name!r} does not exist, and there is no other"
-        what = missing if name else f"there is no {kind} device"
-        raise SoundError(what, remedy=NO_DEVICE[sound_server])
+        problem = missing if name else f"there is no {kind} device"
+        raise SoundError(problem, remedy=NO_DEVICE[sound_server])
     available = [device.name for device in candidates]
-    meant = did_you_mean(name, available)
-    listed = ", ".join(repr(known_name) for known_name in available)
-    raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
+    suggestion = did_you_mean(name, available)
+    available_names = ", ".join(repr(known_name) for known_name in available)
+    raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{suggestion}Available: {available_names}")
 
 
 def list_command(sound_server: str) -> str:
@@ -90,8 +90,8 @@ LIST_LIMIT_S = 10.0
 def sound_parts(bench: Bench) -> list[Equipment]:
     """What names a sound device on the bench, each once."""
     parts = (*bench.loudspeakers, bench.microphone, bench.monitor)
-    named = {part.id: part for part in parts if part is not None and hasattr(part.options, "sound_device")}
-    return list(named.values())
+    parts_by_id = {part.id: part for part in parts if part is not None and hasattr(part.options, "sound_device")}
+    return list(parts_by_id.values())
 
 
 def find_part(devices: Sequence[SoundDevice], part: Equipment, bench: Bench) -> SoundDevice:
@@ -116,7 +116,7 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
     """Every device that PortAudio finds on `system` or in the `virtual_lab`; SoundError if it does not answer."""
     environment = environment_of(sound_server)
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             python_command("harness.sound.child", "devices"),
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -129,7 +129,7 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
         raise SoundError(
             f"the sound server did not answer within {exact(LIST_LIMIT_S)} s", remedy="Restart the sound server"
         ) from error
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise SoundError(f"the sound devices cannot be listed: {lines[-1] if lines else done.returncode}")
-    return tuple(SoundDevice(*row) for row in json.loads(done.stdout))
+    if result.returncode != 0:
+        lines = result.stderr.strip().splitlines()
+        raise SoundError(f"the sound devices cannot be listed: {lines[-1] if lines else result.returncode}")
+    return tuple(SoundDevice(*row) for row in json.loads(result.stdout))

@@ -67,8 +67,8 @@ class MappedWave(_WaveFile):
             # Also releases what was read after this block: a day's file would fill the memory.
             if state_of(self._file) != self._before:
                 raise changed()
-            done = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
-            mapped.madvise(mmap.MADV_DONTNEED, 0, done)
+            page_start = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
+            mapped.madvise(mmap.MADV_DONTNEED, 0, page_start)
 
 
 class StreamedWave(_WaveFile):
@@ -83,9 +83,9 @@ class StreamedWave(_WaveFile):
                 self._file.seek(0, os.SEEK_END)  # drops what was buffered with the header, before the check for changes
             self._file.seek(self._offset)
             for first in range(0, self.samples, BLOCK_SAMPLES):
-                wanted = 2 * min(BLOCK_SAMPLES, self.samples - first)
-                content = self._file.read(wanted)
-                if len(content) < wanted:
+                size = 2 * min(BLOCK_SAMPLES, self.samples - first)
+                content = self._file.read(size)
+                if len(content) < size:
                     raise changed()
                 yield np.frombuffer(content, "<i2")
                 if state_of(self._file) != self._before:
@@ -149,14 +149,14 @@ class DecodedFile:
         self._sound = sound
 
     def blocks(self) -> Iterator[Samples]:
-        read = 0
+        count = 0
         with self._sound as sound:
             for block in _decode(sound, self.samples):
-                read += len(block)
+                count += len(block)
                 yield block
         self._check_store()
-        if read != self.samples:
-            raise cut_off(self.samples, read, "samples")
+        if count != self.samples:
+            raise cut_off(self.samples, count, "samples")
 
     def _check_store(self) -> None:
         if isinstance(self._file, _CallbackFile) and self._file.failed is not None:
@@ -188,18 +188,18 @@ def decode(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
 
     Bytes after those are not sound: many FLAC files have a tag there, at which the decoder loses sync.
     """
-    read = 0
+    count = 0
     while True:
         try:
             # Never past the end in one call, which would lose the samples before it.
-            chunk = sound.read(min(block, samples - read) or block, dtype=dtype)
+            chunk = sound.read(min(block, samples - count) or block, dtype=dtype)
         except soundfile.LibsndfileError:
-            if read == samples:
+            if count == samples:
                 return
             raise
         if not len(chunk):
             return
-        read += len(chunk)
+        count += len(chunk)
         yield chunk
 
 
@@ -217,12 +217,12 @@ def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
 @functools.lru_cache(maxsize=64)
 def _is_own(device: int) -> bool:
     """Whether a device holds a local file system, where reading cannot fail because of a network."""
-    wanted = f"{os.major(device)}:{os.minor(device)}"
+    device_id = f"{os.major(device)}:{os.minor(device)}"
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
             for line in mounts:
                 left, _, right = line.partition(" - ")
-                if left.split(" ", 3)[2] == wanted:
+                if left.split(" ", 3)[2] == device_id:
                     return right.split(" ", 1)[0] in _OWN_FILE_SYSTEMS
     except OSError:
         return False
@@ -407,10 +407,10 @@ def _sha256(file: BinaryIO) -> str:
     """SHA-256 of a file's bytes. The position in the file does not change."""
     if isinstance(file, io.BytesIO):
         return hashlib.sha256(file.getvalue()).hexdigest()
-    digest, at = hashlib.sha256(), 0
-    while piece := os.pread(file.fileno(), _PIECE, at):
+    digest, offset = hashlib.sha256(), 0
+    while piece := os.pread(file.fileno(), _PIECE, offset):
         digest.update(piece)
-        at += len(piece)
+        offset += len(piece)
     return digest.hexdigest()
 
 

@@ -70,10 +70,10 @@ class _StoreFile(io.RawIOBase):
     opened: fsspec's OpenFile. Kept, since the files below it (of a zip, say) close with it.
     """
 
-    def __init__(self, opened: Any) -> None:
+    def __init__(self, open_file: Any) -> None:
         super().__init__()
-        self._opened = opened
-        self._file = opened.open()
+        self._open_file = open_file
+        self._file = open_file.open()
 
     def readable(self) -> bool:
         return True
@@ -81,12 +81,12 @@ class _StoreFile(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def readinto(self, into: Any) -> int:
+    def readinto(self, buffer: Any) -> int:
         try:
-            content = self._file.read(len(into))
+            content = self._file.read(len(buffer))
         except Exception as error:  # whatever a store raises
             raise OSError(_words(error)) from error
-        into[: len(content)] = content
+        buffer[: len(content)] = content
         return len(content)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

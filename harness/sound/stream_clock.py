@@ -139,10 +139,10 @@ class SampleClock:
             raise ValueError("nothing has been observed yet")
         nominal = sample / self.rate_hz
         least_s = float("inf")
-        for at, offset in reversed(self._recent):
-            if at < nominal and least_s < float("inf"):
+        for at_s, offset in reversed(self._recent):
+            if at_s < nominal and least_s < float("inf"):
                 break
-            least_s = min(least_s, offset - self._expected_s(at))
+            least_s = min(least_s, offset - self._expected_s(at_s))
         return max(0.0, least_s)
 
     def sample_at(self, moment_s: float) -> int:

@@ -41,13 +41,13 @@ OnOverrun = Callable[[int], None]
 class StreamOwner(Protocol):
     """Takes the packets of a stream. Called by the watching thread only."""
 
-    def opened(self, packet: Packet, again: bool) -> None:
+    def opened(self, packet: Packet, resumed: bool) -> None:
         """The stream of a child runs, for the first time or again after a fault. Sample counts begin at 0."""
         ...
 
     def received(self, packet: Packet) -> None: ...
 
-    def faulted(self, at: Stamp, problem: str) -> None:
+    def faulted(self, stamp: Stamp, problem: str) -> None:
         """The stream is lost; `opened` follows when it is back."""
         ...
 
@@ -274,14 +274,14 @@ class SupervisedStream:
                     return
                 rest = self._outbox[0]
                 try:
-                    sent = os.write(child.stdin.fileno(), rest[: 1 << 16])
+                    count = os.write(child.stdin.fileno(), rest[: 1 << 16])
                 except BlockingIOError:
                     return
                 except BrokenPipeError:
                     # The other pipe shows its end.
                     self._outbox.clear()
                     return
-                if sent == len(rest):
+                if count == len(rest):
                     self._outbox.popleft()
                 else:
-                    self._outbox[0] = rest[sent:]
+                    self._outbox[0] = rest[count:]

@@ -34,14 +34,14 @@ def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
     padded = np.pad(samples.astype(np.float64), (search + hop, 2 * search + 4 * hop))
     window = np.hanning(2 * hop + 1)[:-1]
     frames = length // hop + 2
-    made = np.zeros((frames + 1) * hop)
-    taken = search
+    output = np.zeros((frames + 1) * hop)
+    position = search
     for number in range(frames):
         if number:
-            wanted = search + min(round(number * hop * tempo), len(samples) + hop)
-            taken = _most_alike(padded, taken + hop, wanted, search, 2 * hop)
-        made[number * hop : (number + 2) * hop] += window * padded[taken : taken + 2 * hop]
-    return Waveform(made[hop : hop + length].astype(np.float32), waveform.rate_hz)
+            target = search + min(round(number * hop * tempo), len(samples) + hop)
+            position = _most_alike(padded, position + hop, target, search, 2 * hop)
+        output[number * hop : (number + 2) * hop] += window * padded[position : position + 2 * hop]
+    return Waveform(output[hop : hop + length].astype(np.float32), waveform.rate_hz)
 
 
 def _most_alike(

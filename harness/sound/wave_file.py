@@ -131,18 +131,18 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
     riff_size = struct.unpack_from(f"{order}I", start, 4)[0]
     long_data: int | None = None
     form, assumed = b"", ""
-    at = 12
+    position = 12
     for _ in range(_MOST_CHUNKS):
-        file.seek(at)
+        file.seek(position)
         head = file.read(8)
         if len(head) < 8:
             raise _unreadable("the file ends before its sound (no `data` chunk)")
         name, size = head[:4], struct.unpack_from(f"{order}I", head, 4)[0]
-        at += 8
+        position += 8
         if name == b"data":
-            sizes = _Sizes(size, long_data, riff_size, at, length)
+            sizes = _Sizes(size, long_data, riff_size, position, length)
             rest_bytes = _LEAST_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
-            return WaveLayout(form, at, *_extent(file, sizes, rest_bytes, order, assumed), order)
+            return WaveLayout(form, position, *_extent(file, sizes, rest_bytes, order, assumed), order)
         if name == b"fmt ":
             form = file.read(min(size, _LONGEST_FMT_BYTES))
             if size < 16 or len(form) < 16:
@@ -152,15 +152,15 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
             if len(long) < 16 or size < 16:
                 raise _unreadable("the `ds64` chunk is truncated")
             long_data = struct.unpack_from("<Q", long, 8)[0]
-        at += size
-        if at > length:
+        position += size
+        if position > length:
             raise _unreadable(f"the chunk {name.decode('latin-1')!r} declares {size} bytes, beyond the end of the file")
         if size % 2:
-            file.seek(at)
+            file.seek(position)
             if file.read(4) in _CHUNK_NAMES:
                 assumed = f"the chunk {name.decode('latin-1')!r} of {size} bytes has no padding"
             else:
-                at += 1
+                position += 1
     raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
 
 
@@ -214,12 +214,12 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
         note = f"the header declares {size} bytes of sound, but the file ends after {rest}, which are read"
         return rest, "; ".join([*notes, note])
     file.seek(sizes.at + size)
-    behind = rest - size
+    trailing = rest - size
     follows = file.read(12)
-    if behind < least_rest or _is_chunk(follows, behind, order) or follows.startswith(_TAGS):
-        if behind >= least_rest and (follows[:4] == b"data" or is_wave(follows)):
+    if trailing < least_rest or _is_chunk(follows, trailing, order) or follows.startswith(_TAGS):
+        if trailing >= least_rest and (follows[:4] == b"data" or is_wave(follows)):
             kind = "another WAVE file" if is_wave(follows) else "a second `data` chunk"
-            notes.append(f"{kind} of {behind} bytes follows the sound and is not read")
+            notes.append(f"{kind} of {trailing} bytes follows the sound and is not read")
         return size, "; ".join(notes)
     if _is_zero(file, sizes.at + size):
         return size, "; ".join(notes)
@@ -235,12 +235,12 @@ def _is_chunk(start: bytes, length: int, order: str) -> bool:
     """Whether bytes begin with the header of a chunk that fits into their length, or that has a known name.
 
     The padding of the chunk before may come first."""
-    for at in (0, 1):
-        name, size = start[at : at + 4], start[at + 4 : at + 8]
+    for offset in (0, 1):
+        name, size = start[offset : offset + 4], start[offset + 4 : offset + 8]
         if name in _CHUNK_NAMES:
             return True
         if len(size) == 4 and name.isascii() and name.decode().isprintable():
-            return bool(struct.unpack(f"{order}I", size)[0] + 8 + at <= length)
+            return bool(struct.unpack(f"{order}I", size)[0] + 8 + offset <= length)
     return False
 
 
@@ -277,9 +277,9 @@ def _format(content: bytes) -> tuple[int, int]:
     return rate_hz, channels
 
 
-def cut_off(declared: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
+def cut_off(declared: int, actual: int, unit: str = "bytes of sound") -> UnusableSound:
     """The rejection of a file with less sound than its header declares."""
-    return _unreadable(f"truncated: the header declares {declared} {unit}, but the file has {there}")
+    return _unreadable(f"truncated: the header declares {declared} {unit}, but the file has {actual}")
 
 
 def _unreadable(detail: str) -> UnusableSound:
@@ -300,23 +300,23 @@ class PlainWave:
         self._file, self._offset = file, layout.offset
         self._head = (b"RIFX" if layout.order == ">" else b"RIFF") + riff_size + body
         self._length = len(self._head) + layout.size
-        self._at = 0
+        self._position = 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._length}
-        self._at = max(0, offset + origins[whence])
-        return self._at
+        origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._length}
+        self._position = max(0, offset + origins[whence])
+        return self._position
 
     def tell(self) -> int:
-        return self._at
+        return self._position
 
     def read(self, size: int = -1) -> bytes:
-        end = self._length if size < 0 else min(self._length, self._at + size)
-        content = self._head[self._at : end]
-        if end > (start := self._at + len(content)):
+        end = self._length if size < 0 else min(self._length, self._position + size)
+        content = self._head[self._position : end]
+        if end > (start := self._position + len(content)):
             self._file.seek(self._offset + start - len(self._head))
             content += self._file.read(end - start)
-        self._at += len(content)
+        self._position += len(content)
         return content
 
 
@@ -378,33 +378,33 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     """
     file.seek(0)
     start = file.read(_LONGEST_HEAD_BYTES)
-    declared = 0
+    declared_bytes = 0
     if is_wave(start):
         return find_sound(file, length)
     if start[:4] == b"FORM" and len(start) >= 12:
-        declared = 8 + int.from_bytes(start[4:8], "big")
+        declared_bytes = 8 + int.from_bytes(start[4:8], "big")
     elif start[:4] in (b".snd", b"dns.") and len(start) >= 24:
         order: Literal["big", "little"] = "big" if start[:4] == b".snd" else "little"
-        offset, size = (int.from_bytes(start[at : at + 4], order) for at in (4, 8))
-        declared = 0 if size == _NO_SIZE else offset + size
+        offset, size = (int.from_bytes(start[position : position + 4], order) for position in (4, 8))
+        declared_bytes = 0 if size == _NO_SIZE else offset + size
     elif start.startswith(_W64) and len(start) >= 24:
-        declared = int.from_bytes(start[16:24], "little")
+        declared_bytes = int.from_bytes(start[16:24], "little")
     elif start[:4] == b"caff":
-        declared = _caf_bytes(file, length)
+        declared_bytes = _caf_bytes(file, length)
     elif start.startswith(b"NIST_1A"):
-        declared = _sphere_bytes(start)
+        declared_bytes = _sphere_bytes(start)
     elif start.startswith(b"fLaC") and (frame := _flac_frame_behind(file, start, length)) is not None:
         problem = f"the header declares {_flac_samples(start)} samples, but another frame begins at sample {frame}"
         raise _unreadable(f"{problem}: sound after the declared end would be lost")
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
         raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
-    if declared > length and not (start[:4] == b"FORM" and declared >= _STREAMED_FORM):
-        raise cut_off(declared, length, "bytes")
+    if declared_bytes > length and not (start[:4] == b"FORM" and declared_bytes >= _STREAMED_FORM):
+        raise cut_off(declared_bytes, length, "bytes")
     # Other chunks may follow the sound of a CAF file.
-    is_short = 0 < declared < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
-    if is_short and not _is_known_rest(file, declared):
+    is_short = 0 < declared_bytes < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
+    if is_short and not _is_known_rest(file, declared_bytes):
         raise _unreadable(
-            f"the header declares {declared} of {length} bytes: sound after the declared end would be lost"
+            f"the header declares {declared_bytes} of {length} bytes: sound after the declared end would be lost"
         )
     return None
 
@@ -417,17 +417,17 @@ def _is_known_rest(file: BinaryIO, offset: int) -> bool:
 
 def _caf_bytes(file: BinaryIO, length: int) -> int:
     """End of the `data` chunk of a CAF file; 0 without the chunk or its size."""
-    at = 8
-    while at < length:
-        file.seek(at)
+    position = 8
+    while position < length:
+        file.seek(position)
         head = file.read(12)
         size = int.from_bytes(head[4:], "big", signed=True)
         if len(head) < 12 or size < 0:
             return 0
-        at += 12 + size
+        position += 12 + size
         if head[:4] == b"data":
-            return at
-    return at
+            return position
+    return position
 
 
 def _sphere_bytes(start: bytes) -> int:
@@ -456,15 +456,15 @@ def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
         return None
     file.seek(max(0, length - _LONGEST_FRAME))
     tail = file.read(_LONGEST_FRAME)
-    at = len(tail)
-    while (at := max(tail.rfind(sync, 0, at) for sync in _FLAC_SYNCS)) >= 0:
-        number = _flac_number(tail[at : at + 17])
+    position = len(tail)
+    while (position := max(tail.rfind(sync, 0, position) for sync in _FLAC_SYNCS)) >= 0:
+        number = _flac_number(tail[position : position + 17])
         if number is None:
             continue
-        first = number if tail[at + 1] & 1 else number * block
+        first = number if tail[position + 1] & 1 else number * block
         if first < samples:
             return None
-        if not _crc(tail[at:], 0x8005, 16):
+        if not _crc(tail[position:], 0x8005, 16):
             return first
     return None
 
@@ -482,8 +482,8 @@ def _flac_number(head: bytes) -> int | None:
         return None
     coded = max(1, ones)
     number = head[4] & (0x7F >> ones)
-    for each in head[5 : 4 + coded]:
-        number = number << 6 | each & 0x3F
+    for byte in head[5 : 4 + coded]:
+        number = number << 6 | byte & 0x3F
     more = {6: 1, 7: 2}.get(head[2] >> 4, 0) + {12: 1, 13: 2, 14: 2}.get(head[2] & 15, 0)
     return None if _crc(head[: 4 + coded + more + 1], 0x07, 8) else number
 
@@ -502,11 +502,11 @@ def _ogg_ends(file: BinaryIO, length: int) -> bool:
     """Whether the last page exists and is marked as the last."""
     file.seek(max(0, length - _LONGEST_PAGE_BYTES))
     tail = file.read(_LONGEST_PAGE_BYTES)
-    at = tail.rfind(b"OggS")
-    if at < 0 or len(tail) < at + 27:
+    position = tail.rfind(b"OggS")
+    if position < 0 or len(tail) < position + 27:
         return False
-    lengths = tail[at + 27 : at + 27 + tail[at + 26]]
-    return bool(tail[at + 5] & 4) and len(tail) >= at + 27 + tail[at + 26] + sum(lengths)
+    lengths = tail[position + 27 : position + 27 + tail[position + 26]]
+    return bool(tail[position + 5] & 4) and len(tail) >= position + 27 + tail[position + 26] + sum(lengths)
 
 
 def _is_mpeg_layer_3(start: bytes) -> bool:

@@ -54,15 +54,15 @@ def _repeat(source: Waveform, samples: int) -> Waveform:
     fade = min(round(CROSSFADE_S * source.rate_hz), len(x) // 2)
     step = len(x) - fade
     turn = np.linspace(0, np.pi / 2, fade, endpoint=False)
-    once = x.astype(np.float64)
-    once[:fade] *= np.sin(turn)
-    once[step:] *= np.cos(turn)
-    out = np.zeros(samples + len(x))
+    faded = x.astype(np.float64)
+    faded[:fade] *= np.sin(turn)
+    faded[step:] *= np.cos(turn)
+    output = np.zeros(samples + len(x))
     for start in range(0, samples, step):
-        out[start : start + len(x)] += once
+        output[start : start + len(x)] += faded
     # Nothing comes before the start, so it is not faded in.
-    out[:fade] = x[:fade]
-    return Waveform(out[:samples].astype(np.float32), source.rate_hz)
+    output[:fade] = x[:fade]
+    return Waveform(output[:samples].astype(np.float32), source.rate_hz)
 
 
 FADE_S = 0.005
@@ -93,16 +93,16 @@ class Ambiences:
         """
         count = round(ambience.duration_s * rate_hz)
         if ambience.pieces:
-            made = self._pieces(ambience.pieces, count, rate_hz, level_dbfs)
+            samples = self._pieces(ambience.pieces, count, rate_hz, level_dbfs)
         elif ambience.noise is not None:
-            made = _noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
+            samples = _noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
         else:
-            made = _sayings(ambience, count, rate_hz, speak)
-        peak = float(np.abs(made).max(initial=0.0))
-        return made if peak <= FULL_SCALE else (made * (FULL_SCALE / peak)).astype(np.float32)
+            samples = _sayings(ambience, count, rate_hz, speak)
+        peak = float(np.abs(samples).max(initial=0.0))
+        return samples if peak <= FULL_SCALE else (samples * (FULL_SCALE / peak)).astype(np.float32)
 
     def _pieces(self, pieces: tuple[RecordingPiece, ...], count: int, rate_hz: int, level_dbfs: float) -> Samples:
-        whole = np.zeros(count, dtype=np.float32)
+        samples = np.zeros(count, dtype=np.float32)
         at_s = 0.0
         for piece in pieces:
             first = round(at_s * rate_hz)
@@ -110,8 +110,8 @@ class Ambiences:
             last = min(count, round(at_s * rate_hz))
             sound = read_piece(piece, rate_hz)[: last - first]
             sound = sound * 10 ** ((level_dbfs - self._level(piece.path)) / 20)
-            whole[first : first + len(sound)] = _fade(sound.astype(np.float32), rate_hz)
-        return whole
+            samples[first : first + len(sound)] = _fade(sound.astype(np.float32), rate_hz)
+        return samples
 
     def _level(self, path: str) -> float:
         """Active speech level of a recording, dBFS, from excerpts."""
@@ -120,14 +120,14 @@ class Ambiences:
             if key not in self._gains:
                 size = round(EXCERPT_S * file.samplerate)
                 if file.frames <= EXCERPTS * size:
-                    heard = file.read(dtype="float32")
+                    samples = file.read(dtype="float32")
                 else:
                     parts = []
                     for start in np.linspace(0, file.frames - size, EXCERPTS).astype(int):
                         file.seek(int(start))
                         parts.append(file.read(size, dtype="float32"))
-                    heard = np.concatenate(parts)
-                level = active_speech_level(Waveform(np.nan_to_num(heard).astype(np.float32), file.samplerate))
+                    samples = np.concatenate(parts)
+                level = active_speech_level(Waveform(np.nan_to_num(samples).astype(np.float32), file.samplerate))
                 if level is None:
                     raise InputError(
                         "the recording is silent in every excerpt that was read", place=Place(path), remedy="Remove it"
@@ -139,39 +139,39 @@ class Ambiences:
 def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
     """Reads only the piece, however long the file is, and resamples it."""
     with opened(piece.path) as file:
-        own = file.samplerate
-        first, last = round(piece.offset_s * own), round((piece.offset_s + piece.duration_s) * own)
-        before = min(first, round(PIECE_MARGIN_S * own))
-        file.seek(min(first - before, file.frames))
-        sound = file.read(last - first + before + round(PIECE_MARGIN_S * own), dtype="float32")
+        file_rate_hz = file.samplerate
+        first, last = round(piece.offset_s * file_rate_hz), round((piece.offset_s + piece.duration_s) * file_rate_hz)
+        margin = min(first, round(PIECE_MARGIN_S * file_rate_hz))
+        file.seek(min(first - margin, file.frames))
+        sound = file.read(last - first + margin + round(PIECE_MARGIN_S * file_rate_hz), dtype="float32")
     if not np.isfinite(sound).all():
         raise InputError(
             "the recording contains invalid samples (NaN or infinite)",
             place=Place(piece.path),
             remedy="Export it again",
         )
-    if own != rate_hz:
-        sound = np.asarray(soxr.resample(sound, own, rate_hz, quality="VHQ"), dtype=np.float32)
-    start = round(before * rate_hz / own)
-    made: Samples = sound[start : start + round(piece.duration_s * rate_hz)]
-    return made
+    if file_rate_hz != rate_hz:
+        sound = np.asarray(soxr.resample(sound, file_rate_hz, rate_hz, quality="VHQ"), dtype=np.float32)
+    start = round(margin * rate_hz / file_rate_hz)
+    samples: Samples = sound[start : start + round(piece.duration_s * rate_hz)]
+    return samples
 
 
 def _noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
-    made = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
-    return _fade(made.samples.copy(), rate_hz)
+    noise = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
+    return _fade(noise.samples.copy(), rate_hz)
 
 
 def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
-    whole = np.zeros(count, dtype=np.float32)
+    samples = np.zeros(count, dtype=np.float32)
     chance = np.random.Generator(np.random.PCG64(ambience.seed))
-    at = number = 0
-    while at < count and ambience.sayings:
-        speech = speak(ambience.sayings[number % len(ambience.sayings)])[: count - at]
-        whole[at : at + len(speech)] = speech
-        at += len(speech) + round(chance.uniform(*PAUSES_S) * rate_hz)
+    position = number = 0
+    while position < count and ambience.sayings:
+        speech = speak(ambience.sayings[number % len(ambience.sayings)])[: count - position]
+        samples[position : position + len(speech)] = speech
+        position += len(speech) + round(chance.uniform(*PAUSES_S) * rate_hz)
         number += 1
-    return _fade(whole, rate_hz)
+    return _fade(samples, rate_hz)
 
 
 def _fade(sound: Samples, rate_hz: int) -> Samples:

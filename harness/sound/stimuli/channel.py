@@ -36,8 +36,8 @@ def at_speed(waveform: Waveform, speed: float) -> Waveform:
     """Played that many times as fast, so that its pitch changes too. Length: round(n / speed), within a sample."""
     if speed == 1.0:
         return waveform
-    made = soxr.resample(waveform.samples, waveform.rate_hz * speed, waveform.rate_hz, quality="VHQ")
-    return Waveform(np.asarray(made, dtype=np.float32), waveform.rate_hz)
+    resampled = soxr.resample(waveform.samples, waveform.rate_hz * speed, waveform.rate_hz, quality="VHQ")
+    return Waveform(np.asarray(resampled, dtype=np.float32), waveform.rate_hz)
 
 
 def through(waveform: Waveform, channel: Channel) -> Waveform:
@@ -51,8 +51,8 @@ def through(waveform: Waveform, channel: Channel) -> Waveform:
     if channel.band is not None:
         samples = _band_limited(samples, waveform.rate_hz, channel.band)
     if channel.clipping_db:
-        most = float(np.abs(samples).max(initial=0.0)) * 10 ** (-channel.clipping_db / 20)
-        samples = np.clip(samples, -most, most)
+        limit = float(np.abs(samples).max(initial=0.0)) * 10 ** (-channel.clipping_db / 20)
+        samples = np.clip(samples, -limit, limit)
     if channel.codec:
         samples = _code(samples, waveform.rate_hz, channel.codec)
     return Waveform(np.asarray(samples, dtype=np.float32), waveform.rate_hz)
@@ -73,8 +73,8 @@ def _band_limited(samples: Samples, rate_hz: int, band: Band) -> Samples:
         if 0 < edge_hz < highest:
             sections = butter(_ORDER, edge_hz, kind, fs=rate_hz, output="sos")
             pad = min(len(samples) - 1, round(rate_hz / max(edge_hz, 20.0)))  # one period of the edge
-            made = sosfiltfilt(sections, samples.astype(np.float64), padlen=max(0, pad))
-            samples = np.asarray(made, dtype=np.float32)
+            filtered = sosfiltfilt(sections, samples.astype(np.float64), padlen=max(0, pad))
+            samples = np.asarray(filtered, dtype=np.float32)
     return samples
 
 
@@ -89,13 +89,13 @@ def _code(samples: Samples, rate_hz: int, codec: str) -> Samples:
         coded_hz = next((opus_hz for opus_hz in _OPUS_RATES_HZ if opus_hz >= rate_hz), _OPUS_RATES_HZ[-1])
     else:
         container, subtype, coded_hz = _CODECS[name]
-    there = samples if coded_hz == rate_hz else soxr.resample(samples, rate_hz, coded_hz, quality="VHQ")
+    resampled = samples if coded_hz == rate_hz else soxr.resample(samples, rate_hz, coded_hz, quality="VHQ")
     file = io.BytesIO()
-    soundfile.write(file, _within_full_scale(there), coded_hz, format=container, subtype=subtype, **more)
+    soundfile.write(file, _within_full_scale(resampled), coded_hz, format=container, subtype=subtype, **more)
     file.seek(0)
     back, found_hz = soundfile.read(file, dtype="float32")
     if found_hz != rate_hz:
         back = soxr.resample(back, found_hz, rate_hz, quality="VHQ")
-    made = np.zeros(len(samples), dtype=np.float32)
-    made[: len(back)] = back[: len(made)]
-    return made
+    result = np.zeros(len(samples), dtype=np.float32)
+    result[: len(back)] = back[: len(result)]
+    return result

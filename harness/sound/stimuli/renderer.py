@@ -74,8 +74,8 @@ def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int
     half = max(1, round(WINDOW_S * waveform.rate_hz / 2))
     x = waveform.samples.astype(np.float64)
     total = np.concatenate(([0.0], np.cumsum(x * x)))
-    at = np.arange(len(x))
-    low, high = np.maximum(at - half, 0), np.minimum(at + half, len(x))
+    index = np.arange(len(x))
+    low, high = np.maximum(index - half, 0), np.minimum(index + half, len(x))
     power = np.asarray(np.maximum(total[high] - total[low], 0.0) / (2 * half), dtype=np.float64)
     threshold_db = level.level_dbfs - BELOW_ACTIVE_DB
     if recorded:
@@ -220,8 +220,8 @@ class Renderer:
         if isinstance(recipe.query, Ambience):
             sound = self._ambience(recipe.query, recipe, seed=int(key[:16], 16))
             return RenderedStimulus(sound, (), content_hash(key, sound, ()))
-        if self._cache is not None and (known := self._cache.get(key)) is not None:
-            return known
+        if self._cache is not None and (cached := self._cache.get(key)) is not None:
+            return cached
         waveform, parts = self._render_whole(recipe) if recipe.whole else self._make(recipe, seed=int(key[:16], 16))
         rendered = RenderedStimulus(waveform, parts, content_hash(key, waveform, parts))
         if self._cache is not None:
@@ -323,10 +323,10 @@ class Renderer:
             placed.append((active_at - start, samples))
             parts.append(Part(role, active_at, active_at + end - start, _text(utterance)))
         length = max(placed[-1][0] + len(placed[-1][1]) + lead, parts[-1].end_sample + round(recipe.tail_s * rate))
-        whole = np.zeros(length, dtype=np.float32)
-        for at, samples in placed:
-            whole[at : at + len(samples)] += samples
-        waveform, level_dbfs = Waveform(whole, rate), recipe.level_dbfs
+        mix = np.zeros(length, dtype=np.float32)
+        for position, samples in placed:
+            mix[position : position + len(samples)] += samples
+        waveform, level_dbfs = Waveform(mix, rate), recipe.level_dbfs
         if recipe.as_recorded:
             active = active_speech_level(waveform)
             level_dbfs = active.level_dbfs if active else level_dbfs
@@ -340,15 +340,15 @@ class Renderer:
             waveform, level_dbfs = _in_room(waveform, level_dbfs, recipe.placement, speech_ends, _label(recipe))
             length = len(waveform.samples)
             if not recipe.whole:
-                where = f"{_label(recipe)} in the room {recipe.placement.label()}"
-                refuse_clipping(waveform, level_dbfs, where, as_recorded=recipe.as_recorded)
+                room_label = f"{_label(recipe)} in the room {recipe.placement.label()}"
+                refuse_clipping(waveform, level_dbfs, room_label, as_recorded=recipe.as_recorded)
         if listening:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
         if recipe.noise is None or recipe.noise.players:
             return channel.through(_turned_down(waveform), recipe.channel), tuple(parts)
         margin = 0 if listening or recipe.whole else round(max(MARGIN_S, recipe.noise.ramp_s) * rate)
-        under = _noise_under(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
-        mixed = _ramp(under, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
+        noise = _noise_under(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
+        mixed = _ramp(noise, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
         if not recipe.whole:
@@ -362,20 +362,20 @@ class Renderer:
         level, rate = active_speech_level(main.waveform), main.waveform.rate_hz
         assert noise is not None, recipe
         assert level is not None, recipe
-        own = [part for part in rendered.parts if part.role not in (Role.OPENING, Role.CLOSING, Role.REQUEST)]
-        begins, count = own[0].start_sample - main.parts[0].start_sample, len(main.waveform.samples)
-        heard, beside = rendered.waveform.samples.copy(), {}
+        own_parts = [part for part in rendered.parts if part.role not in (Role.OPENING, Role.CLOSING, Role.REQUEST)]
+        begins, count = own_parts[0].start_sample - main.parts[0].start_sample, len(main.waveform.samples)
+        as_heard, noise_by_player = rendered.waveform.samples.copy(), {}
         for number, (player, gain_db) in enumerate(noise.players):
             seed = int(main.sha256[:16], 16) + number
-            under = _noise_under(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
-            ramped = _ramp(under, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
+            player_noise = _noise_under(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
+            ramped = _ramp(player_noise, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
             loud = amplify(Waveform(ramped, rate), gain_db)
             refuse_clipping(loud, noise.dbfs(level.level_dbfs) + gain_db, f"the noise at {player}")
-            whole = np.zeros(len(heard), dtype=np.float32)
-            whole[begins : begins + count] = loud.samples
-            beside[player] = Waveform(whole, rate)
-            heard[begins : begins + count] += ramped / np.float32(np.sqrt(len(noise.players)))
-        return replace(rendered, beside=beside, as_heard=Waveform(np.clip(heard, -1.0, 1.0), rate))
+            track = np.zeros(len(as_heard), dtype=np.float32)
+            track[begins : begins + count] = loud.samples
+            noise_by_player[player] = Waveform(track, rate)
+            as_heard[begins : begins + count] += ramped / np.float32(np.sqrt(len(noise.players)))
+        return replace(rendered, beside=noise_by_player, as_heard=Waveform(np.clip(as_heard, -1.0, 1.0), rate))
 
     def _render_opening(self, recipe: StimulusRecipe, opening: Opening) -> RenderedStimulus:
         """The opening, the stimulus, and the closing words: three stimuli in one. Their lead-ins overlap the pause."""
@@ -385,32 +385,37 @@ class Renderer:
         if opening.voice is not None:
             quiet = replace(quiet, voice=opening.voice)
 
-        def said(text: str) -> RenderedStimulus:
+        def render_words(text: str) -> RenderedStimulus:
             query = SpokenText(text) if text else phrase
             return self.render(replace(quiet, query=query, wake_phrase=phrase if text else None, as_recorded=False))
 
-        main, first = self.render(replace(recipe, opening=None)), said(opening.say)
+        main, first = self.render(replace(recipe, opening=None)), render_words(opening.say)
         begins = first.parts[-1].end_sample + round(opening.pause_s * recipe.rate_hz) - main.parts[0].start_sample
         shift = max(0, -begins)
         placed = [(shift, first, Role.OPENING), (shift + begins, main, None)]
         if opening.then:
-            placed.append((shift + begins + len(main.waveform.samples), said(opening.then), Role.CLOSING))
-        whole = np.zeros(max(at + len(stimulus.waveform.samples) for at, stimulus, _ in placed), dtype=np.float32)
+            placed.append((shift + begins + len(main.waveform.samples), render_words(opening.then), Role.CLOSING))
+        mix = np.zeros(
+            max(position + len(stimulus.waveform.samples) for position, stimulus, _ in placed), dtype=np.float32
+        )
         parts: list[Part] = []
-        for at, stimulus, role in placed:
-            whole[at : at + len(stimulus.waveform.samples)] += stimulus.waveform.samples
+        for position, stimulus, role in placed:
+            mix[position : position + len(stimulus.waveform.samples)] += stimulus.waveform.samples
             roles = {} if role is None else {Role.QUERY: Role.REQUEST, stimulus.parts[0].role: role}
             parts += [
-                Part(roles.get(p.role, p.role), p.start_sample + at, p.end_sample + at, p.text) for p in stimulus.parts
+                Part(roles.get(p.role, p.role), p.start_sample + position, p.end_sample + position, p.text)
+                for p in stimulus.parts
             ]
-        waveform = Waveform(whole, recipe.rate_hz)
+        waveform = Waveform(mix, recipe.rate_hz)
         refuse_clipping(waveform, max(recipe.level_dbfs, opening.level_dbfs), f"{_label(recipe)} with its opening")
         key = "|".join(stimulus.sha256 for _, stimulus, _ in placed)
         return RenderedStimulus(waveform, tuple(parts), content_hash(key, waveform, tuple(parts)))
 
     def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
-        made = self._ambiences.make(ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._render_saying, recipe))
-        return Waveform(made if ambience.noise is not None else _with_floor(made, seed), recipe.rate_hz)
+        samples = self._ambiences.make(
+            ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._render_saying, recipe)
+        )
+        return Waveform(samples if ambience.noise is not None else _with_floor(samples, seed), recipe.rate_hz)
 
     def _render_saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
         """A text at the recipe's level and rate, cached like the sound of a query."""
@@ -469,26 +474,28 @@ def _in_room(
 
     It is as long as the stimulus, or until the last reverberation of its speech.
     """
-    heard = heard_in(waveform, placement)
-    reverberation = len(heard.samples) - len(waveform.samples)
-    heard = Waveform(heard.samples[: max(len(waveform.samples), speech_ends + reverberation)], heard.rate_hz)
+    reverberant = heard_in(waveform, placement)
+    reverberation = len(reverberant.samples) - len(waveform.samples)
+    reverberant = Waveform(
+        reverberant.samples[: max(len(waveform.samples), speech_ends + reverberation)], reverberant.rate_hz
+    )
     if placement.room.level_at is LevelAt.DEVICE:
-        heard = at_level(heard, level_dbfs, label)
-    elif (active := active_speech_level(heard)) is not None:
+        reverberant = at_level(reverberant, level_dbfs, label)
+    elif (active := active_speech_level(reverberant)) is not None:
         level_dbfs = active.level_dbfs
-    return heard, level_dbfs
+    return reverberant, level_dbfs
 
 
 def _noise_under(
     noise: NoiseSpec, speech: Waveform, level_dbfs: float, parts: Sequence[Part], count: int, seed: int
 ) -> Waveform:
     """Noise for speech of that level, which lies in the parts."""
-    under = make_noise(noise, count, speech.rate_hz, noise.dbfs(level_dbfs), seed)
+    waveform = make_noise(noise, count, speech.rate_hz, noise.dbfs(level_dbfs), seed)
     if not noise.a_weighted:
-        return under
+        return waveform
     active_speech = Waveform(speech.samples[parts[0].start_sample : parts[-1].end_sample], speech.rate_hz)
     like = a_weighting_of(active_speech) if noise.level_dbfs is None else 0.0
-    return amplify(under, like - a_weighting_of(under))
+    return amplify(waveform, like - a_weighting_of(waveform))
 
 
 def _turned_down(waveform: Waveform) -> Waveform:
@@ -501,8 +508,8 @@ def _ramp(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
     """A copy that rises linearly for `ramp_s` up to the sample `first`, and falls from `last` on."""
     samples = noise.samples.copy()
     if ramp := round(ramp_s * noise.rate_hz):
-        at = np.arange(len(samples))
-        gain = np.clip(np.minimum((at - (first - ramp)) / ramp, ((last + ramp) - at) / ramp), 0.0, 1.0)
+        index = np.arange(len(samples))
+        gain = np.clip(np.minimum((index - (first - ramp)) / ramp, ((last + ramp) - index) / ramp), 0.0, 1.0)
         samples *= gain.astype(np.float32)
     return samples
 

@@ -42,8 +42,8 @@ def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
     response, direct = _response(placement, waveform.rate_hz)
     from scipy.signal import oaconvolve  # here, since it takes long to import and few runs have a room
 
-    heard = oaconvolve(waveform.samples.astype(np.float64), response)[direct:]
-    return Waveform(np.asarray(heard, dtype=np.float32), waveform.rate_hz)
+    reverberant = oaconvolve(waveform.samples.astype(np.float64), response)[direct:]
+    return Waveform(np.asarray(reverberant, dtype=np.float32), waveform.rate_hz)
 
 
 def made_by() -> str:

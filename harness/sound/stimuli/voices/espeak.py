@@ -60,7 +60,7 @@ class EspeakVoice:
             raise unknown_name("espeak", name, self._languages)
         # The program silently ignores an unknown variant and speaks with the plain voice.
         if plus and variant not in self._variants:
-            raise unknown_name("espeak", name, (f"{code}+{known}" for known in self._variants))
+            raise unknown_name("espeak", name, (f"{code}+{known_variant}" for known_variant in self._variants))
         return code, variant
 
     @property

@@ -41,8 +41,8 @@ class FliteVoice:
     def names(self) -> tuple[str, ...]:
         """Voices that are compiled in; VoiceError if flite is not installed."""
         output = program.run([self._program, "-lv"], timeout_s=10).decode(errors="replace")
-        listed = set(output.partition(":")[2].split())
-        return tuple(name for name in OWN_RATE_WPM if name in listed)
+        available = set(output.partition(":")[2].split())
+        return tuple(name for name in OWN_RATE_WPM if name in available)
 
     def version(self) -> str:
         return "flite " + program.version(self._program, r"version: flite-(\S+)", REMEDY)

@@ -48,7 +48,7 @@ class HibariVoice:
 
     def names(self) -> tuple[str, ...]:
         """Voices in the package or in hibari's own folder; VoiceError if the package is not installed."""
-        return tuple(name for name, here in self._catalogue if here)
+        return tuple(name for name, is_installed in self._catalogue if is_installed)
 
     def version(self) -> str:
         """Versions of package and runtime, and the hashes of the installed models."""

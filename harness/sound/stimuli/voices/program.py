@@ -52,17 +52,17 @@ def excerpt(text: str, length: int = 60) -> str:
     return repr(text if len(text) <= length else text[:length] + "…")
 
 
-def unknown_name(engine: str, name: str, known: Iterable[str]) -> VoiceError:
+def unknown_name(engine: str, name: str, known_names: Iterable[str]) -> VoiceError:
     """The error for a voice that an engine does not have, with the nearest names."""
-    listed = sorted(known)
+    names = sorted(known_names)
     folded: dict[str, str] = {}
-    for entry in listed:
+    for entry in names:
         folded.setdefault(entry.casefold(), entry)
-    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    nearest = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    suggestion = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
     return VoiceError(
         f"{engine} has no voice named {name!r}",
-        remedy=f"{meant}List its voices: harness admin voices list --engine {engine}",
+        remedy=f"{suggestion}List its voices: harness admin voices list --engine {engine}",
     )
 
 
@@ -88,9 +88,9 @@ def wrong_language(engine: str, name: str, language: str, spoken: str) -> Langua
 
 def refuse_foreign(engine: str, foreign: Iterable[str], text: str, remedy: str) -> None:
     """VoiceError that names the characters of a text that an engine cannot pronounce, if there are any."""
-    named = sorted(set(foreign))
-    if named:
-        raise VoiceError(f"{engine} cannot pronounce {' '.join(named[:10])} in {excerpt(text)}", remedy=remedy)
+    characters = sorted(set(foreign))
+    if characters:
+        raise VoiceError(f"{engine} cannot pronounce {' '.join(characters[:10])} in {excerpt(text)}", remedy=remedy)
 
 
 def parse_wav(data: bytes, engine: str) -> Waveform:
@@ -134,7 +134,7 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
     killed or takes longer than timeout_s (then it is ended).
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             list(argv),
             input=text.encode(),
             capture_output=True,
@@ -150,8 +150,10 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
         raise VoiceError(
             f"{argv[0]} cannot be started: {error.strerror}", remedy="Check that it is installed correctly"
         ) from error
-    if done.returncode not in good:
-        reason = " ".join(done.stderr.decode(errors="replace").split())[:300]
-        ended = f"was ended by signal {-done.returncode}" if done.returncode < 0 else f"failed ({done.returncode})"
-        raise VoiceError(f"{argv[0]} {ended}: {reason or 'it printed no reason'}")
-    return done.stdout
+    if result.returncode not in good:
+        reason = " ".join(result.stderr.decode(errors="replace").split())[:300]
+        ending = (
+            f"was ended by signal {-result.returncode}" if result.returncode < 0 else f"failed ({result.returncode})"
+        )
+        raise VoiceError(f"{argv[0]} {ending}: {reason or 'it printed no reason'}")
+    return result.stdout
