@@ -74,11 +74,11 @@ class FasterWhisper:
             )
         except (RuntimeError, ValueError, OSError) as error:
             raise PluginError(f"the speech model in {folder} cannot be loaded: {error}") from error
-        known: list[str] = list(self._model.supported_languages)
-        if language not in known:
+        languages: list[str] = list(self._model.supported_languages)
+        if language not in languages:
             raise InputError(
                 f"the speech model {folder.name} does not support the language {language!r}",
-                remedy=f"Use one of: {', '.join(known)}",
+                remedy=f"Use one of: {', '.join(languages)}",
             )
         self._language = language
         self._beam_size = beam_size

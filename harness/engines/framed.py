@@ -26,9 +26,9 @@ class FrameCutter:
     def cut(self, samples: Pcm) -> Iterator[Pcm]:
         """The whole frames; what is left waits for more."""
         sound = np.concatenate([self.rest, samples])
-        whole = len(sound) // self._samples * self._samples
-        self.rest = sound[whole:]
-        for first in range(0, whole, self._samples):
+        end = len(sound) // self._samples * self._samples
+        self.rest = sound[end:]
+        for first in range(0, end, self._samples):
             self.taken += self._samples
             yield sound[first : first + self._samples]
 

@@ -42,16 +42,16 @@ class MicroWakeWord:
         if not (math.isfinite(refractory_s) and refractory_s >= 0):
             raise ValueError(f"refractory_s must be finite and not negative, not {refractory_s}")
         key = phrase.strip().lower().replace(" ", "_")
-        known = {model.value: model for model in pymicro_wakeword.Model}
-        if key not in known:
+        models = {model.value: model for model in pymicro_wakeword.Model}
+        if key not in models:
             raise PluginError(
                 f"microWakeWord has no model for the phrase {phrase!r}",
-                remedy=f"{did_you_mean(phrase, known)}Use one of: {', '.join(sorted(known))}",
+                remedy=f"{did_you_mean(phrase, models)}Use one of: {', '.join(sorted(models))}",
             )
         self._phrase = key.replace("_", " ")
         self._refractory_samples = round(refractory_s * RATE_HZ)
         self._make_features = pymicro_wakeword.MicroWakeWordFeatures
-        self._model: Any = pymicro_wakeword.MicroWakeWord.from_builtin(known[key])
+        self._model: Any = pymicro_wakeword.MicroWakeWord.from_builtin(models[key])
         self._threshold = self._model.probability_cutoff if threshold is None else threshold
         self._start()
 

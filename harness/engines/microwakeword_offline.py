@@ -78,19 +78,21 @@ def find_model(text: str) -> ModelFile:
                     remedy="Copy the model next to its manifest",
                 )
             return model_file
-    known = find_packaged()
+    models = find_packaged()
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
-    if key not in known:
+    if key not in models:
         raise InputError(
             f"microWakeWord has no model {text!r}" if text else "no microWakeWord model is given",
-            remedy=f"{did_you_mean(text, known)}Use one of: {', '.join(known)}, or name a .tflite file",
+            remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or name a .tflite file",
         )
-    return known[key]
+    return models[key]
 
 
 def _with_manifest(path: Path) -> ModelFile:
-    beside = path.with_suffix(".json")
-    return replace(_manifest(beside), path=path) if beside.is_file() else ModelFile(path, path.stem.replace("_", " "))
+    manifest_path = path.with_suffix(".json")
+    if manifest_path.is_file():
+        return replace(_manifest(manifest_path), path=path)
+    return ModelFile(path, path.stem.replace("_", " "))
 
 
 def _manifest(path: Path) -> ModelFile:
@@ -158,21 +160,21 @@ def interpreter(path: Path) -> Any:
 def package_answers(path: Path, features: npt.NDArray[np.int8]) -> npt.NDArray[np.uint8]:
     """The package's raw output of a model with one output, shape (n,), to quantised features (n, stride, 40)."""
     model = interpreter(path)
-    given = np.ascontiguousarray(features)
-    answers = np.empty(len(given), np.uint8)
-    for at, step in enumerate(given):
+    steps = np.ascontiguousarray(features)
+    answers = np.empty(len(steps), np.uint8)
+    for index, step in enumerate(steps):
         model.lib.TfLiteTensorCopyFromBuffer(model.input_tensor, ctypes.c_void_p(step.ctypes.data), step.nbytes)
         model.lib.TfLiteInterpreterInvoke(model.interpreter)
-        out = ctypes.c_void_p(answers.ctypes.data + at)
-        model.lib.TfLiteTensorCopyToBuffer(model.output_tensor, out, 1)
+        target = ctypes.c_void_p(answers.ctypes.data + index)
+        model.lib.TfLiteTensorCopyToBuffer(model.output_tensor, target, 1)
     model.close()
     return answers
 
 
 def logged_features(samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
     """The package's features of a sound, shape (n, 40), before scaling."""
-    made = package().MicroWakeWordFeatures()
-    frames = [features.reshape(-1) for features in made.process_streaming(samples.tobytes())]
+    frontend = package().MicroWakeWordFeatures()
+    frames = [features.reshape(-1) for features in frontend.process_streaming(samples.tobytes())]
     return np.round(np.array(frames).reshape(len(frames), -1) / _SCALE).astype(np.uint16)
 
 
@@ -191,10 +193,10 @@ def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
     if not np.array_equal(listener.features(sound), logged_features(sound)):
         return "features differ from the package's on this machine"
     steps = np.clip(rng.normal(-40, 60, (_STEPS, network.stride, network.width)), -128, 127).astype(np.int8)
-    before = next(op.inputs[0] for op in graph.operators if op.code == Op.LOGISTIC)
+    sums_tensor = next(op.inputs[0] for op in graph.operators if op.code == Op.LOGISTIC)
     with tempfile.TemporaryDirectory(prefix="microwakeword-") as folder:
         path = Path(folder) / "sums.tflite"
-        path.write_bytes(with_output(content, before))
+        path.write_bytes(with_output(content, sums_tensor))
         theirs = package_answers(path, steps).view(np.int8).astype(np.int16) + 128
     if not np.array_equal(listener.answer(steps), theirs):
         return "the network's sums differ from the package's on this machine"
@@ -334,16 +336,16 @@ class MicroScores:
         """Sums of float32 probabilities are exact in float64, so the mean is rounded once, like the package's."""
         if not len(fresh):
             return
-        known = np.concatenate([self._known, fresh.astype(np.float64)])
+        probabilities = np.concatenate([self._known, fresh.astype(np.float64)])
         missing = max(0, self._window - 1 - len(self._known))
-        whole = len(known) - self._window + 1
+        count = len(probabilities) - self._window + 1
         means = np.zeros(len(fresh))
-        if whole > 0:
-            sums = known[:whole].copy()
+        if count > 0:
+            sums = probabilities[:count].copy()
             for back in range(1, self._window):
-                sums += known[back : back + whole]
+                sums += probabilities[back : back + count]
             means[min(missing, len(fresh)) :] = sums / self._window
-        self._known = known[max(0, len(known) - self._window + 1) :]
+        self._known = probabilities[max(0, len(probabilities) - self._window + 1) :]
         self._found.append(means.astype(np.float32))
         self._steps += len(fresh)
 

@@ -29,6 +29,6 @@ class Moonshine:
     def transcribe(self, waveform: Waveform) -> str:
         """The words with their punctuation, or "" if there are none. Any sample rate."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, RATE_HZ)
-        whole = np.round(np.clip(samples, -1, 1) * _FULL_SCALE).astype(np.int16)
-        transcript = self._recogniser.understand(whole)
+        pcm = np.round(np.clip(samples, -1, 1) * _FULL_SCALE).astype(np.int16)
+        transcript = self._recogniser.understand(pcm)
         return "" if transcript is None else transcript.text

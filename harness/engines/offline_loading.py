@@ -59,13 +59,13 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
 
     PluginError for an engine that is not installed, InputError for an invalid text or setting.
     """
-    named = _NAMED.fullmatch(text)
+    match = _NAMED.fullmatch(text)
     ending = PurePath(text).suffix.lower()
-    engine = named[1].replace("-", "_") if named else ""
+    engine = match[1].replace("-", "_") if match else ""
     installed = (*names(Group.OFFLINE_ENGINES), *names(Group.AUDIO_UNDERSTANDERS))
-    listed = engine in installed or replacement(Group.OFFLINE_ENGINES, engine)
-    if named and (listed or (named[2] and not ending)):
-        model = _unquote(named[2] or "")
+    is_engine = engine in installed or replacement(Group.OFFLINE_ENGINES, engine)
+    if match and (is_engine or (match[2] and not ending)):
+        model = _unquote(match[2] or "")
     elif ending in BY_ENDING:
         engine, model = BY_ENDING[ending], text
     else:
@@ -74,12 +74,12 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
             remedy="Name an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
             ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
-    known = engine_class(engine).settings
-    by_name, values, loaded = {setting.name: setting for setting in known}, dict(assignments), dict(files)
-    if both := values.keys() & loaded.keys():
-        raise InputError(f"{min(both)} is set by both -s and -f", remedy="Use only one of them")
-    read = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
-    settings = check_settings(known, [*values.items(), *read.items()], engine)
+    known_settings = engine_class(engine).settings
+    by_name, values, loaded = {setting.name: setting for setting in known_settings}, dict(assignments), dict(files)
+    if conflicts := values.keys() & loaded.keys():
+        raise InputError(f"{min(conflicts)} is set by both -s and -f", remedy="Use only one of them")
+    file_values = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
+    settings = check_settings(known_settings, [*values.items(), *file_values.items()], engine)
     return Task(engine, model, tuple(sorted(settings.items())))
 
 

@@ -110,13 +110,13 @@ class _MelFrames:
         waves, bands, least, scale, range_db = _constants(graph)
         middle = waves[0].shape[1] // 2
         cosine, sine = _even_and_odd(waves, middle)
-        used = np.flatnonzero(bands.any(axis=1))
+        used_bins = np.flatnonzero(bands.any(axis=1))
         taps = np.flatnonzero(np.abs(cosine).max(0) + np.abs(sine).max(0))[-1] + 1
         self._middle, self._taps = middle, int(taps)
         constants: dict[str, npt.NDArray[np.generic]] = {
-            "cosine": np.ascontiguousarray(cosine[used, :taps].T),
-            "sine": np.ascontiguousarray(sine[used, :taps].T),
-            "bands": np.ascontiguousarray(bands[used]),
+            "cosine": np.ascontiguousarray(cosine[used_bins, :taps].T),
+            "sine": np.ascontiguousarray(sine[used_bins, :taps].T),
+            "bands": np.ascontiguousarray(bands[used_bins]),
             "least": least, "range": range_db, "ten": np.array(10, np.float32), "two": np.array(2, np.float32),
             "calls": np.array([-1, FRAMES_A_STEP * bands.shape[1]]), "frames": np.array([-1, bands.shape[1]]),
         }  # fmt: skip
@@ -148,13 +148,13 @@ class _MelFrames:
     def __call__(self, samples: Array, steps: int) -> Array:
         shape = (FRAMES_A_STEP * steps, self._taps)
         size = samples.itemsize
-        after = np.lib.stride_tricks.as_strided(
+        following = np.lib.stride_tricks.as_strided(
             samples[self._middle :], shape, (_HOP_SAMPLES * size, size), writeable=False
         )
-        before = np.lib.stride_tricks.as_strided(
+        preceding = np.lib.stride_tricks.as_strided(
             samples[self._middle :], shape, (_HOP_SAMPLES * size, -size), writeable=False
         )
-        return self._model(even=after + before, odd=after - before)
+        return self._model(even=following + preceding, odd=following - preceding)
 
 
 def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
@@ -166,8 +166,8 @@ def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
         sign = 1 if np.abs(right - left).max() < np.abs(right + left).max() else -1
         if np.abs(right - sign * left).max() > 1e-5 or np.abs(wave[:, 0]).max() > 0:
             raise ValueError("its transform is not even or odd about the middle of its window")
-        own = wave[:, middle : middle + 1] / 2 if sign == 1 else np.zeros_like(wave[:, :1])
-        halves[sign] = np.concatenate([own, (right + sign * left) / 2], axis=1, dtype=np.float32)
+        centre = wave[:, middle : middle + 1] / 2 if sign == 1 else np.zeros_like(wave[:, :1])
+        halves[sign] = np.concatenate([centre, (right + sign * left) / 2], axis=1, dtype=np.float32)
     if len(halves) != 2:
         raise ValueError("its transform does not consist of an even and an odd part")
     return halves[1], halves[-1]
@@ -232,15 +232,15 @@ class StreamingScores:
         features.reset()
         classifier.reset()
         self._rest = np.zeros(0, np.int16)
-        self._wanted = FIRST_END
+        self._chunk_samples = FIRST_END
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         sound = np.concatenate([self._rest, samples])
         place = 0
-        while len(sound) - place >= self._wanted:
-            self._chunk(sound[place : place + self._wanted])
-            place += self._wanted
-            self._wanted = STEP_SAMPLES
+        while len(sound) - place >= self._chunk_samples:
+            self._chunk(sound[place : place + self._chunk_samples])
+            place += self._chunk_samples
+            self._chunk_samples = STEP_SAMPLES
         self._rest = sound[place:].copy()
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
@@ -337,8 +337,8 @@ class FastScores:
 
 def find_undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
     """Indices of scores within the two paths' tolerance of a threshold."""
-    near = np.abs(scores[:, np.newaxis] - decisive) < margin(decisive)
-    return np.flatnonzero(near.any(axis=1))
+    is_near = np.abs(scores[:, np.newaxis] - decisive) < margin(decisive)
+    return np.flatnonzero(is_near.any(axis=1))
 
 
 def margin(scores: Array) -> Array:
@@ -382,18 +382,18 @@ class OpenWakeWordOffline:
         folder = _models_folder(package)
         mel, embedding = ((folder / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
         way = settings.get(PATH.name, PATH.default)
-        made = f"pyopen-wakeword {version('pyopen-wakeword')}"
+        engine_version = f"pyopen-wakeword {version('pyopen-wakeword')}"
         theirs = package.OpenWakeWordFeatures.from_builtin()
         streaming = theirs, listening_classifier(self._path, content, theirs.lib)
         self._streaming: tuple[Any, StreamingClassifier] | None = streaming
         self._fast: tuple[Features, Classifier, CallByCall] | None = None
         if way == "fast":
             classifier = load_classifier(self._path, content, theirs.lib)
-            features, how = fastest_features(theirs, mel, embedding)
-            made += f", {how}"
+            features, description = fastest_features(theirs, mel, embedding)
+            engine_version += f", {description}"
             self._fast = features, classifier, CallByCall(*streaming, classifier.windows)
         if way == "fast" or self._path.suffix.lower() == ".onnx":
-            made += f", onnxruntime {version('onnxruntime')}"
+            engine_version += f", onnxruntime {version('onnxruntime')}"
         rule, point = spot_rule(settings, OWN_THRESHOLD, RATE_HZ)
         points = operating_points(OWN_THRESHOLD)
         self._decisive = np.array(
@@ -402,10 +402,10 @@ class OpenWakeWordOffline:
         model_sha256 = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (mel, embedding, content)))
         self.facts = EngineFacts(
             EngineKind.WAKE,
-            made,
+            engine_version,
             RATE_HZ,
             (self._phrase,),
-            fingerprint(type(self), made, model_sha256.hexdigest(), {**settings, PATH.name: way}),
+            fingerprint(type(self), engine_version, model_sha256.hexdigest(), {**settings, PATH.name: way}),
             licence=MODEL_LICENCE if packaged else FILE_LICENCE,
             lead_in_ms=number(settings, LEAD_IN),
             rule=rule,
@@ -459,11 +459,11 @@ def _model_file(package: Any, name: str) -> tuple[Path, bool]:
             )
         return Path(name), False
     key = name.strip().lower().replace(" ", "_")
-    known = sorted(packaged_model.value for packaged_model in package.Model)
-    if key not in known:
+    model_names = sorted(packaged_model.value for packaged_model in package.Model)
+    if key not in model_names:
         raise PluginError(
             f"openWakeWord has no model {name!r}" if name else "no openWakeWord model is given",
-            remedy=f"{did_you_mean(key, known)}Use one of: {', '.join(known)}; "
+            remedy=f"{did_you_mean(key, model_names)}Use one of: {', '.join(model_names)}; "
             f"or name a file that ends in {' or '.join(ENDINGS)}",
         )
     return _models_folder(package) / f"{key}.tflite", True

@@ -163,10 +163,10 @@ def _check_prepared(path: Path, interpreter: Any) -> None:
     model = interpreter.TfLiteModelCreateFromFile(str(path).encode())
     if not model:
         raise ValueError("the interpreter cannot read it")
-    made = interpreter.TfLiteInterpreterCreate(model, None)
-    prepared = made and interpreter.TfLiteInterpreterAllocateTensors(made) == 0
-    if made:
-        interpreter.TfLiteInterpreterDelete(made)
+    instance = interpreter.TfLiteInterpreterCreate(model, None)
+    prepared = instance and interpreter.TfLiteInterpreterAllocateTensors(instance) == 0
+    if instance:
+        interpreter.TfLiteInterpreterDelete(instance)
     interpreter.TfLiteModelDelete(model)
     if not prepared:
         raise ValueError("the interpreter does not have all of its operators")

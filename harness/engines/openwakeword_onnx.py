@@ -22,10 +22,10 @@ Dimension = int | str
 
 def node(operator: str, inputs: Sequence[str], output: str, **attributes: Attribute) -> bytes:
     """A NodeProto with one output."""
-    made = [_text(1, name) for name in inputs]
-    made += [_text(2, output), _text(4, operator)]
-    made += [_field(5, _attribute(name, value)) for name, value in attributes.items()]
-    return b"".join(made)
+    parts = [_text(1, name) for name in inputs]
+    parts += [_text(2, output), _text(4, operator)]
+    parts += [_field(5, _attribute(name, value)) for name, value in attributes.items()]
+    return b"".join(parts)
 
 
 def model_proto(
@@ -59,21 +59,21 @@ def _free_value(value: bytes) -> bytes:
 
 
 def _free_first(shape: bytes) -> bytes:
-    made, first = [], True
+    parts, first = [], True
     for number, wire, body in _fields(shape):
         if number == 1 and first:
             body, first = _text(2, "batch"), False
-        made.append(_again(number, wire, body))
-    return b"".join(made)
+        parts.append(_again(number, wire, body))
+    return b"".join(parts)
 
 
 def _change(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes], bytes]) -> bytes:
-    made = []
+    parts = []
     for number, wire, body in _fields(message):
         if number in numbers and wire == 2:
             body = change(body)
-        made.append(_again(number, wire, body))
-    return b"".join(made)
+        parts.append(_again(number, wire, body))
+    return b"".join(parts)
 
 
 def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
@@ -151,12 +151,12 @@ def _varint_field(number: int, value: int) -> bytes:
 def _varint(value: int) -> bytes:
     """Negative numbers take ten bytes, as in two's complement of 64 bits."""
     value &= (1 << 64) - 1
-    made = bytearray()
+    varint = bytearray()
     while value > 127:
-        made.append(value & 127 | 128)
+        varint.append(value & 127 | 128)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    varint.append(value)
+    return bytes(varint)
 
 
 Array = npt.NDArray[np.float32]
@@ -272,11 +272,11 @@ class _Convolutions:
     def _pad(self, operator: Operator) -> None:
         """Zeros beside the mel bands, which the following convolution adds itself."""
         widths = self._constant(operator.inputs[1]).reshape(-1, 2).tolist()
-        before, after = widths[2]
-        if before != after or any(any(pair) for place, pair in enumerate(widths) if place != 2):
+        left, right = widths[2]
+        if left != right or any(any(pair) for place, pair in enumerate(widths) if place != 2):
             raise ValueError("it has padding other than beside the mel bands")
         self._names[operator.outputs[0]] = self._names[operator.inputs[0]]
-        self._padded[operator.outputs[0]] = before
+        self._padded[operator.outputs[0]] = left
 
     def _convolve(self, operator: Operator, name: str) -> None:
         source, weights, bias = operator.inputs
@@ -287,15 +287,15 @@ class _Convolutions:
         high, wide = kernel.shape[2:]
         if (operator.integer(1), operator.integer(2), operator.byte(3)) != (1, 1, 0):
             raise ValueError("it has a convolution with a stride")
-        beside = self._padded.get(source, 0)
+        padding = self._padded.get(source, 0)
         if operator.byte(0) == _SAME:
             if high != 1 or not wide % 2:
                 raise ValueError("it is padded in time")
-            beside += wide // 2
+            padding += wide // 2
         self._constants[f"{name}w"] = np.ascontiguousarray(kernel)
         self._constants[f"{name}b"] = self._constant(bias)
         inputs = [self._names[source], f"{name}w", f"{name}b"]
-        self._nodes.append(node("Conv", inputs, name, kernel_shape=(high, wide), pads=(0, beside, 0, beside)))
+        self._nodes.append(node("Conv", inputs, name, kernel_shape=(high, wide), pads=(0, padding, 0, padding)))
 
     def _constant(self, index: int) -> npt.NDArray[np.generic]:
         value = self._graph.tensors[index].values
@@ -307,11 +307,11 @@ class _Convolutions:
 def classifier_model(graphs: Sequence[Graph]) -> bytes:
     """windows [batch, W, size] → scores [batch, 1]. An `If` becomes a choice, per window, between both its results."""
     main = graphs[0]
-    written = _Layers(graphs)
-    names = written.write(main, {main.inputs[0]: "windows"}, "m")
+    writer = _Layers(graphs)
+    names = writer.write(main, {main.inputs[0]: "windows"}, "m")
     shape = main.tensors[main.inputs[0]].shape
     return model_proto(
-        written.nodes, written.constants, {"windows": ("batch", *shape[1:])}, {names[main.outputs[0]]: ("batch", 1)}
+        writer.nodes, writer.constants, {"windows": ("batch", *shape[1:])}, {names[main.outputs[0]]: ("batch", 1)}
     )
 
 
@@ -387,9 +387,9 @@ class _Layers:
             if not 0 < number < len(self._graphs):
                 raise ValueError("it has an `If` without branches")
             graph = self._graphs[number]
-            given = {inner: names[outer] for inner, outer in zip(graph.inputs, operator.inputs[1:], strict=True)}
-            inside = self.write(graph, given, f"{prefix}{operator.outputs[0]}_{field}_")
-            branches.append(inside[graph.outputs[0]])
+            input_names = {inner: names[outer] for inner, outer in zip(graph.inputs, operator.inputs[1:], strict=True)}
+            output_names = self.write(graph, input_names, f"{prefix}{operator.outputs[0]}_{field}_")
+            branches.append(output_names[graph.outputs[0]])
         name = f"{prefix}{operator.outputs[0]}"
         self._add("Where", [names[operator.inputs[0]], *branches], name)
         names[operator.outputs[0]] = name

@@ -58,13 +58,13 @@ def _words_of(phrase: str) -> tuple[str, ...]:
     return tuple(word for word in words if word)
 
 
-def _sounds(words: Iterable[str], own: str) -> tuple[Sounds, tuple[str, ...]]:
-    """Pronunciations of the words, from the file `own` first, then from the packaged dictionary; and the words in
+def _sounds(words: Iterable[str], own_file: str) -> tuple[Sounds, tuple[str, ...]]:
+    """Pronunciations of the words, from the file `own_file` first, then from the packaged dictionary; and the words in
     neither.
 
     InputError with the line if the file is not a dictionary, or names a sound that the model does not have.
     """
-    wanted = set(words)
+    vocabulary = set(words)
     sounds: Sounds = {}
     phones: set[str] = set()
     with Path(_package().get_model_path("en-us/cmudict-en-us.dict")).open(encoding="utf-8") as file:
@@ -72,13 +72,13 @@ def _sounds(words: Iterable[str], own: str) -> tuple[Sounds, tuple[str, ...]]:
             entry = _ENTRY.match(line)
             if entry is None:
                 continue
-            if entry[1] in wanted:
+            if entry[1] in vocabulary:
                 sounds.setdefault(entry[1], []).append(entry[2].strip())
-            if own:
+            if own_file:
                 phones.update(entry[2].split())
-    if own:
-        sounds.update({word: ways for word, ways in _own_sounds(own, phones).items() if word in wanted})
-    return sounds, tuple(sorted(wanted - sounds.keys()))
+    if own_file:
+        sounds.update({word: ways for word, ways in _own_sounds(own_file, phones).items() if word in vocabulary})
+    return sounds, tuple(sorted(vocabulary - sounds.keys()))
 
 
 def _decoder(sounds: Sounds, phrases: str) -> Any:
@@ -167,7 +167,7 @@ class PocketSphinxKeyphrase:
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         self._thresholds, point, sounds = _searched(model, settings)
-        phrases = "".join(f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items())
+        phrases = "".join(f"{phrase} /{threshold:g}/\n" for phrase, threshold in self._thresholds.items())
         self._decoder: Any = _decoder(sounds, phrases)
         self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
         self._stream: _Search | None = None
@@ -314,12 +314,12 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
         match = _LINE.fullmatch(line)
         if line.strip() and not line.startswith("#") and match is not None:
             entries.append((match[1], match[2], number_))
-    for text, own, line_number in entries:
+    for text, threshold_text, line_number in entries:
         place = Place(path, line_number) if line_number else None
         phrase = " ".join(_words_of(text))
         if not phrase:
             raise InputError(f"{text!r} contains no word", place=place)
-        thresholds[phrase] = threshold if own is None else _power(own, place)
+        thresholds[phrase] = threshold if threshold_text is None else _power(threshold_text, place)
     if not thresholds:
         raise InputError(
             "pocketsphinx needs a phrase",

@@ -40,17 +40,17 @@ class Porcupine:
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         package = _package()
-        named = [name.strip() for name in model.split(",") if name.strip()]
+        names = [name.strip() for name in model.split(",") if name.strip()]
         packaged: Mapping[str, str] = package.KEYWORD_PATHS
-        paths = [packaged.get(name.replace("_", " "), name) for name in named]
-        unknown = [name for name, path in zip(named, paths, strict=True) if not path.endswith(".ppn")]
-        if unknown or not named:
+        paths = [packaged.get(name.replace("_", " "), name) for name in names]
+        unknown = [name for name, path in zip(names, paths, strict=True) if not path.endswith(".ppn")]
+        if unknown or not names:
             raise InputError(
                 f"porcupine has no phrase {', '.join(map(repr, unknown))}" if unknown else "porcupine needs a phrase",
                 remedy=f"Name a .ppn file, or one of: {', '.join(sorted(packaged))}",
             )
         hashed = sha256_of(*map(Path, paths))
-        self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in named]
+        self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in names]
         self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)
         self._package, self._paths = package, paths
         self._instance: Any = self._create()

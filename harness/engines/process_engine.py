@@ -68,7 +68,7 @@ class EngineConnection:
     """
 
     def __init__(
-        self, command: tuple[str, ...], mode: Mode, once: EngineHello, *, start_s: float, hang_s: float
+        self, command: tuple[str, ...], mode: Mode, default_hello: EngineHello, *, start_s: float, hang_s: float
     ) -> None:
         self.command = command
         self._mode = mode
@@ -76,7 +76,7 @@ class EngineConnection:
         self._pipe: ProgramPipe | None = None
         self._file = 0
         self.open_file: FileExchange | None = None
-        self.hello = once
+        self.hello = default_hello
         if mode is Mode.SERVED:
             self.hello = self._start()[1]
 
@@ -234,13 +234,13 @@ class FileExchange:
         self._said.append(event)
 
     def _keep_scores(self, scores: EngineScores) -> None:
-        declared = self._hello.scores
-        if declared is None or scores.phrase not in self._hello.phrases:
+        declaration = self._hello.scores
+        if declaration is None or scores.phrase not in self._hello.phrases:
             raise self._fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")
         if scores.end != self._next_score.get(scores.phrase, scores.end):
             raise self._fault(f"sent scores at sample {scores.end} that do not continue the previous ones")
-        self._next_score[scores.phrase] = scores.end + len(scores.scores) * declared.step
-        if self._next_score[scores.phrase] - declared.step > self._sent:
+        self._next_score[scores.phrase] = scores.end + len(scores.scores) * declaration.step
+        if self._next_score[scores.phrase] - declaration.step > self._sent:
             raise self._fault(f"sent scores beyond the {self._sent} samples that it was given")
         self._said.append(scores)
 
@@ -302,20 +302,20 @@ class ProcessEngine:
     def __new__(cls, model: str, settings: Mapping[str, str]) -> ProcessEngine:
         command = program_command("process", model, "-t 'process:./their-engine --model x'", "process:'python3 …'")
         mode = Mode(settings.get(MODE.name, MODE.default))
-        once = EngineHello(
+        default_hello = EngineHello(
             Path(command[0]).name,
             "not stated",
             EngineKind(settings.get(KIND.name, KIND.default)),
             round(number(settings, RATE)),
         )
         start_s, hang_s = number(settings, START_LIMIT), number(settings, HANG_LIMIT)
-        talk = EngineConnection(command, mode, once, start_s=start_s, hang_s=hang_s)
-        if talk.hello.kind is not EngineKind.WAKE:
+        connection = EngineConnection(command, mode, default_hello, start_s=start_s, hang_s=hang_s)
+        if connection.hello.kind is not EngineKind.WAKE:
             chosen: type[ProcessEngine] = UnderstandingProcess
         else:
-            chosen = ScoringProcess if talk.hello.scores else SpottingProcess
+            chosen = ScoringProcess if connection.hello.scores else SpottingProcess
         engine = object.__new__(chosen)
-        engine._connection = talk
+        engine._connection = connection
         return engine
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:

@@ -153,8 +153,8 @@ def hello_of(text: str) -> EngineHello:
     )
 
 
-def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line:
-    """Any other line. sent: samples of the file so far; no result may lie beyond them.
+def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False) -> Line:
+    """Any other line. sent_samples: those of the file so far; no result may lie beyond them.
 
     frames: whether the engine is of kind frame. Other engines may have keys of that name, which are ignored.
     """
@@ -166,16 +166,16 @@ def line_of(text: str, rate_hz: int, sent: int, *, frames: bool = False) -> Line
     if "error" in message:
         return FileRefusal(str(message["error"])[:_LONGEST_TEXT])
     if "scores" in message:
-        return _scores(message, sent)
+        return _scores(message, sent_samples)
     if frames and ("intents" in message or "slots" in message):
         intents, slots = _frame(message)
         if not _is_text(message.get("text", "")):
             raise ProtocolFault("sent a text that is not valid Unicode")
-        event = _event({"text": "", **message}, "text", rate_hz, sent)
+        event = _event({"text": "", **message}, "text", rate_hz, sent_samples)
         return replace(event, intents=intents, slots=slots)
     for key in ("phrase", "text"):
         if key in message:
-            return _event(message, key, rate_hz, sent)
+            return _event(message, key, rate_hz, sent_samples)
     results = "intents" if frames else "phrase, text, scores"
     raise ProtocolFault(f"wrote a line without {results}, done or error: {short(text)}")
 
@@ -185,7 +185,7 @@ def is_hello(text: str) -> bool:
     return "protocol" in object_of(text)
 
 
-def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> EngineEvent:
+def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -> EngineEvent:
     text = message[key]
     if not isinstance(text, str):
         raise ProtocolFault(f"sent a {key} that is not a string")
@@ -193,7 +193,7 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> Engine
         raise ProtocolFault(f"sent a {key} of {len(text)} characters; at most {_LONGEST_TEXT} are accepted")
     if key == "phrase" and not text.strip():
         raise ProtocolFault("sent a phrase without a name")
-    start, end_ = _position(message, "start", rate_hz, sent), _position(message, "end", rate_hz, sent)
+    start, end_ = _position(message, "start", rate_hz, sent_samples), _position(message, "end", rate_hz, sent_samples)
     if key == "phrase" and end_ is None:
         raise ProtocolFault(f"did not report where {short(text)} ends, as end (samples) or end_s")
     if start is not None and end_ is not None and start > end_:
@@ -215,16 +215,16 @@ def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     return tuple(sorted(set(intents))), tuple(Slot(slot["concept"], slot.get("value")) for slot in slots)
 
 
-def _is_name(written: object) -> bool:
-    return _is_text(written) and isinstance(written, str) and bool(written.strip()) and len(written) <= LONGEST_NAME
+def _is_name(value: object) -> bool:
+    return _is_text(value) and isinstance(value, str) and bool(value.strip()) and len(value) <= LONGEST_NAME
 
 
-def _is_text(written: object) -> bool:
+def _is_text(value: object) -> bool:
     """Whether it is a text that a file of predictions can hold."""
-    return isinstance(written, str) and fault_in(written, Place(""), "utf-8") is None
+    return isinstance(value, str) and fault_in(value, Place(""), "utf-8") is None
 
 
-def _position(message: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:
+def _position(message: dict[str, Any], name: str, rate_hz: int, sent_samples: int) -> int | None:
     """A position in samples, from `name` (samples) or `name`_s (seconds); at most those sent, within the tolerance."""
     seconds = f"{name}_s"
     if name in message and seconds in message:
@@ -235,14 +235,14 @@ def _position(message: dict[str, Any], name: str, rate_hz: int, sent: int) -> in
         position = number_of(message, seconds, 0, GREATEST) * rate_hz
     else:
         return None
-    if position > sent + TOLERANCE_S * rate_hz:
+    if position > sent_samples + TOLERANCE_S * rate_hz:
         raise ProtocolFault(
-            f"sent {name} at {moment(position / rate_hz)}, after only {moment(sent / rate_hz)} of the file"
+            f"sent {name} at {moment(position / rate_hz)}, after only {moment(sent_samples / rate_hz)} of the file"
         )
-    return min(round(position), sent)
+    return min(round(position), sent_samples)
 
 
-def _scores(message: dict[str, Any], sent: int) -> EngineScores:
+def _scores(message: dict[str, Any], sent_samples: int) -> EngineScores:
     phrase, values = message.get("phrase"), message["scores"]
     if not isinstance(phrase, str):
         raise ProtocolFault("sent scores without their phrase")
@@ -252,17 +252,17 @@ def _scores(message: dict[str, Any], sent: int) -> EngineScores:
         scores = np.zeros((0, 0), np.float32)
     if scores.ndim != 1 or not len(scores) or not np.all((scores >= 0) & (scores <= 1)):
         raise ProtocolFault(f"sent scores of {short(phrase)} that are not a list of numbers from 0 to 1")
-    return EngineScores(phrase, round(number_of(message, "end", 0, sent)), scores)
+    return EngineScores(phrase, round(number_of(message, "end", 0, sent_samples)), scores)
 
 
 def _read_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
     if message.get("scores") is None:
         return None
-    declared = message["scores"]
-    if kind is not EngineKind.WAKE or not isinstance(declared, dict) or not phrases:
+    declaration = message["scores"]
+    if kind is not EngineKind.WAKE or not isinstance(declaration, dict) or not phrases:
         raise ProtocolFault("declares scores in its hello that are not an object, or declares no phrases for them")
-    threshold = number_of(declared, "threshold", 0, 1)
-    step = declared.get("step")
+    threshold = number_of(declaration, "threshold", 0, 1)
+    step = declaration.get("step")
     if not is_integer(step) or step < 1 or not 0 < threshold < 1:
         raise ProtocolFault("declares scores without a step (samples) and a threshold between 0 and 1")
     return DeclaredScores(threshold, step)

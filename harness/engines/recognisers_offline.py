@@ -157,10 +157,10 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
         return None
     folder = Path(model)
     if not folder.is_dir():
-        known = [known_model.name for known_model in engine.models()]
+        models = [known_model.name for known_model in engine.models()]
         raise InputError(
             f"{model!r} is neither a model of {name} nor a folder",
-            remedy=f"{did_you_mean(model, known)}Use one of: {', '.join(known)}; or name the folder of a model",
+            remedy=f"{did_you_mean(model, models)}Use one of: {', '.join(models)}; or name the folder of a model",
         )
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:

@@ -66,9 +66,11 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         raise InputError(problem, remedy="Name a text file that contains the value") from error
 
 
-def check_settings(declared: Sequence[Setting], assignments: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
+def check_settings(
+    known_settings: Sequence[Setting], assignments: Iterable[tuple[str, str]], engine: str
+) -> dict[str, str]:
     """The given settings, the last of each name. InputError for an unknown name or an invalid value."""
-    settings = checked_settings(declared, assignments, engine)
+    settings = checked_settings(known_settings, assignments, engine)
     if THRESHOLD.name in settings and OPERATING_POINT.name in settings:
         raise InputError(
             "threshold and operating-point are both set, but each sets the threshold", remedy="Set only one of them"
@@ -88,8 +90,8 @@ def operating_points(default: float) -> tuple[OperatingPoint, ...]:
     """
     if not 0 < default < 1:
         raise ValueError(f"a threshold must be between 0 and 1, not {default}")
-    middle, far = math.log(default / (1 - default)), math.log(0.9999 / 0.0001)
-    strict, lenient = max(far, middle + 1), min(-far, middle - 1)
+    middle, limit = math.log(default / (1 - default)), math.log(0.9999 / 0.0001)
+    strict, lenient = max(limit, middle + 1), min(-limit, middle - 1)
     points = []
     for point in range(1, POINTS + 1):
         end, steps = (strict, OWN_POINT - 1) if point < OWN_POINT else (lenient, POINTS - OWN_POINT)

@@ -114,6 +114,6 @@ def _phrases(path: Path) -> Iterator[str]:
             remedy="Write them with `sherpa-onnx-cli text2token`, and name the file with -f keywords FILE",
         ) from error
     for line in filter(str.strip, lines):
-        tokens, at, name = line.partition("@")
+        tokens, separator, name = line.partition("@")
         text = "".join(token for token in tokens.split() if token[0] not in ":#").replace("▁", " ").strip()
-        yield name.strip() if at else text
+        yield name.strip() if separator else text

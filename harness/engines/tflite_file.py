@@ -51,7 +51,10 @@ class FlatTable:
     def tables(self, field: int) -> list[FlatTable]:
         """A vector of tables."""
         start, count = self._vector(field)
-        return [FlatTable(self._content, at + self._read("<I", at)) for at in range(start, start + 4 * count, 4)]
+        return [
+            FlatTable(self._content, position + self._read("<I", position))
+            for position in range(start, start + 4 * count, 4)
+        ]
 
     def array(self, field: int, kind: type[_Number]) -> npt.NDArray[_Number] | None:
         """A vector of numbers, shape (n,), or None."""

@@ -41,10 +41,10 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
     for frame in _split_frames(frames, np.concatenate([prime, sound, close])):
         for event in endpoints.feed(frame):
             match event:
-                case SpeechOnset(start=at):
-                    start = _sample(at, len(prime), len(samples))
-                case SpeechOffset(end=at) if start is not None:
-                    spans.append((start, _sample(at, len(prime), len(samples))))
+                case SpeechOnset(start=position):
+                    start = _sample(position, len(prime), len(samples))
+                case SpeechOffset(end=position) if start is not None:
+                    spans.append((start, _sample(position, len(prime), len(samples))))
                     start = None
                 case _:
                     pass
@@ -80,8 +80,8 @@ def pieces(samples: Pcm, longest_s: float) -> Iterator[Span]:
     start = 0
     while len(samples) - start > longest:
         earliest = start + longest - longest // 3
-        late = samples[earliest : start + longest].astype(np.float64)
-        blocks = late[: len(late) - len(late) % _CUT_SAMPLES].reshape(-1, _CUT_SAMPLES)
+        last_third = samples[earliest : start + longest].astype(np.float64)
+        blocks = last_third[: len(last_third) - len(last_third) % _CUT_SAMPLES].reshape(-1, _CUT_SAMPLES)
         quietest = int(np.argmin(np.mean(np.square(blocks), axis=1)))
         end = earliest + quietest * _CUT_SAMPLES + _CUT_SAMPLES // 2
         yield start, end

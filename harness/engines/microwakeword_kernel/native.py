@@ -192,8 +192,8 @@ class _GraphReader:
         masks = [op.integer(field) for field in range(5)]
         if masks[0] != 0b1101 or masks[1] != 0b1111 or any(masks[2:]) or strides.tolist() != [1, 1, 1, 1]:
             raise UnsupportedModel(f"a slice with masks {masks}")
-        at = int(begin[1])
-        frames = -at if at < 0 else flow.frames - at
+        begin_frame = int(begin[1])
+        frames = -begin_frame if begin_frame < 0 else flow.frames - begin_frame
         if not 0 < frames <= flow.frames:
             raise UnsupportedModel(f"a slice of {frames} frames of {flow.frames}")
         self._flows[op.outputs[0]] = replace(flow, frames=frames)
@@ -219,9 +219,9 @@ class _GraphReader:
 
     def _dense(self, op: Operator) -> None:
         flow, weights, bias, multiplier = self._read_weights(op)
-        outputs, taps, across, inputs = weights.shape
-        taken = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
-        one_frame = taps == flow.frames and across == 1 and inputs == flow.width and not flow.first
+        outputs, taps, columns, inputs = weights.shape
+        stride = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
+        one_frame = taps == flow.frames and columns == 1 and inputs == flow.width and not flow.first
         dilated = op.integer(4, 1) != 1 or op.integer(5, 1) != 1
         if not one_frame or dilated:
             raise UnsupportedModel(f"a convolution of {taps} taps over {flow.frames} frames")
@@ -229,7 +229,7 @@ class _GraphReader:
             op.outputs[0],
             kind=LayerKind.DENSE,
             flow=flow,
-            stride=taken,
+            stride=stride,
             weights=weights[:, :, 0, :].transpose(1, 2, 0),
             bias=bias,
             multiplier=multiplier,
@@ -239,9 +239,9 @@ class _GraphReader:
 
     def _depthwise(self, op: Operator) -> None:
         flow, weights, bias, multiplier = self._read_weights(op)
-        _, taps, across, outputs = weights.shape
+        _, taps, columns, outputs = weights.shape
         dilated = op.integer(5, 1) != 1 or op.integer(6, 1) != 1
-        if taps != flow.frames or across != 1 or outputs != flow.width or op.integer(3) != 1 or dilated:
+        if taps != flow.frames or columns != 1 or outputs != flow.width or op.integer(3) != 1 or dilated:
             raise UnsupportedModel(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
         if op.byte(4):
             raise UnsupportedModel("a depthwise convolution with an activation")
@@ -252,16 +252,16 @@ class _GraphReader:
             self._parts[op.outputs[0]] = part
 
     def _whole_width(self, flow: _Flow) -> bool:
-        before = self._layers[flow.into - 1] if flow.into else None
-        return before is not None and flow.width == len(before.multiplier)
+        previous = self._layers[flow.into - 1] if flow.into else None
+        return previous is not None and flow.width == len(previous.multiplier)
 
     def _side_by_side(self, parts: list[_KernelPart], output: int) -> None:
-        at = 0
+        width = 0
         for part in parts:
-            if part.flow.first != at or part.flow.into != parts[0].flow.into:
+            if part.flow.first != width or part.flow.into != parts[0].flow.into:
                 raise UnsupportedModel("channels out of their order")
-            at += part.flow.width
-        flow = replace(parts[0].flow, frames=max(part.flow.frames for part in parts), first=0, width=at)
+            width += part.flow.width
+        flow = replace(parts[0].flow, frames=max(part.flow.frames for part in parts), first=0, width=width)
         if not self._whole_width(flow):
             raise UnsupportedModel("a layer that leaves channels out")
         weights = [np.pad(part.weights, ((flow.frames - len(part.weights), 0), (0, 0))) for part in parts]
@@ -373,8 +373,8 @@ class _GraphReader:
         return values.astype(np.int64)
 
     def _bias(self, op: Operator, outputs: int) -> npt.NDArray[np.int64]:
-        given = len(op.inputs) > 2 and op.inputs[2] >= 0
-        return self._constant(op.inputs[2]) if given else np.zeros(outputs, np.int64)
+        has_bias = len(op.inputs) > 2 and op.inputs[2] >= 0
+        return self._constant(op.inputs[2]) if has_bias else np.zeros(outputs, np.int64)
 
     def _same_quantity(self, *numbers: int) -> None:
         if (
@@ -480,21 +480,21 @@ class Listener:
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
         """Shape (n,) at 16 kHz, any n. Returns the answers, shape (m,), as bytes."""
-        heard = np.ascontiguousarray(samples, np.int16)
+        sound = np.ascontiguousarray(samples, np.int16)
         answers = []
         if len(self._rest):
             # First the frames that begin in the remainder, then the sound itself, which is not copied.
             rest_frames = -(-len(self._rest) // HOP_SAMPLES)
             head = rest_frames * HOP_SAMPLES - len(self._rest)
-            joined = np.concatenate([self._rest, heard[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
-            if head + WINDOW_SAMPLES - HOP_SAMPLES > len(heard):
+            joined = np.concatenate([self._rest, sound[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
+            if head + WINDOW_SAMPLES - HOP_SAMPLES > len(sound):
                 rest_frames, head = _frames(joined), 0
-                heard = joined[rest_frames * HOP_SAMPLES :]
+                sound = joined[rest_frames * HOP_SAMPLES :]
             answers.append(self._listen(joined, rest_frames))
-            heard = heard[head:]
-        frames = _frames(heard)
-        answers.append(self._listen(heard, frames))
-        self._rest = heard[frames * HOP_SAMPLES :].copy()
+            sound = sound[head:]
+        frames = _frames(sound)
+        answers.append(self._listen(sound, frames))
+        self._rest = sound[frames * HOP_SAMPLES :].copy()
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def _listen(self, samples: npt.NDArray[np.int16], frames: int) -> npt.NDArray[np.uint8]:
@@ -509,18 +509,18 @@ class Listener:
 
     def features(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
         """Logged features (n, 40) of the whole windows of a sound that begins here. The noise estimate continues."""
-        heard = np.ascontiguousarray(samples, np.int16)
-        frames = _frames(heard)
+        sound = np.ascontiguousarray(samples, np.int16)
+        frames = _frames(sound)
         features = np.empty((frames, WIDTH), np.uint16)
-        self._kernel.vh_features_run(self._features.address, heard.ctypes.data, frames, features.ctypes.data)
+        self._kernel.vh_features_run(self._features.address, sound.ctypes.data, frames, features.ctypes.data)
         return features
 
     def answer(self, features: npt.NDArray[np.int8]) -> npt.NDArray[np.uint8]:
         """Answers (n,) of the network to quantised features, shape (n, stride, 40), that follow the previous ones."""
-        given = np.ascontiguousarray(features, np.int8)
-        answers = np.empty(len(given), np.uint8)
+        steps = np.ascontiguousarray(features, np.int8)
+        answers = np.empty(len(steps), np.uint8)
         self._kernel.vh_network_run(
-            self._packed, self._state.address, given.ctypes.data, len(given), answers.ctypes.data
+            self._packed, self._state.address, steps.ctypes.data, len(steps), answers.ctypes.data
         )
         return answers
 
@@ -589,12 +589,12 @@ def _fix_point(multiplier: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int6
     """Mantissa of 31 bits and exponent, as the library rounds them."""
     fraction, exponent = np.frexp(multiplier)
     mantissa = np.floor(fraction * 2.0**31 + 0.5).astype(np.int64)
-    over = mantissa == 1 << 31
-    mantissa, exponent = np.where(over, mantissa // 2, mantissa), exponent.astype(np.int64) + over
+    overflows = mantissa == 1 << 31
+    mantissa, exponent = np.where(overflows, mantissa // 2, mantissa), exponent.astype(np.int64) + overflows
     if (exponent > 0).any() or (exponent < -30).any():
         raise UnsupportedModel("scales that are too large or too small")
     return mantissa, exponent
 
 
-def _up(count: int, to: int) -> int:
-    return (count + to - 1) // to * to
+def _up(count: int, multiple: int) -> int:
+    return (count + multiple - 1) // multiple * multiple

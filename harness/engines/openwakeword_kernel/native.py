@@ -40,7 +40,7 @@ class Pool:
 def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
     """The chain of layers in a graph. ValueError if it is not a chain, or has an unsupported operator."""
     chain: list[Convolution | Pool] = []
-    beside, last = 0, graph.inputs[0]
+    padding, last = 0, graph.inputs[0]
     for operator in graph.operators:
         if operator.inputs[0] != last:
             raise ValueError("its layers do not form a chain")
@@ -48,10 +48,10 @@ def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
         previous = chain[-1] if chain else None
         match operator.code:
             case Op.PAD:
-                beside = int(_constant(graph, operator.inputs[1]).reshape(-1, 2)[2, 0])
+                padding = int(_constant(graph, operator.inputs[1]).reshape(-1, 2)[2, 0])
             case Op.CONV_2D:
-                chain.append(_convolution(graph, operator, beside))
-                beside = 0
+                chain.append(_convolution(graph, operator, padding))
+                padding = 0
             case Op.MAX_POOL_2D:
                 chain.append(Pool(operator.integer(4), operator.integer(3)))
             case Op.LEAKY_RELU if isinstance(previous, Convolution):
@@ -63,12 +63,12 @@ def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
     return tuple(chain)
 
 
-def _convolution(graph: Graph, operator: Operator, beside: int) -> Convolution:
+def _convolution(graph: Graph, operator: Operator, padding: int) -> Convolution:
     weights = np.asarray(_constant(graph, operator.inputs[1]), np.float32).transpose(1, 2, 3, 0)
     if operator.byte(0) == 0:  # padded to keep the size; the translation has checked that the padding is only beside
-        beside += weights.shape[1] // 2
+        padding += weights.shape[1] // 2
     bias = np.ascontiguousarray(_constant(graph, operator.inputs[2]), np.float32)
-    return Convolution(np.ascontiguousarray(weights), bias, beside)
+    return Convolution(np.ascontiguousarray(weights), bias, padding)
 
 
 def _constant(graph: Graph, index: int) -> npt.NDArray[np.generic]:
@@ -107,11 +107,11 @@ def library() -> ctypes.CDLL:
     kernel.vh_three_taps.argtypes = [pointer, pointer, pointer]
     kernel.vh_dense.argtypes = [pointer, pointer, ctypes.c_long, ctypes.c_int32, ctypes.c_int32, pointer, pointer,
                                 number, number]  # fmt: skip
-    length, whole = ctypes.c_long, ctypes.c_int32
-    kernel.vh_pool.argtypes = [pointer, length, length, pointer, *(length for _ in range(4)), whole, whole, whole]
-    kernel.vh_first.argtypes = [pointer, length, pointer, length, length, length, whole, whole, whole, pointer, pointer,
+    length, int32 = ctypes.c_long, ctypes.c_int32
+    kernel.vh_pool.argtypes = [pointer, length, length, pointer, *(length for _ in range(4)), int32, int32, int32]
+    kernel.vh_first.argtypes = [pointer, length, pointer, length, length, length, int32, int32, int32, pointer, pointer,
                                 number, number]  # fmt: skip
-    kernel.vh_clear_sides.argtypes = [pointer, length, length, length, whole]
+    kernel.vh_clear_sides.argtypes = [pointer, length, length, length, int32]
     for function in (kernel.vh_three_taps, kernel.vh_first, kernel.vh_dense, kernel.vh_pool, kernel.vh_clear_sides):
         function.restype = None
     if not kernel.vh_ready():
@@ -147,73 +147,73 @@ class KernelEmbedding:
 
     def __call__(self, frames: Array) -> Array:
         """Shape (rows, mels) → (embeddings, size), as a copy."""
-        needed = (len(frames) + _SPARE_ROWS) * self._widest
-        if len(self._memory[0]) < needed:
-            self._memory = [np.zeros(needed, np.float32) for _ in range(2)]
+        size = (len(frames) + _SPARE_ROWS) * self._widest
+        if len(self._memory[0]) < size:
+            self._memory = [np.zeros(size, np.float32) for _ in range(2)]
         rows, columns = len(frames), self._bands
         now = frames[:, :, np.newaxis]
         for turn, (layer, weights, padded) in enumerate(self._steps):
             memory = self._memory[turn % 2]
             if isinstance(layer, Pool):
                 rows, columns = rows // layer.rows, columns // layer.columns
-                out = self._room(memory, rows, columns, now.shape[2], padded)
-                self._pool(layer, now, out, rows)
+                output = self._room(memory, rows, columns, now.shape[2], padded)
+                self._pool(layer, now, output, rows)
             else:
                 assert weights is not None
                 high, wide, _, outputs = layer.weights.shape
-                out = self._room(memory, rows, columns, outputs, padded)
+                output = self._room(memory, rows, columns, outputs, padded)
                 if high == 3 and wide == 1:
                     now[rows : rows + _TILE] = 0
                     rows -= 2
-                    self._taps(layer, weights, now, out, along=0, tiles=(-(-rows // _TILE), columns))
+                    self._taps(layer, weights, now, output, axis=0, tiles=(-(-rows // _TILE), columns))
                 elif _beside(layer, columns):
-                    self._taps(layer, weights, now, out, along=1, tiles=(rows, columns // _TILE))
+                    self._taps(layer, weights, now, output, axis=1, tiles=(rows, columns // _TILE))
                 elif now.shape[2] == 1:
                     rows -= high - 1
-                    self._first(layer, weights, now, out, rows)
+                    self._first(layer, weights, now, output, rows)
                 else:
-                    self._dense(layer, weights, now, out, rows)
-            now = out
+                    self._dense(layer, weights, now, output, rows)
+            now = output
         return now[:rows, 0].copy()
 
     def _taps(
-        self, layer: Convolution, weights: Array, now: Array, out: Array, *, along: int, tiles: tuple[int, int]
+        self, layer: Convolution, weights: Array, now: Array, output: Array, *, axis: int, tiles: tuple[int, int]
     ) -> None:
         """Three taps along the rows (0) or the columns (1); a column of zeros lies on each side."""
-        step_in, step_out = _floats(now), _floats(out)
-        lengths = (_TILE, 1) if along == 0 else (1, _TILE)
+        step_in, step_out = _floats(now), _floats(output)
+        lengths = (_TILE, 1) if axis == 0 else (1, _TILE)
         taps = _CTaps(
             tiles[0], lengths[0] * step_in[0], lengths[0] * step_out[0],
             tiles[1], lengths[1] * step_in[1], lengths[1] * step_out[1],
-            step_in[along], step_out[along], now.shape[2], out.shape[2],
+            step_in[axis], step_out[axis], now.shape[2], output.shape[2],
             weights.ctypes.data, layer.bias.ctypes.data, layer.slope, layer.least,
         )  # fmt: skip
-        start = now.ctypes.data - (now.strides[1] if along == 1 else 0)
-        self._kernel.vh_three_taps(ctypes.byref(taps), start, out.ctypes.data)
+        start = now.ctypes.data - (now.strides[1] if axis == 1 else 0)
+        self._kernel.vh_three_taps(ctypes.byref(taps), start, output.ctypes.data)
 
-    def _first(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
+    def _first(self, layer: Convolution, weights: Array, now: Array, output: Array, rows: int) -> None:
         """A layer with one input channel."""
         high, wide, _, outputs = layer.weights.shape
-        given = np.pad(now[:, :, 0], ((0, 0), (layer.beside, layer.beside)))
+        padded = np.pad(now[:, :, 0], ((0, 0), (layer.beside, layer.beside)))
         self._kernel.vh_first(
-            given.ctypes.data, given.shape[1], out.ctypes.data, _floats(out)[0], rows, out.shape[1], high, wide,
-            outputs, weights.ctypes.data, layer.bias.ctypes.data, layer.slope, layer.least,
+            padded.ctypes.data, padded.shape[1], output.ctypes.data, _floats(output)[0], rows, output.shape[1],
+            high, wide, outputs, weights.ctypes.data, layer.bias.ctypes.data, layer.slope, layer.least,
         )  # fmt: skip
 
-    def _dense(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
+    def _dense(self, layer: Convolution, weights: Array, now: Array, output: Array, rows: int) -> None:
         """A layer that takes a whole row at once."""
-        given, outputs = now[:rows].reshape(rows, -1), out.shape[1] * out.shape[2]
-        count = len(given)
+        inputs, outputs = now[:rows].reshape(rows, -1), output.shape[1] * output.shape[2]
+        count = len(inputs)
         if count < _TILE:  # the kernel reads four rows
-            given = np.pad(given, ((0, _TILE - count), (0, 0)))
-        given = np.ascontiguousarray(given)
+            inputs = np.pad(inputs, ((0, _TILE - count), (0, 0)))
+        inputs = np.ascontiguousarray(inputs)
         product = np.empty((count, outputs), np.float32)
         bias = np.tile(layer.bias, outputs // len(layer.bias))
         self._kernel.vh_dense(
-            given.ctypes.data, product.ctypes.data, count, weights.shape[1], outputs, weights.ctypes.data,
+            inputs.ctypes.data, product.ctypes.data, count, weights.shape[1], outputs, weights.ctypes.data,
             bias.ctypes.data, layer.slope, layer.least,
         )  # fmt: skip
-        out[:rows] = product.reshape(rows, out.shape[1], out.shape[2])
+        output[:rows] = product.reshape(rows, output.shape[1], output.shape[2])
 
     def _room(self, memory: Array, rows: int, columns: int, channels: int, padded: bool) -> Array:
         """Where a layer's values go, with spare rows, and between two columns of zeros if the next layer needs them."""
@@ -226,11 +226,11 @@ class KernelEmbedding:
         inner: Array = room[:, 1:-1]
         return inner
 
-    def _pool(self, layer: Pool, now: Array, out: Array, rows: int) -> None:
-        step_in, step_out = _floats(now), _floats(out)
+    def _pool(self, layer: Pool, now: Array, output: Array, rows: int) -> None:
+        step_in, step_out = _floats(now), _floats(output)
         self._kernel.vh_pool(
-            now.ctypes.data, step_in[0], step_in[1], out.ctypes.data, step_out[0], step_out[1],
-            rows, out.shape[1], layer.rows, layer.columns, out.shape[2],
+            now.ctypes.data, step_in[0], step_in[1], output.ctypes.data, step_out[0], step_out[1],
+            rows, output.shape[1], layer.rows, layer.columns, output.shape[2],
         )  # fmt: skip
 
 
@@ -257,16 +257,16 @@ def _pack(layer: Convolution, columns: int, channels: int) -> Array:
     if inputs == 1 and layer.beside == wide // 2 and columns % _TILE == 0:
         return _blocks(layer.weights.reshape(high * wide, outputs))
     if (high, wide, layer.beside) == (1, 3, 1) and columns == 2:
-        whole = np.zeros((columns, inputs, columns, outputs))
+        dense = np.zeros((columns, inputs, columns, outputs))
         for source in range(columns):
             for result in range(columns):
-                whole[source, :, result] = layer.weights[0, source - result + 1]
-        return _blocks(whole.reshape(columns * inputs, columns * outputs))
+                dense[source, :, result] = layer.weights[0, source - result + 1]
+        return _blocks(dense.reshape(columns * inputs, columns * outputs))
     raise ValueError("the form of one of its convolutions is not supported")
 
 
 def _blocks(weights: npt.NDArray[np.floating]) -> Array:
     """[…, inputs, outputs] → […, outputs / 24, inputs, 24]."""
-    *some, inputs, outputs = weights.shape
-    split = weights.reshape(*some, inputs, outputs // _BLOCK, _BLOCK)
+    *leading, inputs, outputs = weights.shape
+    split = weights.reshape(*leading, inputs, outputs // _BLOCK, _BLOCK)
     return np.ascontiguousarray(np.moveaxis(split, -2, -3), np.float32)
