@@ -67,15 +67,15 @@ def match_events(
         raise ValueError("windows and events must be in chronological order")
     times_s = [refractory_s] * len(events_s) if isinstance(refractory_s, int | float) else refractory_s
     every = sorted((*windows, *others), key=lambda window: window.start_s) if others else windows
-    separate, same = _merge(every, events_s, times_s, before_s)
+    separate, repeats = _merge(every, events_s, times_s, before_s)
     pairs = _pairs(windows, [(index, events_s[index]) for index in separate])
-    matched = {event for _, event in pairs}
-    heard = {window for window, _ in pairs}
+    matched_events = {event for _, event in pairs}
+    hit_windows = {window for window, _ in pairs}
     return Matching(
         pairs=pairs,
-        missed=tuple(index for index in range(len(windows)) if index not in heard),
-        unmatched=tuple(index for index in separate if index not in matched),
-        same=same,
+        missed=tuple(index for index in range(len(windows)) if index not in hit_windows),
+        unmatched=tuple(index for index in separate if index not in matched_events),
+        same=repeats,
     )
 
 
@@ -90,14 +90,14 @@ def merge_sources(events: Sequence[tuple[int, float]], within_s: float) -> tuple
     groups: list[list[int]] = []
     times_s = [at_s for _, at_s in events]
     for rank in sorted({rank for rank, _ in events}):
-        new = sorted((at for at, event in enumerate(events) if event[0] == rank), key=times_s.__getitem__)
+        new = sorted((index for index, event in enumerate(events) if event[0] == rank), key=times_s.__getitem__)
         starts = [times_s[group[0]] for group in groups]
         windows = [Window(at_s - within_s, at_s + within_s, at_s) for at_s in starts]
-        pairs = _pairs(windows, [(at, times_s[at]) for at in new])
-        for group, at in pairs:
-            groups[group].append(at)
-        matched = {at for _, at in pairs}
-        groups += [[at] for at in new if at not in matched]
+        pairs = _pairs(windows, [(index, times_s[index]) for index in new])
+        for group, index in pairs:
+            groups[group].append(index)
+        matched_indices = {index for _, index in pairs}
+        groups += [[index] for index in new if index not in matched_indices]
         groups.sort(key=lambda group: times_s[group[0]])
     return tuple(map(tuple, groups))
 
@@ -113,17 +113,17 @@ def _merge(
     """
     starts = [window.start_s for window in windows]
     separate: list[int] = []
-    same: list[tuple[int, int]] = []
+    repeats: list[tuple[int, int]] = []
     stands, stands_s = -1, before_s
     for index, at_s in enumerate(events_s):
         if is_within_refractory(at_s, stands_s, refractory_s[index]):
-            opened = windows[bisect_right(starts, stands_s) : bisect_right(starts, at_s)]
-            if not any(window.end_s >= at_s for window in opened):
-                same.append((index, stands))
+            begun_windows = windows[bisect_right(starts, stands_s) : bisect_right(starts, at_s)]
+            if not any(window.end_s >= at_s for window in begun_windows):
+                repeats.append((index, stands))
                 continue
         separate.append(index)
         stands, stands_s = index, at_s
-    return separate, tuple(same)
+    return separate, tuple(repeats)
 
 
 def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tuple[tuple[int, int], ...]:
@@ -167,13 +167,13 @@ def _in_order(
             pair = before_count + 1, before_cost + abs(times[event] - nears[row])
             before_count, before_cost = count[event + 1], cost[event + 1]
             # Alternatives: no pair for this window among these events, or an earlier one of them.
-            without = min((-count[event + 1], cost[event + 1]), (-count[event], cost[event]))
-            if (-pair[0], pair[1]) < without:
+            best_without = min((-count[event + 1], cost[event + 1]), (-count[event], cost[event]))
+            if (-pair[0], pair[1]) < best_without:
                 choice[event - first] = 1
                 count[event + 1], cost[event + 1] = pair
             else:
                 choice[event - first] = 2 if (-count[event], cost[event]) < (-count[event + 1], cost[event + 1]) else 0
-                count[event + 1], cost[event + 1] = -without[0], without[1]
+                count[event + 1], cost[event + 1] = -best_without[0], best_without[1]
         took.append(choice)
     return list(_traced(ranges, took, len(times)))
 

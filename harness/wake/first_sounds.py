@@ -39,5 +39,5 @@ class FirstSounds:
 
     def __str__(self) -> str:
         """As `text.delays`, with how many had no sound."""
-        none = f"; {self.soundless} without a sound" if self.soundless else ""
-        return f"{text.delays(self.heard)}{none}"
+        soundless_text = f"; {self.soundless} without a sound" if self.soundless else ""
+        return f"{text.delays(self.heard)}{soundless_text}"

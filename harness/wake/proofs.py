@@ -67,13 +67,13 @@ class Proofs:
 
     def _add_late(self, at_s: float) -> None:
         """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
-        after = bisect_left(self.spans, (at_s, at_s))
+        index = bisect_left(self.spans, (at_s, at_s))
         low_s = high_s = at_s
-        first = last = after
-        if after and self._listened(self.spans[after - 1][1], at_s):
-            first, low_s, high_s = after - 1, self.spans[after - 1][0], max(at_s, self.spans[after - 1][1])
-        if after < len(self.spans) and self._listened(high_s, self.spans[after][0]):
-            last, high_s = after + 1, self.spans[after][1]
+        first = last = index
+        if index and self._listened(self.spans[index - 1][1], at_s):
+            first, low_s, high_s = index - 1, self.spans[index - 1][0], max(at_s, self.spans[index - 1][1])
+        if index < len(self.spans) and self._listened(high_s, self.spans[index][0]):
+            last, high_s = index + 1, self.spans[index][1]
         self.spans[first:last] = [(low_s, high_s)]
 
     def _listened(self, from_s: float, to_s: float) -> bool:
@@ -122,11 +122,11 @@ class ListeningProofs:
             self.woken = Proofs(within_s)
         self.woken.within_s = max(self.woken.within_s, within_s)
 
-    def woke(self, source: str, at: Stamp) -> list[Play]:
+    def woke(self, source: str, stamp: Stamp) -> list[Play]:
         """Handles a phrase that woke the device; returns the plays that this may prove."""
         if self.woken is None:
             return []
-        self.woken.add(ListeningProved(source, at, Proof.PROBE))
+        self.woken.add(ListeningProved(source, stamp, Proof.PROBE))
         plays, self.doubtful = self.doubtful, []
         return plays
 

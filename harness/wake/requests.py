@@ -74,16 +74,16 @@ class GapRequests:
 def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
     """Requests by their pause, the shortest first."""
     gaps = []
-    for gap_ms, seen in sorted(
+    for gap_ms, results in sorted(
         group_by((request.gap_ms, (request, count)) for request, count in requests.items()).items()
     ):
-        known = [(request, count) for request, count in seen if request.arrived is not None]
+        decided = [(request, count) for request, count in results if request.arrived is not None]
         gap = GapRequests(
             gap_ms,
-            Share(sum(count for request, count in known if request.arrived), sum(count for _, count in known)),
-            by_response=sum(count for request, count in known if request.by_response),
-            unknown=sum(count for request, count in seen if request.arrived is None),
-            unwoken=sum(count for request, count in seen if not request.woken),
+            Share(sum(count for request, count in decided if request.arrived), sum(count for _, count in decided)),
+            by_response=sum(count for request, count in decided if request.by_response),
+            unknown=sum(count for request, count in results if request.arrived is None),
+            unwoken=sum(count for request, count in results if not request.woken),
         )
         if gap.total:
             gaps.append(gap)
@@ -123,11 +123,11 @@ class ShortestPause:
 
 def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
     """The shortest pause of one device; None if nothing is known of any request."""
-    known = [gap for gap in gaps if gap.whole.total]
-    if not known:
+    decided = [gap for gap in gaps if gap.whole.total]
+    if not decided:
         return None
-    pauses, totals = [gap.gap_ms for gap in known], [gap.whole.total for gap in known]
-    lost = [gap.whole.total - gap.whole.count for gap in known]
+    pauses, totals = [gap.gap_ms for gap in decided], [gap.whole.total for gap in decided]
+    lost = [gap.whole.total - gap.whole.count for gap in decided]
     enough = [share <= 1 - RELIABLE + _SAME for share in falling_shares(lost, totals)]
     first = enough.index(True) if any(enough) else len(enough)
     _, interval = crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL)
@@ -135,7 +135,7 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
         too_short=pauses[first - 1] if first else None,
         enough=pauses[first] if first < len(pauses) else None,
         interval=interval,
-        consistent=next((gap.gap_ms for gap in known if gap.whole.count == gap.total >= CONSISTENT), None),
+        consistent=next((gap.gap_ms for gap in decided if gap.whole.count == gap.total >= CONSISTENT), None),
     )
 
 
@@ -144,12 +144,12 @@ def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
     shortest = shortest_pause(gaps)
     if shortest is None:
         return None
-    verdicts = {
-        None if value is None else value <= most_ms
-        for arrived in (False, True)
-        if (pause := shortest_pause([_settled(gap, arrived) for gap in gaps])) is not None
-        for value in [pause.against(most_ms)]
-    }
+    verdicts: set[bool | None] = set()
+    for arrived in (False, True):
+        pause = shortest_pause([_settled(gap, arrived) for gap in gaps])
+        if pause is not None:
+            value = pause.against(most_ms)
+            verdicts.add(None if value is None else value <= most_ms)
     return shortest.against(most_ms) if len(verdicts) == 1 else None
 
 

@@ -45,13 +45,13 @@ class PlayTotals:
                 self.hits += sign
             if reading.doubled:
                 self.doubled += sign
-            missed, speaker = reading.hit is None, play.trial.speaker
-            _tally(self.speakers, speaker, missed, sign)
+            is_missed, speaker = reading.hit is None, play.trial.speaker
+            _tally(self.speakers, speaker, is_missed, sign)
             opening = play.trial.recipe.opening
             if opening is not None and not opening.sounds:
-                self.pauses[opening.say, opening.pause_s, not missed] += sign
+                self.pauses[opening.say, opening.pause_s, not is_missed] += sign
             for axis, label in play.trial.conditions:
-                _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, missed, sign)
+                _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, is_missed, sign)
         if play.kind is TrialKind.PROBE:
             self.probes += sign
             if reading.hit is not None:
@@ -82,9 +82,9 @@ class PlayTotals:
         return Share(self.wake_trials - self.hits, self.wake_trials)
 
 
-def _tally(tally: SpeakerCounts, speaker: str, missed: bool, sign: int) -> None:
+def _tally(tally: SpeakerCounts, speaker: str, is_missed: bool, sign: int) -> None:
     counts = tally.setdefault(speaker, [0, 0])
-    counts[0] += sign * missed
+    counts[0] += sign * is_missed
     counts[1] += sign
 
 

@@ -60,9 +60,9 @@ class UnmatchedEvents:
         self._pending.discard(seq)
         del self._order[bisect_left(self._order, seq)]
 
-    def review(self, seq: int, word: ReviewVerdict | None, by: str) -> str | None:
+    def review(self, seq: int, word: ReviewVerdict | None, reviewer: str) -> str | None:
         """Sets an event's review; None removes it. Returns the device whose counts changed, or None."""
-        self._reviews[seq] = (word, by)
+        self._reviews[seq] = (word, reviewer)
         return self._changed(seq)
 
     def clip(self, seq: int, clip: Clip) -> str | None:
@@ -95,11 +95,12 @@ class UnmatchedEvents:
         return event.device
 
     def _with_review(self, event: UnmatchedWake) -> UnmatchedWake:
-        word, by = self._reviews.get(event.seq, (None, ""))
-        word, by, clip = word or event.rule, by if word else "", self._clips.get(event.seq)
-        if (event.word, event.reviewed_by, event.clip) == (word, by, clip):  # nearly always, and `replace` is slow
+        word, reviewer = self._reviews.get(event.seq, (None, ""))
+        word, reviewer, clip = word or event.rule, reviewer if word else "", self._clips.get(event.seq)
+        # Nearly always, and `replace` is slow.
+        if (event.word, event.reviewed_by, event.clip) == (word, reviewer, clip):
             return event
-        return replace(event, word=word, reviewed_by=by, clip=clip)
+        return replace(event, word=word, reviewed_by=reviewer, clip=clip)
 
     def _add(self, seq: int, sign: int) -> None:
         event = self._events[seq]

@@ -71,15 +71,15 @@ class WakeFigures:
                 for play in self._running.get((stimulus.trial_id, stimulus.take, stimulus.attempt), {}).values():
                     play.row = stimulus.measured(play.row)
             case rows.AttemptFinished() as row:
-                counted = row.outcome is Outcome.COUNTED or self._probed(row)
-                self._end((row.trial_id, row.take, row.attempt), counted, entry.wall_s)
+                is_counted = row.outcome is Outcome.COUNTED or self._probed(row)
+                self._end((row.trial_id, row.take, row.attempt), is_counted, entry.wall_s)
             case rows.TrialFinished() as row:
                 if row.outcome is Outcome.NO_WAKE:
                     self._unheard(row)
                 elif row.outcome is not Outcome.COUNTED:
                     self._retire(row.trial_id, row.take)
-            case rows.EventReviewed(event_seq=seq, word=word, by=by):
-                self._touch(self._events.review(seq, word, by))
+            case rows.EventReviewed(event_seq=seq, word=word, by=reviewer):
+                self._touch(self._events.review(seq, word, reviewer))
             case rows.EventClipped(event_seq=seq, clip=clip):
                 self._touch(self._events.clip(seq, clip))
             case rows.DecisionReached(device=name, figure=figure, passed=passed):
@@ -139,8 +139,8 @@ class WakeFigures:
         """Does an event count as a false accept: by the rules alone, or by the reviews too?"""
         return self._events.counted(event, reviewed)
 
-    def _plan(self, started: rows.SessionStarted) -> None:
-        for trial in started.trials:
+    def _plan(self, row: rows.SessionStarted) -> None:
+        for trial in row.trials:
             if trial.listening is None:
                 continue
             self._trials[trial.id] = trial
@@ -167,26 +167,26 @@ class WakeFigures:
             self._devices[target.device].begin(play)
         self._running[row.trial_id, row.take, row.attempt] = plays
 
-    def _end(self, attempt: AttemptKey, counted: bool, wall_s: float) -> None:
+    def _end(self, attempt: AttemptKey, is_counted: bool, wall_s: float) -> None:
         plays = self._running.pop(attempt, None)
         if plays is None:
             return
         self._last = {attempt: plays}
         trial_id, take, _ = attempt
-        if counted:
+        if is_counted:
             self._retire(trial_id, take)
             for device, play in self._counting.pop(trial_id, (take, {}))[1].items():
                 self._devices[device].leave(play)  # a probe that was repeated
             self._counting[trial_id] = take, plays
         for device, play in plays.items():
-            self._devices[device].finish(play, counted, wall_s)
+            self._devices[device].finish(play, is_counted, wall_s)
 
     def _retire(self, trial_id: str, take: int) -> None:
         """A later take of a trial replaces the earlier one."""
-        before = self._counting.get(trial_id)
-        if before is not None and before[0] < take:
+        earlier = self._counting.get(trial_id)
+        if earlier is not None and earlier[0] < take:
             del self._counting[trial_id]
-            for device, play in before[1].items():
+            for device, play in earlier[1].items():
                 self._devices[device].leave(play)
 
     def _probed(self, row: rows.AttemptFinished) -> bool:
@@ -203,68 +203,70 @@ class WakeFigures:
                 self._devices[name].proofs.unheard(play.started.at_s if play.started else 0.0)
 
     def _observe(self, row: rows.Observed, entry: rows.Entry) -> None:
-        seen = row.observation
-        name = self._connections.get(seen.source)
+        observation = row.observation
+        name = self._connections.get(observation.source)
         device = self._devices.get(name) if name is not None else None
-        match seen:
+        match observation:
             case seen_by.Wake() if name is not None and device is not None:  # most observations
                 plays_only = row.trial_id is not None and row.trial_id not in self._trials
                 event = HeardWake(
                     seq=entry.seq,
-                    at=seen.at,
+                    at=observation.at,
                     wall_s=entry.wall_s,
-                    phrase=seen.phrase,
-                    score=seen.score,
-                    audio_s=seen.audio_s,
-                    source=seen.source,
+                    phrase=observation.phrase,
+                    score=observation.score,
+                    audio_s=observation.audio_s,
+                    source=observation.source,
                     reports=(),
-                    inferred=seen.inferred,
+                    inferred=observation.inferred,
                     plays_only=plays_only,
                 )
-                self._speech.woke(name, seen.at.at_s)
+                self._speech.woke(name, observation.at.at_s)
                 device.heard(event)
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
-                self._stimulus(seen, self._plays_of(row))
+                self._stimulus(observation, self._plays_of(row))
             case seen_by.StimulusHeard():
                 for device in self._devices.values():
-                    device.heard_in_room(seen)
+                    device.heard_in_room(observation)
             case seen_by.HostStalled():
                 for device in self._devices.values():
-                    device.stalled(seen)
+                    device.stalled(observation)
             case seen_by.SpeechStarted() | seen_by.Earcon():
-                if isinstance(seen, seen_by.SpeechStarted):
-                    self._speech.heard(seen.source, seen.at.at_s)
+                if isinstance(observation, seen_by.SpeechStarted):
+                    self._speech.heard(observation.source, observation.at.at_s)
                 for device in self._devices.values():
-                    device.sounded(seen.source, seen.at)
+                    device.sounded(observation.source, observation.at)
             case seen_by.SpeechEnded():
-                self._speech.ended(seen.source, seen.at.at_s)
+                self._speech.ended(observation.source, observation.at.at_s)
             case _ if name is None or device is None:
                 pass
             case seen_by.Transcript(final=True) | seen_by.Intent():
                 play = self._plays_of(row).get(name)
                 if play is not None and play.state is PlayState.RUNNING:
-                    play.words.append(seen)
+                    play.words.append(observation)
             case seen_by.ListeningProved():
-                device.proofs.own.add(seen)
+                device.proofs.own.add(observation)
                 device.proved()
             case seen_by.Status(state=state):
-                self._speech.status(name, seen)
+                self._speech.status(name, observation)
                 if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
-                    device.cut(seen.at.at_s)
+                    device.cut(observation.at.at_s)
                 elif state in device.listening_states:
-                    device.proofs.own.add(seen_by.ListeningProved(seen.source, seen.at, seen_by.Proof.STATUS))
+                    device.proofs.own.add(
+                        seen_by.ListeningProved(observation.source, observation.at, seen_by.Proof.STATUS)
+                    )
                     device.proved()
                 if state is seen_by.DeviceState.GONE:
-                    device.lost[seen.source] = seen.detail or "the device is gone"
+                    device.lost[observation.source] = observation.detail or "the device is gone"
                 else:
-                    device.lost.pop(seen.source, None)
+                    device.lost.pop(observation.source, None)
                 device.changed = True
             case seen_by.LinkLost(what=problem):
-                self._speech.ended(name, seen.at.at_s)
-                device.cut(seen.at.at_s)
-                device.lost[seen.source], device.changed = problem, True
+                self._speech.ended(name, observation.at.at_s)
+                device.cut(observation.at.at_s)
+                device.lost[observation.source], device.changed = problem, True
             case seen_by.LinkBack():
-                device.lost.pop(seen.source, None)
+                device.lost.pop(observation.source, None)
                 device.changed = True
             case seen_by.ClockFitted(error_s=error_s):
                 device.clock_error_s, device.changed = error_s, True
@@ -322,24 +324,24 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
     devices = figures.snapshot().devices
     hits = {device.device: figures.hits(device.device) for device in devices} if len(devices) > 1 else {}
     plays = {name: {play.trial.id: play for play in figures.plays(name)} for name in hits}
-    each = every_pair or len(devices) <= ALL_PAIRS
+    compares_all = every_pair or len(devices) <= ALL_PAIRS
     pairs: list[DevicePair] = []
-    for a, b in combinations(devices, 2) if each else ((devices[0], device) for device in devices[1:]):
+    for a, b in combinations(devices, 2) if compares_all else ((devices[0], device) for device in devices[1:]):
         first, second = hits[a.device], hits[b.device]
         shared = [trial for trial in first if trial in second]
-        alone = tuple(trial for trial in shared if first[trial] and not second[trial])
-        other = tuple(trial for trial in shared if second[trial] and not first[trial])
+        only_first = tuple(trial for trial in shared if first[trial] and not second[trial])
+        only_second = tuple(trial for trial in shared if second[trial] and not first[trial])
         counts = Discordance.of([first[trial] for trial in shared], [second[trial] for trial in shared])
         accepts = a.after_review, b.after_review
-        between = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
-        lags = latency_figures([lag for lag in between if lag is not None])
+        lags_by_trial = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
+        lags = latency_figures([lag for lag in lags_by_trial if lag is not None])
         pairs.append(
             DevicePair(
                 first=a.device,
                 second=b.device,
                 counts=counts,
-                only_first=alone,
-                only_second=other,
+                only_first=only_first,
+                only_second=only_second,
                 accepts=accepts,
                 later=lags,
             )

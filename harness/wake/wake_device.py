@@ -125,14 +125,14 @@ class DeviceFigures:
         if not self._merging.several:  # each report is an event
             self._place(report, False)
             return
-        gone, new = self._merging.add(report)
-        shown = {event.seq for event in gone if self._forget(event)}
+        removed, new = self._merging.add(report)
+        shown_seqs = {event.seq for event in removed if self._forget(event)}
         for event in new:
-            self._place(event, event.seq in shown)
+            self._place(event, event.seq in shown_seqs)
 
     def _forget(self, event: HeardWake) -> bool:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
-        shown = self._events.event_with(event.seq) is not None
+        was_shown = self._events.event_with(event.seq) is not None
         self._events.drop(event.seq)
         if not event.plays_only or self._homes.get(event.seq) is not None:
             self._counted -= 1
@@ -142,9 +142,9 @@ class DeviceFigures:
             play.remove(event.seq)
             if play.whole:
                 self._settle(play)
-        return shown
+        return was_shown
 
-    def _place(self, event: HeardWake, shown: bool) -> None:
+    def _place(self, event: HeardWake, was_shown: bool) -> None:
         # Each report can place it: the best time may lie just beyond a play.
         play = self._reached(event) or next(filter(None, map(self._reached, event.reports)), None)
         if self._merging.several:
@@ -156,7 +156,7 @@ class DeviceFigures:
             if event.plays_only:
                 return
             self._put(event, None, exposed=False)
-            if not shown:
+            if not was_shown:
                 self._shown.append(event.seq)
             self._settle_near(event, None)
             return
@@ -167,15 +167,15 @@ class DeviceFigures:
             self._settle(play)
         elif play.state is PlayState.OUTSIDE:
             self._settle_near(event, play)
-        elif play.kind is TrialKind.AMBIENT and (shown or play.counts_by_itself(event)):
+        elif play.kind is TrialKind.AMBIENT and (was_shown or play.counts_by_itself(event)):
             self._put(event, play, exposed=True, pending=True)
 
     def unaccounted(self) -> int:
         """How many more events there are than in the results: 0, or they are counted wrong."""
         open_plays = [play for play in self._recent if play.state is PlayState.RUNNING]
         waiting = sum(self._events.event_with(event.seq) is None for play in open_plays for event in play.events)
-        sums, listed = self._sums, len(self._events.every(self.device))
-        return self._counted - sums.matched - sums.suppressed - sums.expected - listed - waiting
+        sums, unmatched = self._sums, len(self._events.every(self.device))
+        return self._counted - sums.matched - sums.suppressed - sums.expected - unmatched - waiting
 
     def explained(self, seq: int) -> bool | None:
         """Whether an event matches a stimulus or is part of an earlier event; None while this is open."""
@@ -195,11 +195,11 @@ class DeviceFigures:
         self.changed = True
         self._gather(play)
 
-    def finish(self, play: Play, counted: bool, wall_s: float) -> None:
+    def finish(self, play: Play, is_counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
             self._reorder_events(play)
-        if play.started is None or not counted:
+        if play.started is None or not is_counted:
             self.leave(play)
             for event in play.events.copy():
                 self._settle_near(event, play)
@@ -213,12 +213,12 @@ class DeviceFigures:
 
     def _gather(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
-        if play.started is None or not any(inside for _, inside in play.placed(self._strays)):
+        if play.started is None or not any(is_inside for _, is_inside in play.placed(self._strays)):
             return
         strays = self._strays.copy()
         self._strays.clear()
-        for event, (_, inside) in zip(strays, play.placed(strays), strict=True):
-            if inside:
+        for event, (_, is_inside) in zip(strays, play.placed(strays), strict=True):
+            if is_inside:
                 if not event.plays_only:  # `_place` counts it again
                     self._counted -= 1
                 self._events.drop(event.seq)
@@ -230,9 +230,9 @@ class DeviceFigures:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
         play.events.sort(key=play.place)
         events = play.events.copy()
-        for event, (_, inside) in zip(events, play.placed(events), strict=True):
+        for event, (_, is_inside) in zip(events, play.placed(events), strict=True):
             # Placing one event may settle the play before, which then takes further ones by itself.
-            if not inside and play.has(event.seq):
+            if not is_inside and play.has(event.seq):
                 self._counted -= 1
                 play.remove(event.seq)
                 self._events.drop(event.seq)
@@ -260,12 +260,12 @@ class DeviceFigures:
         if play.whole:
             self._settle(play)
 
-    def sounded(self, microphone: str, at: Stamp) -> None:
+    def sounded(self, microphone: str, stamp: Stamp) -> None:
         """The microphone heard a device begin to make a sound, which may be after the attempt."""
         play = next((play for play in reversed(self._recent) if play.started is not None), None)
         if play is None or play.kind is not TrialKind.COMMAND or play.trial.microphone != microphone:
             return
-        play.sounds.append(at)
+        play.sounds.append(stamp)
         if play.state is PlayState.COUNTED:
             self._read(play)
 
@@ -296,14 +296,14 @@ class DeviceFigures:
         """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""
         self.changed = True
         if self.proofs.cut(at_s):
-            self._prove(self._recent, fewer=True)
+            self._prove(self._recent, lowered=True)
 
-    def _prove(self, plays: Iterable[Play], *, fewer: bool = False) -> None:
+    def _prove(self, plays: Iterable[Play], *, lowered: bool = False) -> None:
         for play in plays:
             ambient = play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED
-            if ambient and (fewer or play.reading.unproven_s):
+            if ambient and (lowered or play.reading.unproven_s):
                 listened_s = proven_s(play, self._listened(play))
-                if listened_s > play.reading.exposure_s or (fewer and listened_s < play.reading.exposure_s):
+                if listened_s > play.reading.exposure_s or (lowered and listened_s < play.reading.exposure_s):
                     self._read(play)
 
     def _listened(self, play: Play) -> list[Span]:
@@ -377,10 +377,10 @@ class DeviceFigures:
 
     def _disagreements(self) -> Iterator[Disagreement]:
         label, sources = self._target.label, self._target.sources
-        for seen, count in self._sums.seen_by.most_common():
-            missing = tuple(label(source) for source in sources if source not in seen)
+        for reporters, count in self._sums.seen_by.most_common():
+            missing = tuple(label(source) for source in sources if source not in reporters)
             if missing and count:
-                yield Disagreement(tuple(map(label, seen)), missing, count)
+                yield Disagreement(tuple(map(label, reporters)), missing, count)
 
     def _reached(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
@@ -423,7 +423,7 @@ class DeviceFigures:
             first -= 1
             if window := line[first].window:
                 from_s = min(from_s, window.start_s)
-        before = (last_s for other in reversed(line[:first]) if (last_s := other.last_s) is not None)
+        earlier_s = (last_s for other in reversed(line[:first]) if (last_s := other.last_s) is not None)
         plays = line[first:]
         broken = [
             other
@@ -432,7 +432,7 @@ class DeviceFigures:
         ]
         loose = [(other.place(event), event) for other in broken for event in other.events]
         loose += [(play.place(event), event) for event in self._strays if not event.plays_only and _places(play, event)]
-        assignments = assign(plays, loose, next(before, -math.inf))
+        assignments = assign(plays, loose, next(earlier_s, -math.inf))
         returned = self._move(assignments, broken)
         woke: list[tuple[Play, HeardWake]] = []
         for other in plays:
@@ -460,8 +460,8 @@ class DeviceFigures:
         """
         homes = {event.seq: home for home, assignment in assignments.items() for event in assignment.every}
         returned: list[HeardWake] = []
-        held = [(play, event) for play in (*assignments, *broken) for event in play.events]
-        for play, event in (*held, *((None, event) for event in self._strays.copy())):
+        placed = [(play, event) for play in (*assignments, *broken) for event in play.events]
+        for play, event in (*placed, *((None, event) for event in self._strays.copy())):
             home = homes.get(event.seq, None if play in assignments else play)
             if home is play:
                 continue
@@ -550,11 +550,11 @@ class DeviceFigures:
         if subject.started is None:
             return
         trial_id, row = subject.trial.id, subject.row
-        whole = subject.host_s(0.0), subject.host_s(max(0.0, subject.end_s - subject.start_s))
+        span = subject.host_s(0.0), subject.host_s(max(0.0, subject.end_s - subject.start_s))
         if subject.state is PlayState.OUTSIDE:
-            yield TimelineMark(MarkKind.INTERRUPTED, *whole, trial_id)
+            yield TimelineMark(MarkKind.INTERRUPTED, *span, trial_id)
         elif subject.kind is TrialKind.AMBIENT:
-            yield TimelineMark(MarkKind.AMBIENT, *whole, trial_id)
+            yield TimelineMark(MarkKind.AMBIENT, *span, trial_id)
         elif subject.state is PlayState.COUNTED:
             is_command = subject.kind is TrialKind.COMMAND
             good = subject.reading.command is CommandResult.MATCH if is_command else subject.reading.hit is not None

@@ -122,7 +122,7 @@ class PlayEvents:
     @property
     def separate(self) -> tuple[HeardWake, ...]:
         """The events that are not part of another one."""
-        return (*([self.hit] if self.hit else []), *self.unmatched)
+        return tuple(self.unmatched) if self.hit is None else (self.hit, *self.unmatched)
 
     @property
     def every(self) -> tuple[HeardWake, ...]:
@@ -186,17 +186,18 @@ class Play:
     @property
     def answers(self) -> bool:
         """Whether it is a command that the device took for one, and the microphone hears no other device."""
-        alone = self.trial.listening is not None and len(self.trial.listening.targets) == 1
+        only_device = self.trial.listening is not None and len(self.trial.listening.targets) == 1
         understood = self.reading.command not in (None, CommandResult.MISSING)
-        return alone and understood and bool(self.trial.microphone)
+        return only_device and understood and bool(self.trial.microphone)
 
     @property
     def first_sound(self) -> MeasuredDuration | None:
         """End of the command → first sound of the device since; None without one."""
         end_s = self.host_s(self.row.query_end_s)
-        first = min((at for at in self.sounds if at.at_s >= end_s - ONSET_S), key=lambda at: at.at_s, default=None)
-        if first is None:
+        sounds = [stamp for stamp in self.sounds if stamp.at_s >= end_s - ONSET_S]
+        if not sounds:
             return None
+        first = min(sounds, key=lambda stamp: stamp.at_s)
         error_s = first.error_s + (self.origin.error_s if self.origin else 0.0)
         return MeasuredDuration(first.at_s - end_s, error_s + stalled_s(self.stalls, end_s, first.at_s))
 
@@ -281,13 +282,13 @@ class Play:
             from_s, to_s = min(from_s, other.start_s), max(to_s, other.end_s)
         return from_s, to_s
 
-    def position_s(self, at: Stamp, audio_s: float | None) -> float:
+    def position_s(self, stamp: Stamp, audio_s: float | None) -> float:
         """Place of an observation on its line. Without a sample number, the host's clock places it."""
         if self.audio_start_s is None:
-            return at.at_s
+            return stamp.at_s
         if audio_s is not None:
             return audio_s
-        return self.start_s + (at.at_s - (self.started.at_s if self.started else 0.0)) * self._audio_per_host()
+        return self.start_s + (stamp.at_s - (self.started.at_s if self.started else 0.0)) * self._audio_per_host()
 
     def place(self, event: HeardWake) -> float:
         moved_s = self.moved.get(event.seq) if self.moved else None
@@ -308,11 +309,11 @@ class Play:
         """Adds an event, in the order of places. moved_s: its place in the play that it comes from."""
         if moved_s is not None and self.on_audio_line and event.audio_s is None:
             self.moved[event.seq] = moved_s
-        at = len(self.events)
+        index = len(self.events)
         place = self.place(event)
-        while at and self.place(self.events[at - 1]) > place:
-            at -= 1
-        self.events.insert(at, event)
+        while index and self.place(self.events[index - 1]) > place:
+            index -= 1
+        self.events.insert(index, event)
 
     def has(self, seq: int) -> bool:
         return any(event.seq == seq for event in reversed(self.events))
@@ -330,15 +331,15 @@ class Play:
         from_s, to_s = self.span
         for event in events:
             place_s = self.place(event)
-            inside = from_s <= place_s <= to_s
-            if event.reports and not inside:
-                inside = any(from_s <= self.place(report) <= to_s for report in event.reports)
-            yield place_s, inside
+            is_inside = from_s <= place_s <= to_s
+            if event.reports and not is_inside:
+                is_inside = any(from_s <= self.place(report) <= to_s for report in event.reports)
+            yield place_s, is_inside
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:
         """Its events that are not part of another one."""
-        return (*([self.reading.hit] if self.reading.hit else []), *self.reading.unmatched)
+        return (self.reading.hit, *self.reading.unmatched) if self.reading.hit else self.reading.unmatched
 
     @property
     def last_s(self) -> float | None:
@@ -375,15 +376,15 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         key=lambda pair: pair[0].start_s,
     )
     line = [
-        (place_s - origin_s, event, play if inside else None)
+        (place_s - origin_s, event, play if is_inside else None)
         for play in plays
-        for event, (place_s, inside) in zip(play.events, play.placed(play.events), strict=True)
+        for event, (place_s, is_inside) in zip(play.events, play.placed(play.events), strict=True)
         if event not in assignments[play].expected
     ]
     line += [(place_s - origin_s, event, None) for place_s, event in loose]
     placed: list[tuple[float, HeardWake, Play]] = []
-    outside: list[tuple[float, HeardWake]] = []
-    for at_s, event, owner in sorted(line, key=lambda item: item[0]):
+    strays: list[tuple[float, HeardWake]] = []
+    for at_s, event, owner in sorted(line, key=lambda entry: entry[0]):
         home = owner
         for window, play in windows:
             # In the window of an earlier play, an event belongs to that one, although a later play has begun.
@@ -391,7 +392,7 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
                 home = play
                 break
         if home is None:
-            outside.append((at_s, event))
+            strays.append((at_s, event))
         else:
             placed.append((at_s, event, home))
     others = tuple(_moved(window, origin_s) for play in plays for window in play.other_windows)
@@ -411,19 +412,21 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     for index, (at_s, event, play) in enumerate(placed):
         if index in hits:
             continue
-        (assignments[play].parts if index in parts else assignments[play].unmatched).append(event)
-        hit = assignments[play].hit
-        assignments[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
+        assignment = assignments[play]
+        events = assignment.parts if index in parts else assignment.unmatched
+        events.append(event)
+        hit = assignment.hit
+        assignment.doubled |= hit is not None and at_s >= play.place(hit) - origin_s
         if (doubled := hits.get(parts.get(index, -1))) is not None:
             assignments[doubled].doubled = True
     stands = [index for index in range(len(placed)) if index not in parts]
     stands_s = [placed[index][0] for index in stands]
-    for at_s, event in outside:
-        if not (before := bisect_right(stands_s, at_s)):
+    for at_s, event in strays:
+        if not (count := bisect_right(stands_s, at_s)):
             continue
-        index = stands[before - 1]
+        index = stands[count - 1]
         play = hits.get(index, placed[index][2])
-        if is_within_refractory(at_s, stands_s[before - 1], play.refractory_s):
+        if is_within_refractory(at_s, stands_s[count - 1], play.refractory_s):
             assignments[play].parts.append(event)
             assignments[play].doubled |= index in hits
     return assignments
@@ -448,7 +451,6 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
     end_s = play.end_s
     duration_s = end_s - play.start_s
     ends = [min(play.place(event), end_s) for event in assignment.unmatched]
-    inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
     offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
     ambient = play.kind is TrialKind.AMBIENT
@@ -459,7 +461,7 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
         doubled=assignment.doubled,
         delay=None if hit is None else _delay(play, hit, offset_s),
         unmatched=tuple(assignment.unmatched),
-        exposed=tuple([not ambient or lies_inside for lies_inside in inside]),
+        exposed=tuple([not ambient or any(low <= at_s <= high for low, high in proven) for at_s in ends]),
         suppressed=len(assignment.parts),
         expected=len(assignment.expected),
         exposure_s=heard_s if ambient else in_vocabulary_s,
@@ -500,10 +502,10 @@ def later(first: Play, second: Play) -> MeasuredDuration | None:
     if hit is None or other is None:
         return None
     if first.on_audio_line or second.on_audio_line or first.target.player != second.target.player:
-        delay, after = first.reading.delay, second.reading.delay
-        if delay is None or after is None:
+        first_delay, second_delay = first.reading.delay, second.reading.delay
+        if first_delay is None or second_delay is None:
             return None
-        return MeasuredDuration(after.value_s - delay.value_s, delay.error_s + after.error_s)
+        return MeasuredDuration(second_delay.value_s - first_delay.value_s, first_delay.error_s + second_delay.error_s)
     from_s, to_s = sorted((hit.at.at_s, other.at.at_s))
     error_s = hit.at.error_s + other.at.error_s + stalled_s(first.stalls, from_s, to_s)
     return MeasuredDuration(other.at.at_s - hit.at.at_s, error_s)
@@ -553,17 +555,15 @@ class ReportMerger:
     def add(self, report: HeardWake) -> tuple[list[HeardWake], list[HeardWake]]:
         """What a report changes: events that are gone, and those that are new in their place."""
         self._reports.append(report)
-        events = [(self._ranks[report.source], report.at.at_s) for report in self._reports]
-        groups = merge_sources(events, self._within_s)
-        merged_events = [merged([self._reports[at] for at in group]) for group in groups]
-        before, self._events = (
-            self._events,
-            {tuple(report.seq for report in event.reports): event for event in merged_events},
-        )
-        gone = [event for key, event in before.items() if key not in self._events]
-        new = [event for key, event in self._events.items() if key not in before]
+        times = [(self._ranks[report.source], report.at.at_s) for report in self._reports]
+        groups = merge_sources(times, self._within_s)
+        events = [merged([self._reports[index] for index in group]) for group in groups]
+        previous = self._events
+        self._events = {tuple(report.seq for report in event.reports): event for event in events}
+        removed = [event for key, event in previous.items() if key not in self._events]
+        new = [event for key, event in self._events.items() if key not in previous]
         self._forget()
-        return gone, new
+        return removed, new
 
     def is_part(self, seq: int) -> bool:
         """Whether the report of that row belongs to an event that an earlier row began."""

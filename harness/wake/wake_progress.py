@@ -54,8 +54,8 @@ class Speakers:
     @classmethod
     def of(cls, shares: Mapping[str, Share], planned: Collection[str] = ()) -> Speakers:
         """planned: all names of the plan. A recording without a talker has the name ""."""
-        heard = {name: share for name, share in shares.items() if share.total}
-        return cls(tuple(heard.values()), len({*heard, *planned}) > 1, "" in heard)
+        measured = {name: share for name, share in shares.items() if share.total}
+        return cls(tuple(measured.values()), len({*measured, *planned}) > 1, "" in measured)
 
 
 @frozen
@@ -183,16 +183,16 @@ class Recovery:
         first = len(self.heard)
         while first and 2 * self.heard[first - 1][1].count >= self.heard[first - 1][1].total:
             first -= 1
-        after = self.heard[first] if first < len(self.heard) else None
-        return (self.heard[first - 1] if first else None), after
+        reached = self.heard[first] if first < len(self.heard) else None
+        return (self.heard[first - 1] if first else None), reached
 
 
 def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
     """pauses: trials by what was said before, the pause after it, and whether the phrase woke the device."""
     for say in dict.fromkeys(say for say, _, _ in pauses):
         counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
-        heard = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
-        if len(tested := tuple(pair for pair in heard if pair[1].total)) > 1:
+        results = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
+        if len(tested := tuple(pair for pair in results if pair[1].total)) > 1:
             yield Recovery(say, tested)
 
 

@@ -257,7 +257,7 @@ FAULTS = (
         "wake/test_wake_exposure.py::test_through_the_air_a_phrase_lies_where_our_microphone_found_it"),
     Planted("double_wakes_only_beyond_the_refractory_time", "9ba46d82", Area.MERGING, """
 @ wake/wake_plays.py
--        assignments[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
+-        assignment.doubled |= hit is not None and at_s >= play.place(hit) - origin_s
 -        if (doubled := hits.get(parts.get(index, -1))) is not None:
 -            assignments[doubled].doubled = True
 +        assignments[play].doubled |= hit is not None and index not in parts and at_s >= play.place(hit) - origin_s
@@ -369,8 +369,8 @@ FAULTS = (
         "wake/test_sources.py::test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error"),
     Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
 @ wake/wake.py
-                 self._speech.ended(name, seen.at.at_s)
--                device.cut(seen.at.at_s)
+                 self._speech.ended(name, observation.at.at_s)
+-                device.cut(observation.at.at_s)
 """, "sound that was played while the link was lost counts as exposure",
         "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
@@ -387,8 +387,8 @@ FAULTS = (
         "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("false_accepts_outside_exposure", "", Area.EXPOSURE, """
 @ wake/wake_plays.py
--        exposed=tuple([not ambient or lies_inside for lies_inside in inside]),
-+        exposed=tuple([True] * len(inside)),
+-        exposed=tuple([not ambient or any(low <= at_s <= high for low, high in proven) for at_s in ends]),
++        exposed=tuple([True] * len(ends)),
 """, "events count as false accepts while nothing shows that the device listened",
         "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("restart_goes_unnoticed_by_a_listening_trial", "", Area.EVIDENCE, """
@@ -404,7 +404,7 @@ FAULTS = (
 """, "a restart interrupts no query", "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("withdrawn_take_stays", "", Area.EVIDENCE, """
 @ wake/wake.py
--            for device, play in before[1].items():
+-            for device, play in earlier[1].items():
 -                self._devices[device].leave(play)
 """, "a take that was played again, or was not proven, stays in the figures",
         "wake/test_wake.py::test_a_later_take_replaces_the_earlier"),

@@ -45,8 +45,12 @@ def wake_summary(figures: WakeFigures) -> list[str]:
     """Lines for every device that listened and every pair of them; none without such trials."""
     progress = figures.snapshot()
     pairs = comparisons(figures) if len(progress.devices) > 1 else ()
-    compared = [line for pair in pairs for line in _pair(pair)]
-    return [*device_lines(progress), *([""] if pairs else []), *compared, *correction_note(pairs)]
+    lines = device_lines(progress)
+    if pairs:
+        lines.append("")
+    for pair in pairs:
+        lines += _pair(pair)
+    return [*lines, *correction_note(pairs)]
 
 
 def device_lines(progress: WakeProgress) -> list[str]:
@@ -62,8 +66,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  false rejects      {ratio(device.false_rejects)}"
     yield f"  false accepts      {rate(device.after_review)}, after review"
     yield f"                     {rate(device.false_accepts)}, before review"
-    heard, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
-    yield f"  heard              {heard} proved, {unproven} without proof"
+    proven, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
+    yield f"  heard              {proven} proved, {unproven} without proof"
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else NO_DATA}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
@@ -87,8 +91,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
         )
         if count
     ]
-    beside = f" ({', '.join(more)})" if more else ""
-    yield f"  unmatched events   {events}{beside}"
+    details = f" ({', '.join(more)})" if more else ""
+    yield f"  unmatched events   {events}{details}"
     if device.source_events:
         yield f"  sources            {disagreements(device)}, of {numbers.counted(device.source_events, 'event')}"
     for evidence, count in device.inferred:
@@ -102,14 +106,14 @@ def _device(device: DeviceWake) -> Iterator[str]:
 
 def recovery_words(recovery: Recovery) -> str:
     """`after the wake phrase: between 0.5 s (0 of 12 heard) and 2 s (12 of 12 heard)`."""
-    before, after = (
+    shorter, longer = (
         "" if pair is None else f"{exact(pair[0])} s ({pair[1].count} of {pair[1].total} heard)"
         for pair in recovery.between
     )
     stimulus = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
-    if not after:
-        return f"after {stimulus}: not within {before}"
-    return f"after {stimulus}: {f'between {before} and' if before else 'within'} {after}"
+    if not longer:
+        return f"after {stimulus}: not within {shorter}"
+    return f"after {stimulus}: {f'between {shorter} and' if shorter else 'within'} {longer}"
 
 
 def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
@@ -130,8 +134,8 @@ def pause_words(pause: ShortestPause | None) -> str:
     else:
         sentence = f"90 % arrive whole after between {pause.too_short} and {pause.enough} ms"
     low_ms, high_ms = pause.interval
-    within = f"{exact(low_ms)} ms and up" if high_ms is None else f"{exact(low_ms)} to {exact(high_ms)} ms"
-    return f"{sentence} (95 % interval {within})"
+    interval = f"{exact(low_ms)} ms and up" if high_ms is None else f"{exact(low_ms)} to {exact(high_ms)} ms"
+    return f"{sentence} (95 % interval {interval})"
 
 
 def consistent_words(gaps: Sequence[GapRequests]) -> str:
@@ -146,17 +150,14 @@ def consistent_words(gaps: Sequence[GapRequests]) -> str:
 
 def evidence_words(gaps: Sequence[GapRequests]) -> str:
     """`judged by the words of transcripts, 2 unknown, 3 without a wake event`."""
-    by_response, known = sum(gap.by_response for gap in gaps), sum(gap.whole.total for gap in gaps)
-    words = f"{known - by_response} judged by the words of transcripts"
-    response = f"{by_response} judged by the expected response, without transcripts"
-    parts = [*([words] if known > by_response else []), *([response] if by_response else [])]
-    for count, reason in (
+    by_response, judged = sum(gap.by_response for gap in gaps), sum(gap.whole.total for gap in gaps)
+    counts = (
+        (judged - by_response, "judged by the words of transcripts"),
+        (by_response, "judged by the expected response, without transcripts"),
         (sum(gap.unknown for gap in gaps), "unknown"),
         (sum(gap.unwoken for gap in gaps), "without a wake event"),
-    ):
-        if count:
-            parts.append(f"{count} {reason}")
-    return ", ".join(parts)
+    )
+    return ", ".join(f"{count} {label}" for count, label in counts if count)
 
 
 def disagreements(device: DeviceWake) -> str:
@@ -169,11 +170,11 @@ def disagreements(device: DeviceWake) -> str:
 
 
 def _pair(pair: DevicePair) -> Iterator[str]:
-    both = pair.counts
+    counts = pair.counts
     yield (
-        f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {both.total} stimuli both "
-        f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
-        f"neither {both.neither}{lag(pair)}"
+        f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {counts.total} stimuli both "
+        f"heard {counts.both}, only the first {counts.only_first}, only the second {counts.only_second}, "
+        f"neither {counts.neither}{lag(pair)}"
     )
     yield f"  share heard        {heard_sentence(pair)}"
 
@@ -186,8 +187,8 @@ def correction_note(pairs: Sequence[DevicePair]) -> list[str]:
 def heard_sentence(pair: DevicePair, room: int = 60) -> str:
     """Which of two devices heard more of the stimuli that count for both. room: characters of each name."""
     first, second = plain_text(pair.first, room), plain_text(pair.second, room)
-    heard = sentence(first, second, pair.counts.difference, MeasureKind.SHARE, more_is_better=True)
-    return f"{heard} (McNemar)"
+    comparison = sentence(first, second, pair.counts.difference, MeasureKind.SHARE, more_is_better=True)
+    return f"{comparison} (McNemar)"
 
 
 def lag(pair: DevicePair) -> str:
@@ -215,8 +216,8 @@ def pairs_with_trials(pairs: Sequence[DevicePair]) -> Iterator[str]:
         yield f"  false accepts      {accepts} (two Poisson rates)"
         for name, trials in ((pair.first, pair.only_first), (pair.second, pair.only_second)):
             if trials:
-                listed = shortened([plain_text(trial, 60) for trial in trials], MOST_TRIALS)
-                yield f"  only {plain_text(name, 40)}: {', '.join(listed)}"
+                trial_names = shortened([plain_text(trial, 60) for trial in trials], MOST_TRIALS)
+                yield f"  only {plain_text(name, 40)}: {', '.join(trial_names)}"
     yield from correction_note(pairs)
 
 
@@ -260,8 +261,9 @@ class WakeLines:
                 self._trials = {trial.id: trial for trial in trials if trial.listening is not None}
                 self._planned = len(trials)
             case AttemptFinished(trial_id=trial_id, outcome=outcome) if trial_id in self._trials:
-                heard = outcome in (Outcome.COUNTED, Outcome.NO_WAKE)
-                return [*(self._verdicts(self._trials[trial_id]) if heard else ()), *self._unmatched()]
+                has_verdict = outcome in (Outcome.COUNTED, Outcome.NO_WAKE)
+                verdicts = self._verdicts(self._trials[trial_id]) if has_verdict else ()
+                return [*verdicts, *self._unmatched()]
             case Observed(observation=Wake()) if self._trials:
                 return list(self._unmatched())
             case _:
@@ -308,15 +310,15 @@ def unmatched_line(event: UnmatchedWake) -> str:
     """`    UNMATCHED kitchen woke on "alexa" (0.83), 12.345 s into ambient-003; event 912`."""
     phrase = f' on "{plain_text(event.phrase, 60)}"' if event.phrase else ""
     score = "" if event.score is None else f" ({fixed(event.score, 2)})"
-    where = "between trials"
+    place = "between trials"
     if event.trial_id is not None:
         offset = "" if event.offset_s is None else f"{numbers.moment(event.offset_s)} "
-        where = f"{offset}into {plain_text(event.trial_id, 80)}"
-    outside = "" if event.exposed else ", outside of exposure: not counted"
+        place = f"{offset}into {plain_text(event.trial_id, 80)}"
+    exposure_note = "" if event.exposed else ", outside of exposure: not counted"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
     device = plain_text(event.device, 60)
     weak = weak_evidence_text(plain_text(event.inferred, 60), ", ")
-    return f"    UNMATCHED {device} woke{phrase}{score}, {where}; event {event.seq}{outside}{rule}{weak}"
+    return f"    UNMATCHED {device} woke{phrase}{score}, {place}; event {event.seq}{exposure_note}{rule}{weak}"
 
 
 def _woke(play: Play) -> str:
@@ -331,12 +333,12 @@ def _woke(play: Play) -> str:
 
 
 def _understood(play: Play) -> str:
-    heard = f'"{plain_text(play.reading.heard, 200)}"'
+    words = f'"{plain_text(play.reading.heard, 200)}"'
     match play.reading.command:
         case CommandResult.MATCH:
-            return f"; understood {heard}"
+            return f"; understood {words}"
         case CommandResult.SUBSTITUTION:
-            return f"; MISUNDERSTOOD as {heard}"
+            return f"; MISUNDERSTOOD as {words}"
         case CommandResult.MISSING:
             return "; understood NOTHING"
         case None:
