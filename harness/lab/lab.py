@@ -82,8 +82,8 @@ class Lab:
                 self._refuse_others(state, settings_path, room)
                 if not missing:
                     return False
-                known = state.get("settings")
-                settings_path = Path(str(known)) if known else None
+                settings_text = state.get("settings")
+                settings_path = Path(str(settings_text)) if settings_text else None
                 chosen = named_room(str(state["room"]))
                 if settings_path is not None and ASSISTANT in missing:
                     settings = read_settings(settings_path)
@@ -167,7 +167,7 @@ class Lab:
             "environment": environment,
             "mqtt_host": HOST,
             "mqtt_port": port,
-            "pids": {part: started.pid for part in PARTS if (started := self._started_process(part)) is not None},
+            "pids": {part: process.pid for part in PARTS if (process := self._started_process(part)) is not None},
             "room": room.name,
             "device": state.get("device", settings.device) if ASSISTANT not in parts else settings.device,
             "settings": None if settings_path is None else str(settings_path.resolve()),
@@ -235,37 +235,37 @@ class Lab:
             time.sleep(_POLL_S)
 
     def _remember(self, part: str, pid: int) -> None:
-        started = describe(pid)
-        if started is None:
+        process = describe(pid)
+        if process is None:
             raise LabError(
                 f"the {part} exited immediately: {self._last_line(part)}", remedy=f"Read {self.log_path(part)}"
             )
-        save_process(self._pid_path(part), started)
+        save_process(self._pid_path(part), process)
 
     def _end_all(self) -> tuple[str, ...]:
         self._state_path.unlink(missing_ok=True)
-        ended: list[str] = []
+        ended_parts: list[str] = []
         server, self._server = self._server, None
         if server is not None:
             if server.running():
-                ended.append(SOUND)
+                ended_parts.append(SOUND)
             server.stop()
         for part in reversed(PARTS):
-            started = self._started_process(part)
-            if started is not None and started.alive():
-                if not started.end():
-                    raise LabError(f"the {part} (process {started.pid}) does not stop")
-                ended.append(part)
+            process = self._started_process(part)
+            if process is not None and process.alive():
+                if not process.end():
+                    raise LabError(f"the {part} (process {process.pid}) does not stop")
+                ended_parts.append(part)
             self._pid_path(part).unlink(missing_ok=True)
         self._assistant_path.unlink(missing_ok=True)
-        return tuple(part for part in PARTS if part in ended)
+        return tuple(part for part in PARTS if part in ended_parts)
 
     def _status(self, part: str) -> PartStatus:
-        started = self._started_process(part)
-        if started is None or not started.alive():
-            return PartStatus(part, None, None, "not running" if started is None else "exited unexpectedly", False)
+        process = self._started_process(part)
+        if process is None or not process.alive():
+            return PartStatus(part, None, None, "not running" if process is None else "exited unexpectedly", False)
         health, healthy = self._health(part)
-        return PartStatus(part, started.pid, started.uptime_s(), health, healthy)
+        return PartStatus(part, process.pid, process.uptime_s(), health, healthy)
 
     def _health(self, part: str) -> tuple[str, bool]:
         match part:
@@ -311,15 +311,15 @@ class Lab:
         return read_process(self._pid_path(part))
 
     def _alive(self, part: str) -> bool:
-        started = self._started_process(part)
-        return started is not None and started.alive()
+        process = self._started_process(part)
+        return process is not None and process.alive()
 
     def _await_killed_parts(self) -> None:
         """Waits for parts that were just killed: their process or port may still exist, but they are not running."""
         for part in PARTS:
-            started = self._started_process(part)
-            if started is not None:
-                started.await_exit()
+            process = self._started_process(part)
+            if process is not None:
+                process.await_exit()
 
     def _last_line(self, part: str) -> str:
         path = self.log_path(part)

@@ -83,8 +83,8 @@ def named_room(name: str) -> Room:
     """The room of that name; otherwise InputError with a list of rooms."""
     if name in ROOMS:
         return ROOMS[name]
-    meant = did_you_mean(name, ROOMS)
-    raise InputError(f"the room {name!r} does not exist", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")
+    suggestion = did_you_mean(name, ROOMS)
+    raise InputError(f"the room {name!r} does not exist", remedy=f"{suggestion}Rooms: {', '.join(ROOMS)}")
 
 
 RATE_HZ = 48000
@@ -239,7 +239,7 @@ class LabSoundServer:
 
     def _pactl(self, *arguments: str, limit_s: float = 3.0) -> str:
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 ["pactl", *arguments],
                 env=self._own_environment(),
                 stdin=subprocess.DEVNULL,
@@ -255,7 +255,7 @@ class LabSoundServer:
             ) from error
         except subprocess.CalledProcessError as error:
             raise LabError(f"the sound server rejected {' '.join(arguments)}: {error.stderr.strip()}") from error
-        return done.stdout
+        return result.stdout
 
     def _own_environment(self) -> dict[str, str]:
         # LC_ALL: numbers with a point, messages in English. HOME is not needed and may not be writable.

@@ -102,19 +102,19 @@ class AnnotationSeat(BaseSeat):
         """The utterances with these words that the annotator may label again."""
         if self.finding is None or not self.finding.words:
             return ()
-        room, who = self.room, self.own.annotator
+        room, annotator = self.room, self.own.annotator
         words, settles = self.finding.words, self.own.adjudicating
-        return find(room.utterances, words, room.ledger, room.shares, who, adjudicating=settles)
+        return find(room.utterances, words, room.ledger, room.shares, annotator, adjudicating=settles)
 
     def open(self, utterance: str) -> bool:
         """Opens an utterance with its labels; False when it may not be labelled again."""
-        room, who, settles = self.room, self.own.annotator, self.own.adjudicating
+        room, annotator, settles = self.room, self.own.annotator, self.own.adjudicating
         if self.finding is None or all(candidate.id != utterance for candidate in room.utterances):
             return False
-        if not may_label_again(room.ledger, room.shares, who, utterance, adjudicating=settles):
+        if not may_label_again(room.ledger, room.shares, annotator, utterance, adjudicating=settles):
             return False
         sitting = room.adjudication if settles else room.desk
-        self.finding.opened, self.finding.again = utterance, sitting(who, (utterance,))
+        self.finding.opened, self.finding.again = utterance, sitting(annotator, (utterance,))
         return True
 
     def back(self) -> bool:
@@ -150,7 +150,7 @@ WORDS = SiteWords(
 def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
     """The annotators' pages."""
     keys = label_keys(labels)
-    alone = [label.id for label in labels.labels if label.alone]
+    exclusive = [label.id for label in labels.labels if label.alone]
     return Templates(
         TEMPLATES,
         WORDS,
@@ -160,7 +160,7 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
             "label_key": keys,
             "concept_key": keys_of(labels.concepts),
             "line_keys": (*LINE_KEYS, *[""] * max(MOST_ON_A_PAGE, MOST_FOUND)),
-            "alone": alone,
+            "alone": exclusive,
             "never": [list(pair) for pair in labels.never_together],
             "review_key": {action.value: action_key(action) for action in AnnotationAction},
             "hand_key": {action.value: action_key(action, labels) for action in AnnotationAction},
@@ -188,14 +188,14 @@ def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]
 def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
     """Values of the search page."""
     hits, finding = seat.found_utterances(), seat.finding
-    again = finding.again.view if finding is not None and finding.again is not None else None
+    view = finding.again.view if finding is not None and finding.again is not None else None
     return {
         "words": finding.words if finding is not None else "",
         "found": hits[:MOST_FOUND],
         "opened": finding.opened if finding is not None else "",
         "many": len(hits),
-        "said": again.said if again is not None else "",
-        "can_undo": again is not None and again.can_undo,
+        "said": view.said if view is not None else "",
+        "can_undo": view is not None and view.can_undo,
         "adjudicating": seat.own.adjudicating,
     }
 
@@ -321,9 +321,9 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         if post.do.startswith("draft"):
             return PostResult.DONE
         seat.desk.ids.begin(post.request)
-        done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
-        if done is None:
+        outcome = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
+        if outcome is None:
             return PostResult.UNKNOWN
-        if done:
+        if outcome:
             seat.next_turn(post.request)
         return PostResult.DONE

@@ -145,7 +145,8 @@ class RequestFilter:
                 refusal = PlainTextResponse(TOO_LONG, 413)
             else:
                 receive = _replay_body(body, receive)
-        await (refusal or self._app)(scope, receive, guarded)
+        respond = refusal or self._app
+        await respond(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
@@ -208,13 +209,13 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    given = False
+    is_sent = False
 
     async def first() -> Message:
-        nonlocal given
-        if given:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        given = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return first
@@ -264,7 +265,7 @@ class Logins:
         if not cookie or len(cookie) > 500:
             return None
         try:
-            payload, made = self._serializer().loads(cookie, max_age=LIFE_S, return_timestamp=True)
+            payload, created = self._serializer().loads(cookie, max_age=LIFE_S, return_timestamp=True)
         except BadData:
             return None
         visit_id, digest = payload
@@ -273,7 +274,7 @@ class Logins:
         invitation = self._invitations.by_digest(digest) if digest else None
         if digest and invitation is None:
             return None
-        return Visit(visit_id, invitation, max(0.0, time.time() - made.timestamp()))
+        return Visit(visit_id, invitation, max(0.0, time.time() - created.timestamp()))
 
     def stranger(self) -> Visit:
         """A new visit before login."""

@@ -131,7 +131,7 @@ class Invitations:
         refuse_same_names(raters, "rater")
         now_s = self._wall_s()
         tokens = {rater: new_token() for rater in raters}
-        made = [
+        new_invitations = [
             Invitation(
                 rater=rater,
                 token_sha256=token_digest(token),
@@ -144,25 +144,27 @@ class Invitations:
             for rater, token in tokens.items()
         ]
         with self._change() as invited:
-            again = {name_key(rater) for rater in tokens}
-            rest = tuple(invitation for invitation in invited.invitations if name_key(invitation.rater) not in again)
+            new_names = {name_key(rater) for rater in tokens}
+            rest = tuple(
+                invitation for invitation in invited.invitations if name_key(invitation.rater) not in new_names
+            )
             key = invited.site_key or secrets.token_hex(32)
-            self._write(replace(invited, site_key=key, invitations=(*rest, *made)))
+            self._write(replace(invited, site_key=key, invitations=(*rest, *new_invitations)))
         return tokens
 
     def revoke(self, raters: Sequence[str]) -> None:
         """Ends invitations at once, also for logged-in raters; InputError when one is not invited."""
         with self._change() as invited:
-            known = {name_key(invitation.rater) for invitation in invited.invitations}
-            unknown = sorted(rater for rater in raters if name_key(rater) not in known)
+            invited_names = {name_key(invitation.rater) for invitation in invited.invitations}
+            unknown = sorted(rater for rater in raters if name_key(rater) not in invited_names)
             if unknown:
                 names = ", ".join(invitation.rater for invitation in invited.invitations) or "nobody"
                 raise InputError(
                     f"{unknown[0]!r} is not invited", place=Place(str(self.path)), remedy=f"Invited: {names}"
                 )
-            ended = {name_key(rater) for rater in raters}
+            ended_names = {name_key(rater) for rater in raters}
             changed = [
-                replace(invitation, revoked=True) if name_key(invitation.rater) in ended else invitation
+                replace(invitation, revoked=True) if name_key(invitation.rater) in ended_names else invitation
                 for invitation in invited.invitations
             ]
             self._write(replace(invited, invitations=tuple(changed)))
@@ -214,11 +216,11 @@ class Invitations:
                 os.close(lock)
 
     def _write(self, invited: InvitationData) -> None:
-        before = os.umask(0o077)
+        previous_mask = os.umask(0o077)
         try:
             write_atomically(self.path, (json.dumps(to_plain(invited), indent=1, ensure_ascii=True) + "\n").encode())
         finally:
-            os.umask(before)
+            os.umask(previous_mask)
 
 
 def new_token() -> str:

@@ -129,7 +129,9 @@ class LiveSession:
                 self._clips.append(clip)
             case _:
                 pass
-        lines = [*([] if line is None else [line]), *self._wake.add(entry)]
+        lines = self._wake.add(entry)
+        if line is not None:
+            lines = [line, *lines]
         self._events.extend((clock, text.strip(), False) for text in lines)
 
     def _on_close(self, why: str) -> None:
@@ -152,7 +154,7 @@ class LiveSession:
     def _values(self) -> Mapping[str, object]:
         progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()
         word, why = self._status()
-        over = word in ("ENDED", "NOT RUNNING", "LOST")
+        has_ended = word in ("ENDED", "NOT RUNNING", "LOST")
         title = progress.session.title if progress.session else self.folder.name
         results = [
             (f"{device.device}: {name}", figure)
@@ -166,7 +168,8 @@ class LiveSession:
         if queries:
             results.append(("recognised", share_with_interval(progress.totals.recognised)))
         lines = totals_lines(progress.totals) if queries else [finished_line(progress.totals)]
-        summary = wake_summary(self._wake.figures)
+        if summary := wake_summary(self._wake.figures):
+            lines = [*lines, "", *summary]
         silent_s = time.monotonic() - self._heard_s
         return {
             "key": self.key,
@@ -174,18 +177,18 @@ class LiveSession:
             "title": title or self.folder.name,
             "word": word,
             "why": why,
-            "over": over,
-            "silent": seconds(silent_s) if not over and silent_s >= 10 else "",
+            "over": has_ended,
+            "silent": seconds(silent_s) if not has_ended and silent_s >= 10 else "",
             "finished": progress.totals.finished,
             "progress": progress.totals.finished_in_words,
             "planned": progress.totals.planned,
             "running": progress.running or "",
-            "left": "" if over else time_left(progress.eta_s),
+            "left": "" if has_ended else time_left(progress.eta_s),
             "results": results,
             "fault": self._fault,
             "faults": progress.faults,
             "pauses": progress.pauses,
-            "lines": [*lines, *([""] if summary else []), *summary, *self._limits()],
+            "lines": [*lines, *self._limits()],
             "events": tuple(reversed(self._events)),
             "clip": self._clips[-1] if self._clips else None,
         }
@@ -196,8 +199,8 @@ class LiveSession:
                 self._scenario = read_scenario(self.folder)
             except HarnessError as error:
                 return ["", f"limits: {error}"]
-        progress, wake, declared = self._figures.snapshot(), self._wake.figures.snapshot(), self._scenario
-        limits = limits_so_far(declared.limits, declared.stopping, progress, wake)
+        progress, wake, scenario = self._figures.snapshot(), self._wake.figures.snapshot(), self._scenario
+        limits = limits_so_far(scenario.limits, scenario.stopping, progress, wake)
         return ["", *verdict_lines(limits, progress)]
 
 
@@ -249,11 +252,11 @@ class LiveSessions:
     def _look(self) -> None:
         unreached = []
         for place in list_running():
-            known = self._found.get(place.folder)
+            previous = self._found.get(place.folder)
             if self._only is not None and Path(place.folder) != self._only:
                 continue
             # After an orderly end ("") the engine is about to leave.
-            if known is not None and known.place == place and not known.gone:
+            if previous is not None and previous.place == place and not previous.gone:
                 continue
             try:
                 session = LiveSession(place)
@@ -263,8 +266,8 @@ class LiveSessions:
             with self._lock:
                 self._found.pop(place.folder, None)
                 self._found[place.folder] = session
-            if known is not None:
-                known.close()
+            if previous is not None:
+                previous.close()
         with self._lock:
             self._unreached = tuple(unreached)
 
@@ -294,8 +297,8 @@ class LiveSite(BaseSite):
 
     def _overview(self, request: Request) -> Response:
         visit = self._rater(request)
-        shown = [session.values() for session in self._sessions.sessions]
-        return self._page("live.html", visit, sessions=shown, unreached=self._sessions.unreached, now=_clock())
+        session_values = [session.values() for session in self._sessions.sessions]
+        return self._page("live.html", visit, sessions=session_values, unreached=self._sessions.unreached, now=_clock())
 
     def _session_page(self, request: Request) -> Response:
         visit = self._rater(request)

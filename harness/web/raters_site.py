@@ -114,14 +114,14 @@ class Seat(BaseSeat):
 
         to_end: one of them went from the start to the end.
         """
-        known = self.pages.get(page)
-        if known is None:
+        sent_page = self.pages.get(page)
+        if sent_page is None:
             return
-        limit_ms = int((now_s - known.sent_s) * 1000) + SLACK_MS
-        new_ms = max(0, min(heard_ms, limit_ms) - known.heard_ms)
-        new_plays = max(0, min(plays - known.plays, NEW_PLAYS))
-        known.heard_ms += new_ms
-        known.plays += new_plays
+        limit_ms = int((now_s - sent_page.sent_s) * 1000) + SLACK_MS
+        new_ms = max(0, min(heard_ms, limit_ms) - sent_page.heard_ms)
+        new_plays = max(0, min(plays - sent_page.plays, NEW_PLAYS))
+        sent_page.heard_ms += new_ms
+        sent_page.plays += new_plays
         if new_ms or new_plays or to_end:
             self.desk.heard(new_ms, began=new_plays > 0, to_end=to_end)
         for _ in range(new_plays - 1):
@@ -198,18 +198,18 @@ def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
 def coordinator_page(room: RatingRoom, giving: str, invited: Collection[str]) -> Mapping[str, Any]:
     """Values of the progress page. giving: the rater whose open share is about to move, or ""."""
     raters, now_s = room.progress(invited), time.time()
-    named = room.round.raters
-    keys = {name_key(name) for name in named}
-    giver = next((progress for progress in raters if progress.rater == giving and progress.rater in named), None)
+    round_raters = room.round.raters
+    keys = {name_key(name) for name in round_raters}
+    giver = next((progress for progress in raters if progress.rater == giving and progress.rater in round_raters), None)
     return {
         "raters": raters,
         "responses": len(room.items),
         "disputed": len(room.disputed),
         "known": sum(item.hidden.gold is not None for item in room.items),
         "shared_out": has_partial_assignment(room.round),
-        "outside": sorted(name for name in invited if named and name_key(name) not in keys),
+        "outside": sorted(name for name in invited if round_raters and name_key(name) not in keys),
         "giving": giver,
-        "others": [progress for progress in raters if progress.rater in named and progress is not giver],
+        "others": [progress for progress in raters if progress.rater in round_raters and progress is not giver],
         "ago": [None if (at_s := progress.rows.last_wall_s) is None else max(0.0, now_s - at_s) for progress in raters],
     }
 
@@ -229,21 +229,21 @@ def given_text(row: Judgment) -> str:
 
 
 def _goes_with(flag: SubFlag) -> str:
-    return ", ".join(LABELS[category] for category, allowed in SUB_FLAGS_OF.items() if flag in allowed)
+    return ", ".join(LABELS[category] for category, flags in SUB_FLAGS_OF.items() if flag in flags)
 
 
 def _facts(item: Item) -> tuple[str, ...]:
     waits = ", ".join(seconds(wait) for wait in item.waits_s) or NOTHING
     began = "" if item.latency is None else f"began {measured(item.latency)} after the query"
-    played = item.exercise is None
+    is_played = item.exercise is None
     facts = (
-        (played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),
-        (played and item.recognition is Recognition.NO, "other words were heard"),
-        (played and bool(began), began),
-        (played and item.truncated, "the response continues after the recording's end"),
+        (is_played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),
+        (is_played and item.recognition is Recognition.NO, "other words were heard"),
+        (is_played and bool(began), began),
+        (is_played and item.truncated, "the response continues after the recording's end"),
         (item.core_capability, "a core capability: every device must be able to do this"),
     )
-    return tuple(words for known, words in facts if known)
+    return tuple(words for applies, words in facts if applies)
 
 
 MOST_MS = 24 * 3600 * 1000
@@ -441,21 +441,21 @@ class RatersSite(SeatedSite[Seat, Post]):
     async def _reassign(self, request: Request) -> Response:
         visit = self._coordinator(request)
         fields, form = await self._checked_form(request, visit)
-        to = [str(rater) for rater in form.getlist("to")]
-        return await run_in_threadpool(self._reassigned, visit, fields.get("rater", ""), to)
+        recipients = [str(rater) for rater in form.getlist("to")]
+        return await run_in_threadpool(self._reassigned, visit, fields.get("rater", ""), recipients)
 
-    def _reassigned(self, visit: Visit, rater: str, to: Sequence[str]) -> Response:
+    def _reassigned(self, visit: Visit, rater: str, recipients: Sequence[str]) -> Response:
         assert visit.invitation is not None
         try:
-            taken, left = self._room.reassign(rater, to, visit.invitation.rater)
+            moved, unassigned = self._room.reassign(rater, recipients, visit.invitation.rater)
         except InputError as error:
             return self._coordination_page(visit, 400, alert=f"Nothing was moved: {error.what}.")
         except HarnessError:
             return self._coordination_page(visit, 503, alert=UNSAVED)
         self.readings.number += 1  # all desks take in the new shares
-        rest = f"; {left} stay unassigned: all of these raters have them already" if left else ""
+        rest = f"; {unassigned} stay unassigned: all of these raters have them already" if unassigned else ""
         return self._coordination_page(
-            visit, notice=f"{counted(taken, 'response')} of {rater} moved to {', '.join(to)}{rest}."
+            visit, notice=f"{counted(moved, 'response')} of {rater} moved to {', '.join(recipients)}{rest}."
         )
 
     def _coordinator(self, request: Request) -> Visit:
@@ -478,14 +478,14 @@ class RatersSite(SeatedSite[Seat, Post]):
 
     def _sound(self, request: Request) -> Response:
         seat = self._seat(self._rater(request))
-        which = request.path_params["which"]
+        kind = request.path_params["which"]
         with seat.lock:
             item = seat.desk.item(request.path_params["item"])
-        if item is None or which not in ("response", "query"):
+        if item is None or kind not in ("response", "query"):
             raise HTTPException(404, "That sound is not among yours.")
-        make = self._room.response_sound if which == "response" else self._room.query_sound
+        make = self._room.response_sound if kind == "response" else self._room.query_sound
         fault = "This sound cannot be made or read. Report it to the person who runs the site."
-        content = self._shelf.get((item.id, which), lambda: make(item), fault)
+        content = self._shelf.get((item.id, kind), lambda: make(item), fault)
         if request.url.path.endswith("/picture"):
             return Response(picture(content), media_type="image/svg+xml")
         return serve_range(content, "audio/wav", request.headers.get("range"))

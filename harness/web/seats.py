@@ -138,10 +138,10 @@ class BaseSeat(ABC):
         """
         if post.comment is None:
             return
-        comment, known = to_nfc(post.comment), self.comments.get(post.page)
-        if comment not in (known, to_nfc(self.comment)):
+        comment, page_comment = to_nfc(post.comment), self.comments.get(post.page)
+        if comment not in (page_comment, to_nfc(self.comment)):
             write(post.comment)
-        if known is not None:
+        if page_comment is not None:
             self.comments[post.page] = comment
 
     def is_stale(self, change: str) -> bool:
@@ -236,8 +236,8 @@ LONGEST_WORDS = 200
 
 def search_words(text: str) -> str:
     """The words of a search, which the page shows again; nothing keeps them."""
-    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
-    return to_nfc(shown)[:LONGEST_WORDS]
+    visible = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
+    return to_nfc(visible)[:LONGEST_WORDS]
 
 
 ADJUDICATE = "/adjudicate"
@@ -382,10 +382,10 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         with seat.lock:
             number = self.readings.number
             if seat.read != number:
-                before = seat.sight
+                sight = seat.sight
                 self._take_in(seat)
                 seat.read = number
-                if seat.sight != before:
+                if seat.sight != sight:
                     seat.next_turn()
             seat.present()
             if seat.waits:

@@ -155,9 +155,10 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     for name, token in tokens.items():
         print(f"{name}  {address}/login#{token}", file=sys.stderr, flush=True)  # noqa: T201
     print(f"{called} at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201
-    before = invitations.address
-    if before not in ("", address):
-        moved = f"Links to {before} do not work here. Replace {before} by {address} in them, or invite again."
+    previous_address = invitations.address
+    if previous_address not in ("", address):
+        remedy = f"Replace {previous_address} by {address} in them, or invite again."
+        moved = f"Links to {previous_address} do not work here. {remedy}"
         print(moved, file=sys.stderr, flush=True)  # noqa: T201
     invitations.set_address(address)
     _run(server.run, listening, called)
@@ -168,13 +169,13 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
 def _run(run: object, listening: socket.socket, called: str) -> None:
     """uvicorn raises the ending signal again. All is done by then; it must not end this process."""
     assert callable(run)
-    before = {signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)}
+    previous_handlers = {signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
         run(sockets=[listening])
     except SystemExit as error:
         raise HarnessError(f"the {called} could not start") from error
     finally:
-        for signum, handler in before.items():
+        for signum, handler in previous_handlers.items():
             signal.signal(signum, handler)
         listening.close()
 

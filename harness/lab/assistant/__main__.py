@@ -74,7 +74,9 @@ class Resampler:
         return pcm
 
 
-def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[int, ...]) -> tuple[int, ...] | None:
+def run(
+    settings: AssistantSettings, state: StateFile, mqtt: str, use_counts: tuple[int, ...]
+) -> tuple[int, ...] | None:
     """Runs until a signal (returns None) or a fault that restarts it (returns how often each fault was used)."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -86,15 +88,15 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     mouth = AssistantMouth(settings)
     mouth.spoken("ready")
     host, port = address(mqtt)
-    faults = Faults(settings.faults, settings.seed, used)
+    faults = Faults(settings.faults, settings.seed, use_counts)
     device: AssistantDevice
     # The environment names the sound server, so the assistant does not need a lab that is already up.
     playback = Playback(
         settings.speaker,
         "system",
-        on_ended=lambda play_id, at, complete: device.end_play(play_id),
-        on_fault=lambda at, reason: _log.warning("speaker: %s", reason),
-        on_back=lambda at: _log.warning("the speaker is back"),
+        on_ended=lambda play_id, stamp, complete: device.end_play(play_id),
+        on_fault=lambda stamp, reason: _log.warning("speaker: %s", reason),
+        on_back=lambda stamp: _log.warning("the speaker is back"),
         frames_per_buffer=_FRAMES,
     )
     resampler = Resampler()
@@ -102,8 +104,8 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
         settings.microphone,
         "system",
         on_block=lambda block: device.hear(resampler(block)),
-        on_fault=lambda at, reason: device.lose(back=False),
-        on_back=lambda at: device.lose(back=True),
+        on_fault=lambda stamp, reason: device.lose(back=False),
+        on_back=lambda stamp: device.lose(back=True),
         frames_per_buffer=_FRAMES,
     )
     reporter = Reporter(settings.device, settings.reports, host, port)
@@ -153,27 +155,27 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--mqtt", default="", help="address of the lab's broker")
     parser.add_argument("--used", default="", help="how often each fault was used before the restart")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     try:
-        settings = read_settings(given.settings) if given.settings else AssistantSettings()
-        broker = given.mqtt if settings.mqtt == "lab" else settings.mqtt
-        used = tuple(int(count) for count in given.used.split(",") if count)
-        again = run(settings, StateFile(given.state), broker, used)
+        settings = read_settings(options.settings) if options.settings else AssistantSettings()
+        broker = options.mqtt if settings.mqtt == "lab" else settings.mqtt
+        use_counts = tuple(int(count) for count in options.used.split(",") if count)
+        restart_counts = run(settings, StateFile(options.state), broker, use_counts)
     except HarnessError as error:
         sys.stderr.write(f"assistant: {error}\n")
         sys.exit(error.exit_code)
-    if again is not None:
+    if restart_counts is not None:
         _log.info("restarting (fault: restart)")
-        rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in again)]
+        rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in restart_counts)]
         # Closes the connection to the broker without a goodbye, as at a power failure: the last will is sent.
         os.execv(sys.executable, python_command("harness.lab.assistant", *rest))
 
 
 def _without_used(arguments: list[str]) -> list[str]:
     if "--used" in arguments:
-        at = arguments.index("--used")
-        return arguments[:at] + arguments[at + 2 :]
+        index = arguments.index("--used")
+        return arguments[:index] + arguments[index + 2 :]
     return arguments
 
 

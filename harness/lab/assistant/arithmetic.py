@@ -34,10 +34,10 @@ class ArithmeticSkill:
 
     def _sum(self, query: str) -> SkillAnswer | None:
         if match := re.search(rf"\b{_N} percent of {_N}\b", query):
-            share, whole = float(match[1]), float(match[2])
-            request = _calculation_frame(share, "percent of", whole)
+            share, total = float(match[1]), float(match[2])
+            request = _calculation_frame(share, "percent of", total)
             return _spoken_result(
-                f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, request
+                f"{say_number(share)} percent of {say_number(total)} is", share * total / 100, request
             )
         if match := _SUM.search(query):
             left, word, right = float(match[1]), _operator(match[2]), float(match[3])
@@ -146,17 +146,17 @@ def say_list(things: list[str]) -> str:
 
 def _digits(words: list[str]) -> list[str]:
     """Runs of number words become digits. "a" stays, and so does "and" outside a number."""
-    out: list[str] = []
+    tokens: list[str] = []
     position = 0
     while position < len(words):
         value, length = _number_at(words, position)
         if length:
-            out.append(str(value))
+            tokens.append(str(value))
             position += length
         else:
-            out.append(words[position])
+            tokens.append(words[position])
             position += 1
-    return out
+    return tokens
 
 
 def _number_at(words: list[str], start: int) -> tuple[int, int]:

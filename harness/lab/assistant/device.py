@@ -133,16 +133,16 @@ class AssistantDevice:
         self._calls.put(lambda: self._on_spoken(play_id))
 
     def _hear(self, samples: npt.NDArray[np.int16]) -> None:
-        before = self._ears.frames
-        for heard in self._ears.feed(samples):
-            match heard:
+        previous_frames = self._ears.frames
+        for event in self._ears.feed(samples):
+            match event:
                 case PhraseDetection():
-                    self._on_call(heard)
+                    self._on_call(event)
                 case SpokenRequest():
-                    self._answer_request(heard)
+                    self._answer_request(event)
                 case NoRequest():
                     self._given_up()
-        if self._ears.frames > before:
+        if self._ears.frames > previous_frames:
             # Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone.
             now_s = time.monotonic()
             if now_s - self._beat_s >= HEARTBEAT_S:
@@ -155,7 +155,7 @@ class AssistantDevice:
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
-    def _on_call(self, heard: PhraseDetection) -> None:
+    def _on_call(self, detection: PhraseDetection) -> None:
         self.wakes += 1
         if self._faults.misses(self.wakes):
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
@@ -168,21 +168,21 @@ class AssistantDevice:
         if self._said is not None:
             self._said = None
             self._speaker.stop()
-        score = None if heard.score is None else round(heard.score, 3)
+        score = None if detection.score is None else round(detection.score, 3)
         _log.info("wake %d, score %s", self.wakes, score)
-        self._reporter.say(ReportKind.WAKE, phrase=heard.phrase, score=score, number=self.wakes)
+        self._reporter.say(ReportKind.WAKE, phrase=detection.phrase, score=score, number=self.wakes)
         self._enter(DeviceState.LISTENING)
         if self._settings.earcons:
             self._beep(880.0)
 
-    def _answer_request(self, heard: SpokenRequest) -> None:
-        self._end_of_query_s = time.monotonic() - heard.after_s
+    def _answer_request(self, request: SpokenRequest) -> None:
+        self._end_of_query_s = time.monotonic() - request.after_s
         self._query += 1
         query = self._query
         self._enter(DeviceState.THINKING)
-        future = self._worker.submit(self._recogniser.transcribe, heard.waveform)
+        future = self._worker.submit(self._recogniser.transcribe, request.waveform)
 
-        def done(finished: Future[str]) -> None:
+        def answer(finished: Future[str]) -> None:
             if finished.cancelled():
                 return
             error = finished.exception()
@@ -191,7 +191,7 @@ class AssistantDevice:
             text = "" if error is not None else finished.result()
             self._calls.put(lambda: self._understood(query, text))
 
-        future.add_done_callback(done)
+        future.add_done_callback(answer)
 
     def _given_up(self) -> None:
         if self._ringing is not None:
@@ -230,11 +230,11 @@ class AssistantDevice:
 
     def _make_answer(self, worse: FaultEffect) -> Reply:
         """The reply with the faults of this query applied."""
-        before = self._dialogue.user_state
+        saved_state = self._dialogue.user_state
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         heard_frame = misunderstood(reply.frame, worse.slips)
         if FaultAction.NO_EFFECT in worse.actions or heard_frame != reply.frame:
-            self._dialogue.put_back(before)
+            self._dialogue.put_back(saved_state)
         if heard_frame == reply.frame:
             return reply
         _log.info("understood %s (fault)", heard_frame.as_sent())
@@ -257,8 +257,8 @@ class AssistantDevice:
             _, reply, worse = self._pending
             self._pending = None
             self._answer(reply, worse)
-        if self._state is DeviceState.IDLE and (due := self._dialogue.due(self._now())):
-            self._ring(_Announcement(" ".join(due), self._settings.rings))
+        if self._state is DeviceState.IDLE and (announcements := self._dialogue.due(self._now())):
+            self._ring(_Announcement(" ".join(announcements), self._settings.rings))
 
     def _tell_state(self) -> None:
         """Reports changed state. At the start it reports everything, since a broker may keep an earlier run's state."""
@@ -281,7 +281,7 @@ class AssistantDevice:
             self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             music = self._mouth.music() if PLAY_MUSIC in reply.frame.intents else None
-            self._speak(reply.text, opens=reply.open, then=music)
+            self._speak(reply.text, opens=reply.open, last=music)
         _log.info("%.2f s after the end of the query: %s", time.monotonic() - self._end_of_query_s, reply.text)
 
     def _speak(
@@ -292,14 +292,14 @@ class AssistantDevice:
         opens: bool,
         gap_s: float = 0.0,
         times: int = 1,
-        then: Waveform | None = None,
+        last: Waveform | None = None,
     ) -> None:
         try:
             sound = self._mouth.spoken(text)
             if times > 1:
                 sound = concatenate(*[sound] * times, gap_s=_BREATH_S)
-            if then is not None:
-                sound = concatenate(_at_48k(sound), then, gap_s=_BREATH_S)
+            if last is not None:
+                sound = concatenate(_at_48k(sound), last, gap_s=_BREATH_S)
             if first is not None:
                 sound = concatenate(_at_48k(first), _at_48k(sound), gap_s=gap_s)
             self._ears.cover()

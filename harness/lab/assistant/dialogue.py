@@ -162,14 +162,14 @@ class Dialogue:
 
     def _two_requests(self, query: str, moment: Moment) -> SkillAnswer | None:
         """Two requests joined by "and", if each is complete and the first is not answered by a question."""
-        where = _ONE_MORE.search(query)
-        if where is None:
+        match = _ONE_MORE.search(query)
+        if match is None:
             return None
-        before = self.user_state
-        first = self._one_request(query[: where.start()], moment)
+        saved_state = self.user_state
+        first = self._one_request(query[: match.start()], moment)
         if first is not None and not first.asks:
-            second = self._two_requests(query[where.end() :], moment) or self._one_request(query[where.end() :], moment)
+            second = self._two_requests(query[match.end() :], moment) or self._one_request(query[match.end() :], moment)
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
-        self.put_back(before)
+        self.put_back(saved_state)
         return None

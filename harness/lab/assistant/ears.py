@@ -113,14 +113,14 @@ class Ears:
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[EarsEvent, ...]:
         """The events within these samples, int16 (n,) at 16 kHz."""
         rest = np.concatenate([self._rest, samples])
-        whole = len(rest) - len(rest) % self._frame
-        heard: list[EarsEvent] = []
-        for start in range(0, whole, self._frame):
+        end = len(rest) - len(rest) % self._frame
+        events: list[EarsEvent] = []
+        for start in range(0, end, self._frame):
             event = self._hear(rest[start : start + self._frame])
             if event is not None:
-                heard.append(event)
-        self._rest = rest[whole:]
-        return tuple(heard)
+                events.append(event)
+        self._rest = rest[end:]
+        return tuple(events)
 
     def _hear(self, frame: npt.NDArray[np.int16]) -> EarsEvent | None:
         if self._guard_frames:
@@ -158,12 +158,12 @@ class Ears:
         spoke = self._seconds(self._voiced) >= _LEAST_SPEECH_S
         if not self._called and not self._voiced:
             del self._kept[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
-        ended = self._seconds(self._silent) * 1000 >= self._settings.endpoint_ms
-        if spoke and (ended or self._seconds(self._listened) >= self._settings.query_max_s):
+        has_ended = self._seconds(self._silent) * 1000 >= self._settings.endpoint_ms
+        if spoke and (has_ended or self._seconds(self._listened) >= self._settings.query_max_s):
             self._mode = _Mode.WAITING
             return SpokenRequest(self._speech(), self._seconds(self._silent))
         # A breath or a click is not speech: it neither uses up the patience nor ends the query.
-        if not spoke and ended and self._seconds(self._listened) >= self._patience_s:
+        if not spoke and has_ended and self._seconds(self._listened) >= self._patience_s:
             self._mode = _Mode.WAITING
             return NoRequest()
         return None

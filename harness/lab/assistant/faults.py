@@ -28,9 +28,9 @@ class Faults:
     used: the counts from before a restart, so that a rule for one time applies only once.
     """
 
-    def __init__(self, rules: Sequence[FaultRule], seed: int, used: Sequence[int] = ()) -> None:
+    def __init__(self, rules: Sequence[FaultRule], seed: int, use_counts: Sequence[int] = ()) -> None:
         self._rules = tuple(rules)
-        self._used = [*used][: len(self._rules)] + [0] * (len(self._rules) - len(used))
+        self._used = [*use_counts][: len(self._rules)] + [0] * (len(self._rules) - len(use_counts))
         self._random = random.Random(seed)
 
     @property
@@ -44,7 +44,7 @@ class Faults:
 
     def degrade(self, wake: int, text: str) -> FaultEffect:
         """The effect on the text recognised after that wake event. `when` matches the text as recognised."""
-        heard, late_s, actions = text, 0.0, set()
+        heard_text, late_s, actions = text, 0.0, set()
         slips: list[FaultRule] = []
         for number in self._numbers(missing_wake=False):
             rule = self._rules[number]
@@ -52,12 +52,12 @@ class Faults:
                 continue
             actions.add(rule.action)
             if rule.action is FaultAction.MISHEAR:
-                heard = rule.heard_as
+                heard_text = rule.heard_as
             elif rule.action is FaultAction.LATE:
                 late_s = max(late_s, rule.late_s)
             elif rule.action in SLIPS:
                 slips.append(rule)
-        return FaultEffect(heard, late_s, frozenset(actions), tuple(slips))
+        return FaultEffect(heard_text, late_s, frozenset(actions), tuple(slips))
 
     def _numbers(self, *, missing_wake: bool) -> list[int]:
         return [n for n, rule in enumerate(self._rules) if (rule.action is FaultAction.MISS_WAKE) == missing_wake]

@@ -42,15 +42,15 @@ def misunderstood(right: ReportedFrame, slips: Sequence[FaultRule]) -> ReportedF
     """The frame after faults of understanding, in their order. A fault without anything to change has no effect."""
     wrong = right
     for rule in slips:
-        at = next((n for n, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)), None)
+        index = next((n for n, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)), None)
         match rule.action:
             case FaultAction.OTHER_INTENT if wrong.intents:
                 wrong = replace(wrong, intents=(rule.heard_as,))
-            case FaultAction.LOSE_SLOT if at is not None:
-                wrong = replace(wrong, slots=(*wrong.slots[:at], *wrong.slots[at + 1 :]))
-            case FaultAction.WRONG_VALUE if at is not None:
-                spoilt = replace(wrong.slots[at], value=rule.heard_as)
-                wrong = replace(wrong, slots=(*wrong.slots[:at], spoilt, *wrong.slots[at + 1 :]))
+            case FaultAction.LOSE_SLOT if index is not None:
+                wrong = replace(wrong, slots=(*wrong.slots[:index], *wrong.slots[index + 1 :]))
+            case FaultAction.WRONG_VALUE if index is not None:
+                spoilt = replace(wrong.slots[index], value=rule.heard_as)
+                wrong = replace(wrong, slots=(*wrong.slots[:index], spoilt, *wrong.slots[index + 1 :]))
             case _:
                 pass
     return wrong
@@ -58,8 +58,8 @@ def misunderstood(right: ReportedFrame, slips: Sequence[FaultRule]) -> ReportedF
 
 def wrong_reply(wrong: ReportedFrame) -> str:
     """The reply to a query that it misunderstood on purpose, and on which it does not act."""
-    wanted = [intent.replace("_", " ") for intent in wrong.intents]
-    return f"Okay, {', '.join([*wanted, *(slot.value or '' for slot in wrong.slots)])}."
+    intents = [intent.replace("_", " ") for intent in wrong.intents]
+    return f"Okay, {', '.join([*intents, *(slot.value or '' for slot in wrong.slots)])}."
 
 
 T = TypeVar("T")

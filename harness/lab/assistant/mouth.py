@@ -50,8 +50,10 @@ class AssistantMouth:
         amplitude = 10 ** (self._settings.level_dbfs / 20)
         notes = [_tone(440 * 2 ** (step / 12), 0.4, amplitude) for step in TUNE]
         fifths = [_tone(220 * 2 ** (step / 12), 0.4, amplitude) for step in TUNE]
-        once = np.concatenate([high + low for high, low in zip(notes, fifths, strict=True)])
-        return Waveform(np.tile(once, math.ceil(MUSIC_S * RATE_HZ / len(once)))[: round(MUSIC_S * RATE_HZ)], RATE_HZ)
+        melody = np.concatenate([high + low for high, low in zip(notes, fifths, strict=True)])
+        return Waveform(
+            np.tile(melody, math.ceil(MUSIC_S * RATE_HZ / len(melody)))[: round(MUSIC_S * RATE_HZ)], RATE_HZ
+        )
 
 
 def concatenate(*waveforms: Waveform, gap_s: float) -> Waveform:

@@ -200,9 +200,9 @@ def read_settings(path: Path) -> AssistantSettings:
 
 
 def _check_installed(findings: Findings, path: list[str | int], group: Group, name: str) -> None:
-    known = names(group)
-    if name not in known:
-        findings.add(path, f"{name!r} is not installed", nearest(name, known, listed="Installed"))
+    installed = names(group)
+    if name not in installed:
+        findings.add(path, f"{name!r} is not installed", nearest(name, installed, listed="Installed"))
 
 
 def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
@@ -229,13 +229,13 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
             "Use `wakes` or `probability`",
         )
     try:
-        when = None if fault.when is None else re.compile(fault.when, re.IGNORECASE)
+        pattern = None if fault.when is None else re.compile(fault.when, re.IGNORECASE)
     except re.error as error:
         findings.add(["faults", number, "when"], f"not a regular expression: {error}", "Escape ( ) [ ] . * + ? with \\")
         return None
     return FaultRule(
         action=action,
-        when=when,
+        when=pattern,
         wakes=None if fault.wakes is None else frozenset(fault.wakes),
         probability=fault.probability,
         times=fault.times,

@@ -53,16 +53,17 @@ class ClockSkill:
     def _date(self, days_ahead: int, said_day: str, moment: Moment) -> SkillAnswer:
         day = moment.wall + timedelta(days=days_ahead)
         word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
-        request = frame("get_date", *([("day", said_day)] if said_day else []))
+        slots = [("day", said_day)] if said_day else []
+        request = frame("get_date", *slots)
         return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", request, DateContext(days_ahead))
 
 
-def spoken_time(at: datetime) -> str:
+def spoken_time(time: datetime) -> str:
     """12-hour clock, e.g. "1 05 p.m."."""
-    hour = at.hour % 12 or 12
-    half = "a.m." if at.hour < 12 else "p.m."
-    minutes = f" oh {at.minute}" if at.minute < 10 else f" {at.minute}"
-    return f"{hour}{minutes if at.minute else ''} {half}"
+    hour = time.hour % 12 or 12
+    half = "a.m." if time.hour < 12 else "p.m."
+    minutes = f" oh {time.minute}" if time.minute < 10 else f" {time.minute}"
+    return f"{hour}{minutes if time.minute else ''} {half}"
 
 
 class MusicSkill:
@@ -103,8 +104,8 @@ class ShoppingSkill:
         if match := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", query):
             things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in match[1].split(" and ")]
             self.things.extend(things)
-            wanted = frame("add_to_list", *(("item", thing) for thing in things))
-            return SkillAnswer(f"I added {say_list(things)} to your shopping list.", wanted)
+            request = frame("add_to_list", *(("item", thing) for thing in things))
+            return SkillAnswer(f"I added {say_list(things)} to your shopping list.", request)
         if re.search(r"\b(clear|empty|delete)\b", query):
             self.things.clear()
             return SkillAnswer("Your shopping list is empty now.", frame("clear_list"))
@@ -167,12 +168,12 @@ class TimerSkill:
 
     def due(self, moment: Moment) -> tuple[str, ...]:
         """Announcements of timers and alarms that have ended. Each is returned once."""
-        ended = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
+        finished = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
         rung = [alarm for alarm in self.alarms if alarm.at <= moment.wall]
-        self.timers = [timer for timer in self.timers if timer not in ended]
+        self.timers = [timer for timer in self.timers if timer not in finished]
         self.alarms = [alarm for alarm in self.alarms if alarm not in rung]
         return (
-            *(f"Your timer for {timer.words} is done." for timer in ended),
+            *(f"Your timer for {timer.words} is done." for timer in finished),
             *(f"It is {spoken_time(alarm.at)} This is your alarm." for alarm in rung),
         )
 
@@ -185,11 +186,11 @@ class TimerSkill:
         if not parts:
             return SkillAnswer("For how long?", frame("set_timer"), asks=True)
         words = say_list(parts)
-        wanted = frame("set_timer", ("duration", words))
+        request = frame("set_timer", ("duration", words))
         if not 0 < seconds <= 24 * 3600:
-            return SkillAnswer("I can only set timers of up to a day.", wanted)
+            return SkillAnswer("I can only set timers of up to a day.", request)
         self.timers.append(Timer(words, moment.now_s + seconds))
-        return SkillAnswer(f"Timer set for {words}.", wanted)
+        return SkillAnswer(f"Timer set for {words}.", request)
 
     def _ask_alarm(self, query: str, moment: Moment) -> SkillAnswer:
         match = _TIME.search(query)
@@ -197,22 +198,22 @@ class TimerSkill:
             return SkillAnswer("For what time?", frame("set_alarm"), asks=True)
         hour, minute = int(match[1]), int(match[2] or 0)
         half = _half(query)
-        wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        request = frame("set_alarm", ("time", _said_time(hour, minute, half)))
         if hour > 23 or minute > 59:
-            return SkillAnswer("There is no such time.", wanted)
+            return SkillAnswer("There is no such time.", request)
         if half is None and 1 <= hour <= 12:
-            return SkillAnswer("Is that a.m. or p.m.?", wanted, PendingAlarm(hour, minute), asks=True)
+            return SkillAnswer("Is that a.m. or p.m.?", request, PendingAlarm(hour, minute), asks=True)
         return self._set_alarm(hour, minute, half, moment)
 
     def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> SkillAnswer:
-        wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        request = frame("set_alarm", ("time", _said_time(hour, minute, half)))
         if half is not None and hour <= 12:
             hour = hour % 12 + (12 if half == "pm" else 0)
-        at = moment.wall.replace(hour=hour, minute=minute, second=0, microsecond=0)
-        if at <= moment.wall:
-            at += timedelta(days=1)
-        self.alarms.append(Alarm(at))
-        return SkillAnswer(f"Alarm set for {spoken_time(at)}", wanted)
+        alarm_time = moment.wall.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        if alarm_time <= moment.wall:
+            alarm_time += timedelta(days=1)
+        self.alarms.append(Alarm(alarm_time))
+        return SkillAnswer(f"Alarm set for {spoken_time(alarm_time)}", request)
 
     def _say_left(self, moment: Moment) -> SkillAnswer:
         if not self.timers:
@@ -225,8 +226,10 @@ class TimerSkill:
         return SkillAnswer(f"There are {words} left.", frame("check_timer"))
 
     def _cancel(self, alarms: bool) -> SkillAnswer:
-        name, count = ("alarm", len(self.alarms)) if alarms else ("timer", len(self.timers))
-        (self.alarms if alarms else self.timers).clear()
+        name = "alarm" if alarms else "timer"
+        pending: list[Alarm] | list[Timer] = self.alarms if alarms else self.timers
+        count = len(pending)
+        pending.clear()
         if not count:
             return SkillAnswer(f"There is no {name} to cancel.", frame(f"cancel_{name}"))
         text = f"{name.capitalize()} cancelled." if count == 1 else f"{count} {name}s cancelled."
@@ -296,12 +299,13 @@ class WeatherSkill:
 
 
 def _none(place: str, request: ReportedFrame) -> SkillAnswer:
-    where = "here" if place == "here" else f"for {place}"
-    return SkillAnswer(f"Sorry, I have no weather {where}.", request, PlaceContext(place))
+    place_words = "here" if place == "here" else f"for {place}"
+    return SkillAnswer(f"Sorry, I have no weather {place_words}.", request, PlaceContext(place))
 
 
 def _asked_for(place: str, query: str) -> ReportedFrame:
     """The place in lower case, without commas, and the day if one was named."""
-    day = re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", query)
-    named = [("place", place.lower().replace(",", ""))] if place else []
-    return frame("get_weather", *named, *([("day", day[1])] if day else []))
+    slots = [("place", place.lower().replace(",", ""))] if place else []
+    if day := re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", query):
+        slots.append(("day", day[1]))
+    return frame("get_weather", *slots)
