@@ -32,13 +32,13 @@ FIRST = bytes(32)
 _NUMBERS = struct.Struct(">qqddI")
 
 
-def row_hash(before: bytes, row: Link) -> bytes:
-    """The hash of a row, 32 bytes. before: the hash of the previous row, or FIRST."""
+def row_hash(previous: bytes, row: Link) -> bytes:
+    """The hash of a row, 32 bytes. previous: the hash of the previous row, or FIRST."""
     seq, run, at_s, wall_s, kind, body = row
     name = kind.encode()
     # SQLite has no -0.0.
     numbers = _NUMBERS.pack(seq, run, at_s + 0.0, wall_s + 0.0, len(name))
-    return hashlib.sha256(before + numbers + name + body.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(previous + numbers + name + body.encode("utf-8", "surrogatepass")).digest()
 
 
 def is_chained(connection: sqlite3.Connection) -> bool:
@@ -113,12 +113,12 @@ def seal_end(connection: sqlite3.Connection, database: Path) -> None:
         return
     now = Seal(last_row[0], bytes(last_row[1]).hex())
     try:
-        before = read_seal(database)
+        seal = read_seal(database)
     except LogError:
         return  # `check` reports it
-    if before is not None:
-        sealed_row = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (before.rows,)).fetchone()
-        if before == now or sealed_row is None or sealed_row[0] is None or bytes(sealed_row[0]).hex() != before.sha256:
+    if seal is not None:
+        sealed_row = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (seal.rows,)).fetchone()
+        if seal == now or sealed_row is None or sealed_row[0] is None or bytes(sealed_row[0]).hex() != seal.sha256:
             return
     write_atomically(seal_of(database), _SEAL.dump_json(now) + b"\n")
 
@@ -143,7 +143,7 @@ class ChainCheck:
         seq = row[0]
         if seq != self._last + 1:
             self._links = ()  # the previous row is missing
-        self._links = tuple(row_hash(before, row) for before in self._links)
+        self._links = tuple(row_hash(link, row) for link in self._links)
         if stored is None:
             if self.sealed_from is not None:
                 self._bare.append(seq)

@@ -259,9 +259,9 @@ def describe(pid: int) -> KnownProcess | None:
     return None if ticks is None else KnownProcess(pid, ticks, boot_id())
 
 
-def save_process(path: Path, started: KnownProcess) -> None:
+def save_process(path: Path, process: KnownProcess) -> None:
     """Writes a process to a file, atomically."""
-    fields = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
+    fields = {"pid": process.pid, "start_ticks": process.start_ticks, "boot_id": process.boot_id}
     write_atomically(path, json.dumps(fields).encode())
 
 
@@ -307,11 +307,11 @@ def programs_seconds() -> float:
 
     A program that was killed together with its parent counts only while it runs.
     """
-    own = os.getpid()
+    own_pid = os.getpid()
     ticks = 0
-    for pid in (own, *descendants(own)):
+    for pid in (own_pid, *descendants(own_pid)):
         # The fields 14 to 17: its own time, and that of children that have ended.
-        ticks += sum(map(int, (_stat(pid) or [])[13 if pid == own else 11 : 15]))
+        ticks += sum(map(int, (_stat(pid) or [])[13 if pid == own_pid else 11 : 15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

@@ -33,5 +33,5 @@ def decode(adapter: TypeAdapter[T], text: bytes | str) -> T:
         return value
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise CodecError(f"not a valid message: {where or 'text'}: {first['msg']}") from error
+        location = ".".join(str(part) for part in first["loc"])
+        raise CodecError(f"not a valid message: {location or 'text'}: {first['msg']}") from error

@@ -38,10 +38,10 @@ class Keys(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _note_known_keys(cls, written: Any, info: ValidationInfo) -> Any:
+    def _note_known_keys(cls, value: Any, info: ValidationInfo) -> Any:
         if info.context is not None:
-            info.context[id(written)] = tuple(field.alias or name for name, field in cls.model_fields.items())
-        return written
+            info.context[id(value)] = tuple(field.alias or name for name, field in cls.model_fields.items())
+        return value
 
 
 KeysT = TypeVar("KeysT", bound=Keys)
@@ -71,7 +71,7 @@ class Findings:
         self.add_at(self.place(path, key=key), problem, remedy)
 
     def add_at(self, place: Place, problem: str, remedy: str) -> None:
-        if not any(known.place == place and known.what == problem for known in self.problems):
+        if not any(other.place == place and other.what == problem for other in self.problems):
             self.problems.append(InputError(problem, place=place, remedy=remedy))
 
     def refuse_empty(self, node: Node, may: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
@@ -84,27 +84,27 @@ class Findings:
             case _:
                 return
         for step, child in children:
-            below = (*path, step)
-            if child.value is None and not may(below):
+            child_path = (*path, step)
+            if child.value is None and not may(child_path):
                 problem = f"the key {step!r} has no value" if isinstance(step, str) else "an entry is empty"
-                self.add(below, problem, "Write a value, or remove the line", key=True)
-            self.refuse_empty(child, may, below)
+                self.add(child_path, problem, "Write a value, or remove the line", key=True)
+            self.refuse_empty(child, may, child_path)
 
     def refuse(self) -> None:
         """Raises InputProblems if there are any, in the order of their places."""
         if self.problems:
             raise InputProblems(sorted(self.problems, key=_order))
 
-    def check(self, model: type[Keys], written: object) -> None:
+    def check(self, model: type[Keys], content: object) -> None:
         """Notes everything in the whole file that does not validate as `model`."""
-        known: dict[int, tuple[str, ...]] = {}
+        known_keys: dict[int, tuple[str, ...]] = {}
         try:
-            model.model_validate(written, context=known)
+            model.model_validate(content, context=known_keys)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                self.note(detail, (), _known_keys(detail, written, known))
+                self.note(detail, (), _known_keys(detail, content, known_keys))
 
-    def note(self, detail: ErrorDetails, above: KeyPath, known: Sequence[str]) -> None:
+    def note(self, detail: ErrorDetails, above: KeyPath, known_keys: Sequence[str]) -> None:
         """Notes one of pydantic's errors in our own words; `above` is the path of the validated value."""
         path = (*above, *detail["loc"])
         last = str(detail["loc"][-1]) if detail["loc"] else ""
@@ -112,7 +112,7 @@ class Findings:
             case "missing":
                 self.add(path[:-1], f"the key {last!r} is missing", f"Add `{last}: …` here")
             case "extra_forbidden" | "unexpected_keyword_argument":
-                self.add(path, f"there is no key {last!r} here", nearest(last, known), key=True)
+                self.add(path, f"there is no key {last!r} here", nearest(last, known_keys), key=True)
             case _ if detail["input"] is None:
                 self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
             case _:
@@ -121,10 +121,10 @@ class Findings:
                 self.add(path[:-1] if of_key else path, problem, remedy, key=of_key)
 
 
-def try_validate(model: type[KeysT], written: object) -> KeysT | None:
+def try_validate(model: type[KeysT], content: object) -> KeysT | None:
     """The written mapping as its model; None if it is wrong, which was noted with the whole file."""
     try:
-        return model.model_validate(written)
+        return model.model_validate(content)
     except ValidationError:
         return None
 
@@ -132,46 +132,49 @@ def try_validate(model: type[KeysT], written: object) -> KeysT | None:
 def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     """Message and remedy for one of pydantic's errors, in words for the author of the file."""
     context: Mapping[str, Any] = detail.get("ctx", {})
-    given = detail["input"]
-    shown = _show(given)
+    value = detail["input"]
+    value_text = _show(value)
     match detail["type"]:
         case "word":
-            return f"{shown} is not supported here", nearest(given, context["choices"])
+            return f"{value_text} is not supported here", nearest(value, context["choices"])
         case "literal_error" | "enum":
-            return f"{shown} is not supported here", nearest(given, re.findall(r"'([^']*)'", context["expected"]))
+            return f"{value_text} is not supported here", nearest(value, re.findall(r"'([^']*)'", context["expected"]))
         case "string_type":
-            quoted = str(given).lower() if isinstance(given, bool) else given
-            hint = "Write text" if isinstance(given, list | dict) else f'Put it in quotes: "{quoted}"'
-            return f"expected text, found {shown}", hint
+            quoted = str(value).lower() if isinstance(value, bool) else value
+            hint = "Write text" if isinstance(value, list | dict) else f'Put it in quotes: "{quoted}"'
+            return f"expected text, found {value_text}", hint
         case "int_type" | "int_from_float" | "int_parsing":
-            return f"expected a whole number, found {shown}", "Write digits without quotes and without a decimal point"
+            return (
+                f"expected a whole number, found {value_text}",
+                "Write digits without quotes and without a decimal point",
+            )
         case "float_type" | "float_parsing":
-            return f"expected a number, found {shown}", "Write a number without quotes and without a unit"
+            return f"expected a number, found {value_text}", "Write a number without quotes and without a unit"
         case "finite_number":
-            return f"{shown} is not a finite number", "Write an ordinary number"
+            return f"{value_text} is not a finite number", "Write an ordinary number"
         case "bool_type" | "bool_parsing":
-            return f"expected true or false, found {shown}", "Write true or false, in lower case, without quotes"
+            return f"expected true or false, found {value_text}", "Write true or false, in lower case, without quotes"
         case "list_type" | "tuple_type" | "set_type" | "frozen_set_type":
-            return f"expected a list, found {shown}", "Write [one, two], or lines that begin with -"
+            return f"expected a list, found {value_text}", "Write [one, two], or lines that begin with -"
         case "dict_type" | "model_type" | "model_attributes_type" | "dataclass_type" | "mapping_type":
-            return f"expected keys and values, found {shown}", "Write {key: value}, or indented lines `key: value`"
+            return f"expected keys and values, found {value_text}", "Write {key: value}, or indented lines `key: value`"
         case "greater_than_equal":
-            return f"{shown} is too small", f"Write at least {exact(context['ge'])}"
+            return f"{value_text} is too small", f"Write at least {exact(context['ge'])}"
         case "greater_than":
-            return f"{shown} is too small", f"Write more than {exact(context['gt'])}"
+            return f"{value_text} is too small", f"Write more than {exact(context['gt'])}"
         case "less_than_equal":
-            return f"{shown} is too large", f"Write at most {exact(context['le'])}"
+            return f"{value_text} is too large", f"Write at most {exact(context['le'])}"
         case "less_than":
-            return f"{shown} is too large", f"Write less than {exact(context['lt'])}"
+            return f"{value_text} is too large", f"Write less than {exact(context['lt'])}"
         case "too_short" | "string_too_short":
-            return ("an empty text" if isinstance(given, str) else f"{shown} is empty"), "Write at least one"
+            return ("an empty text" if isinstance(value, str) else f"{value_text} is empty"), "Write at least one"
         case "too_long" | "string_too_long":
-            return f"{shown} is too long", f"At most {context['max_length']} are allowed"
+            return f"{value_text} is too long", f"At most {context['max_length']} are allowed"
         case "written":
             return str(context["what"]), str(context["remedy"])
         case "value_error":
             return str(context["error"]), "Change it; docs/reference/keys-bench.md lists the options of each driver"
-    return f"{shown} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
+    return f"{value_text} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 
 def _show(value: object) -> str:
@@ -202,14 +205,14 @@ def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:
     return None, None
 
 
-def _known_keys(detail: ErrorDetails, written: object, known: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+def _known_keys(detail: ErrorDetails, content: object, known_keys: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
     for step in detail["loc"][:-1]:
-        match written, step:
+        match content, step:
             case dict() as entries, str() if step in entries:
-                written = entries[step]
+                content = entries[step]
             case list() as items, int() if step < len(items):
-                written = items[step]
-    return known.get(id(written), ())
+                content = items[step]
+    return known_keys.get(id(content), ())
 
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -226,12 +229,12 @@ def enum_validator(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
     """Turns a word into a member of the enum. For other words, and those in `never`, the error names the nearest."""
     choices = [member.value for member in kind if member not in never]
 
-    def member_of(written: Any) -> StrEnum:
-        if isinstance(written, kind):
-            return written
-        if not isinstance(written, str) or written not in choices:
+    def member_of(value: Any) -> StrEnum:
+        if isinstance(value, kind):
+            return value
+        if not isinstance(value, str) or value not in choices:
             raise PydanticCustomError("word", "unknown word", {"choices": choices})
-        return kind(written)
+        return kind(value)
 
     return BeforeValidator(member_of)
 
@@ -334,7 +337,7 @@ def preset(default: Any, description: str, **limits: Any) -> Any:
 
 
 def read_content(
-    path: Path, kind: FileKind, model: type[Keys], may_be_null: Callable[[KeyPath], bool] = lambda at: False
+    path: Path, kind: FileKind, model: type[Keys], may_be_null: Callable[[KeyPath], bool] = lambda key_path: False
 ) -> tuple[str, Plain, Findings]:
     """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
 
@@ -345,9 +348,9 @@ def read_content(
     _expect(kind, tree, str(path))
     findings = Findings(str(path), tree)
     findings.refuse_empty(tree, may_be_null)
-    written = tree.plain()
-    findings.check(model, written)
-    return hashlib.sha256(content).hexdigest(), written, findings
+    plain = tree.plain()
+    findings.check(model, plain)
+    return hashlib.sha256(content).hexdigest(), plain, findings
 
 
 def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
@@ -355,6 +358,6 @@ def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Fi
 
     InputProblems with every mistake in the keys; InputError if it is not YAML or of another kind.
     """
-    _, written, findings = read_content(path, kind, model)
+    _, plain, findings = read_content(path, kind, model)
     findings.refuse()
-    return model.model_validate(written), findings
+    return model.model_validate(plain), findings

@@ -28,15 +28,15 @@ def strip_terminal_codes(line: str) -> str:
     """
     if "\x1b" not in line and "\x08" not in line:
         return line
-    shown: list[str] = []
-    cursor = read = 0
+    characters: list[str] = []
+    cursor = position = 0
     for escape in (*_ESCAPES.finditer(line), None):
-        text = line[read : escape.start() if escape else None]
-        shown[cursor : cursor + len(text)] = text
+        text = line[position : escape.start() if escape else None]
+        characters[cursor : cursor + len(text)] = text
         cursor += len(text)
         if escape is None:
             break
-        read = escape.end()
+        position = escape.end()
         count = int(escape["count"]) if (escape["count"] or "").isdecimal() else 0
         match escape["last"] or escape[0]:
             case "D":
@@ -44,15 +44,15 @@ def strip_terminal_codes(line: str) -> str:
             case "\x08":
                 cursor -= min(cursor, 1)
             case "C":
-                cursor = min(len(shown), cursor + max(1, count))
+                cursor = min(len(characters), cursor + max(1, count))
             case "G":
-                cursor = min(len(shown), max(1, count) - 1)
+                cursor = min(len(characters), max(1, count) - 1)
             case "J" | "K" if count == 0:
-                del shown[cursor:]
+                del characters[cursor:]
             case "K" if count == 2:
-                shown.clear()  # an erased line begins anew
+                characters.clear()  # an erased line begins anew
                 cursor = 0
-    return "".join(shown)
+    return "".join(characters)
 
 
 ON_A_PAGE = "\n\t\u200c\u200d\ufe0e\ufe0f"

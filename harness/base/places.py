@@ -51,8 +51,8 @@ def _of_user(variable: str, below_home: str) -> Path:
 
 def lab_folder() -> Path:
     """Folder of the virtual lab of this user; HARNESS_LAB names another one, to run several labs."""
-    named = os.environ.get("HARNESS_LAB")
-    return Path(named) if named else runtime_folder() / "lab"
+    folder_name = os.environ.get("HARNESS_LAB")
+    return Path(folder_name) if folder_name else runtime_folder() / "lab"
 
 
 def shipped_folder(name: str) -> Path:
@@ -116,18 +116,23 @@ def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
     import difflib  # here, since errors are rare
 
     def nearest(names: dict[str, Path], cutoff: float) -> str:
-        near = difflib.get_close_matches(path.stem, names, n=1, cutoff=cutoff)
-        return f"Did you mean {str(names[near[0]])!r}?" if near else ""
+        matches = difflib.get_close_matches(path.stem, names, n=1, cutoff=cutoff)
+        return f"Did you mean {str(names[matches[0]])!r}?" if matches else ""
 
     try:
-        listed = islice(path.parent.iterdir(), MOST_COMPARED)
-        there = [each for each in sorted(listed) if each.exists() and (not suffixes or each.suffix in suffixes)]
+        paths = islice(path.parent.iterdir(), MOST_COMPARED)
+        existing = [
+            candidate
+            for candidate in sorted(paths)
+            if candidate.exists() and (not suffixes or candidate.suffix in suffixes)
+        ]
         missing = "Check the path"
     except (OSError, ValueError):
-        there, missing = [], f"Check the path: the folder {str(path.parent)!r} does not exist either"
-    alike_last = sorted(there, key=lambda each: each.suffix == path.suffix)  # of several with a stem, the last counts
-    beside = nearest({each.stem: each for each in alike_last}, 0.6)
-    return beside or (suffixes == YAML and nearest(_yaml_files(), 0.8)) or missing
+        existing, missing = [], f"Check the path: the folder {str(path.parent)!r} does not exist either"
+    # Of several with a stem, the last counts.
+    alike_last = sorted(existing, key=lambda candidate: candidate.suffix == path.suffix)
+    suggestion = nearest({candidate.stem: candidate for candidate in alike_last}, 0.6)
+    return suggestion or (suffixes == YAML and nearest(_yaml_files(), 0.8)) or missing
 
 
 def _yaml_files() -> dict[str, Path]:

@@ -63,18 +63,18 @@ def _from_plain(kind: Any, plain_value: Any) -> Any:
         inner = [member for member in get_args(kind) if member is not type(None)]
         return None if plain_value is None else _from_plain(inner[0], plain_value)
     if origin is tuple:
-        inside = get_args(kind)
+        members = get_args(kind)
         if not isinstance(plain_value, list):
             raise ValueError(f"a list is needed, not {plain_value!r}")
-        if len(inside) == 2 and inside[1] is Ellipsis:
-            return tuple(_from_plain(inside[0], entry) for entry in plain_value)
-        return tuple(_from_plain(each, entry) for each, entry in zip(inside, plain_value, strict=True))
+        if len(members) == 2 and members[1] is Ellipsis:
+            return tuple(_from_plain(members[0], entry) for entry in plain_value)
+        return tuple(_from_plain(member, entry) for member, entry in zip(members, plain_value, strict=True))
     if dataclasses.is_dataclass(kind):
         if not isinstance(plain_value, Mapping):
             raise ValueError(f"{kind} is not {plain_value!r}")
         hints = get_type_hints(kind)
-        known = [field.name for field in dataclasses.fields(kind) if field.name in plain_value]
-        return kind(**{name: _from_plain(hints[name], plain_value[name]) for name in known})  # type: ignore[operator]
+        names = [field.name for field in dataclasses.fields(kind) if field.name in plain_value]
+        return kind(**{name: _from_plain(hints[name], plain_value[name]) for name in names})  # type: ignore[operator]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(plain_value)
     if kind is float and is_integer(plain_value):

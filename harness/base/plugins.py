@@ -83,9 +83,11 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         raise PluginError(f"the {kind} {name!r} was removed", place=place, remedy=remedy)
     if point is None:
         installed = names(group)
-        meant = did_you_mean(name, installed)
+        suggestion = did_you_mean(name, installed)
         raise PluginError(
-            f"no {kind} is called {name!r}", place=place, remedy=f"{meant}Installed: {', '.join(installed) or 'none'}"
+            f"no {kind} is called {name!r}",
+            place=place,
+            remedy=f"{suggestion}Installed: {', '.join(installed) or 'none'}",
         )
     try:
         return point.load()
@@ -132,18 +134,18 @@ def _libraries(extra: str) -> set[str]:
 
 
 def checked_settings(
-    declared: Sequence[Setting], assignments: Iterable[tuple[str, str]], plugin: str
+    known_settings: Sequence[Setting], assignments: Iterable[tuple[str, str]], plugin: str
 ) -> dict[str, str]:
     """The given settings, the last value of each name; InputError for an unknown name or a wrong value."""
-    by_name = {setting.name: setting for setting in declared}
+    by_name = {setting.name: setting for setting in known_settings}
     settings: dict[str, str] = {}
     for name, value in assignments:
         setting = by_name.get(name)
         if setting is None:
-            meant = did_you_mean(name, by_name)
+            suggestion = did_you_mean(name, by_name)
             raise InputError(
                 f"{plugin} has no setting {name!r}",
-                remedy=f"{meant}Its settings: {', '.join(sorted(by_name)) or 'none'}",
+                remedy=f"{suggestion}Its settings: {', '.join(sorted(by_name)) or 'none'}",
             )
         settings[name] = value
     for name, value in settings.items():

@@ -124,10 +124,10 @@ class ProgramPipe:
             self.pause(0.02)
         return status
 
-    def early_end_error(self, before: str) -> EngineError:
+    def early_end_error(self, context: str) -> EngineError:
         """The error of a program that ended too early."""
         self._drain_output()
-        return self.fault(f"{self._end_words()} {before}")
+        return self.fault(f"{self._end_words()} {context}")
 
     def fault(self, problem: str, remedy: str = "") -> EngineError:
         """An error with the command and its last output. Ends the process."""
@@ -182,10 +182,10 @@ class ProgramPipe:
             if self._partial_line:
                 raise self.fault("ended its output in the middle of a line", "End every line with a newline")
             return
-        *whole, self._partial_line = (self._partial_line + content).split(b"\n")
-        self._lines += whole
-        self._unread += sum(map(len, whole))
-        if len(self._partial_line) > LONGEST_LINE or any(len(line) > LONGEST_LINE for line in whole):
+        *lines, self._partial_line = (self._partial_line + content).split(b"\n")
+        self._lines += lines
+        self._unread += sum(map(len, lines))
+        if len(self._partial_line) > LONGEST_LINE or any(len(line) > LONGEST_LINE for line in lines):
             raise self.fault(
                 f"wrote a line of more than {LONGEST_LINE} bytes", "Write short JSON objects, one per line"
             )
@@ -197,9 +197,9 @@ class ProgramPipe:
         if not content:
             self._selector.unregister(self._err)
             return
-        *whole, part = (self._partial_stderr + content).split(b"\n")
+        *lines, part = (self._partial_stderr + content).split(b"\n")
         self._partial_stderr = part[-_CHUNK:]  # a line that never ends must not fill the memory
-        self._stderr_lines += [_readable(line) for line in whole if line.strip()]
+        self._stderr_lines += [_readable(line) for line in lines if line.strip()]
 
     def _text(self, line: bytes) -> str:
         try:
@@ -222,17 +222,17 @@ class ProgramPipe:
         return "closed its streams" if status is None else ended_words(status)
 
 
-def program_command(option: str, written: str, example: str, by_interpreter: str) -> tuple[str, ...]:
+def program_command(option: str, text: str, example: str, by_interpreter: str) -> tuple[str, ...]:
     """Program, by its full path, and arguments, split as a shell splits them, or the path of a file.
 
     InputError if there is no such program; option: where it was named; example, by_interpreter: what to write instead.
     """
     example = f"Name a command: {example}"
     try:
-        parts = [written] if Path(written).is_file() else shlex.split(written)
+        parts = [text] if Path(text).is_file() else shlex.split(text)
     except ValueError as error:
         raise InputError(
-            f"the command line {plain_text(written, 80)!r} cannot be parsed: {error}", remedy=example
+            f"the command line {plain_text(text, 80)!r} cannot be parsed: {error}", remedy=example
         ) from None
     if not parts:
         raise InputError(f"{option} needs a command", remedy=example)

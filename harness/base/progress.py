@@ -40,8 +40,8 @@ def step(task: str) -> None:
 @contextmanager
 def report_progress_to(drawing: Drawing) -> Iterator[None]:
     """Everything in the block, in this thread, is reported to `drawing`."""
-    before = _drawing.set(drawing)
+    token = _drawing.set(drawing)
     try:
         yield
     finally:
-        _drawing.reset(before)
+        _drawing.reset(token)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 
-def is_within_refractory(at: float, stands: float, refractory: float) -> bool:
+def is_within_refractory(place: float, stands: float, refractory: float) -> bool:
     """Whether an event is part of the last one that counts by itself; all three in one unit.
 
     The time runs from the event that counts, so a stuck device keeps adding events.
     """
-    return at - stands < refractory
+    return place - stands < refractory
 
 
 class RefractoryFilter:
@@ -18,10 +18,10 @@ class RefractoryFilter:
         self._refractory = refractory
         self._stands: dict[str, float] = {}
 
-    def counts(self, phrase: str, at: float) -> bool:
+    def counts(self, phrase: str, place: float) -> bool:
         """Whether the next event of a phrase counts by itself. Events come in the order of their places."""
         stands = self._stands.get(phrase)
-        if stands is not None and is_within_refractory(at, stands, self._refractory):
+        if stands is not None and is_within_refractory(place, stands, self._refractory):
             return False
-        self._stands[phrase] = at
+        self._stands[phrase] = place
         return True

@@ -418,9 +418,9 @@ def _has_bytes(path: Path, ending: str) -> bool:
 INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-def insert(connection: sqlite3.Connection, row: Link, before: bytes) -> bytes:
-    """Adds a row to the open transaction; its hash. before: the hash of the previous row."""
-    link = row_hash(before, row)
+def insert(connection: sqlite3.Connection, row: Link, previous: bytes) -> bytes:
+    """Adds a row to the open transaction; its hash. previous: the hash of the previous row."""
+    link = row_hash(previous, row)
     connection.execute(INSERT, (*row, link))
     return link
 
@@ -460,8 +460,8 @@ class SharedRows(Generic[T]):
                 for record in records:
                     id_ = self._content.id_of(record)
                     if id_ is not None:
-                        if (there := self._known.get(id_, fresh.get(id_))) is not None:
-                            rows.append(next(raw_rows(self._connection, self._path, there - 1)))
+                        if (known_seq := self._known.get(id_, fresh.get(id_))) is not None:
+                            rows.append(next(raw_rows(self._connection, self._path, known_seq - 1)))
                             continue
                         fresh[id_] = seq + 1
                     body = self._content.text(record)
@@ -479,9 +479,9 @@ class SharedRows(Generic[T]):
     def close(self) -> None:
         """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
         with self._lock:
-            opened, self._opened = self._opened, None
+            place, self._opened = self._opened, None
             try:
-                if opened is not None and place_of(self._path) == opened:
+                if place is not None and place_of(self._path) == place:
                     with translate_errors(self._path):
                         self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
                         seal_end(self._connection, self._path)

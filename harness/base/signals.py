@@ -15,11 +15,11 @@ def stop_job() -> None:
 
     Returns at once where no shell could continue it: the kernel then ignores the signal.
     """
-    before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    previous_handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     try:
         os.kill(0, signal.SIGTSTP)
     finally:
-        signal.signal(signal.SIGTSTP, before)
+        signal.signal(signal.SIGTSTP, previous_handler)
 
 
 def exit_soon(number: int) -> int:

@@ -97,7 +97,12 @@ class SimulatedThreads:
         if self._over:
             raise _SimulationOver
         me = self._running
-        limit_s = math.inf if limit_s is None else max(limit_s, TICK_S if limit_s > 0 else 0.0)
+        if limit_s is None:
+            limit_s = math.inf
+        elif limit_s > 0:
+            limit_s = max(limit_s, TICK_S)
+        else:
+            limit_s = 0.0
         me.holds, me.due_s = holds, self._now_s + limit_s
         self._waiting.append(me)
         self._hand_over(me)

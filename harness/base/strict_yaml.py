@@ -140,10 +140,10 @@ def _text(content: bytes, file: str) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = content[: error.start].decode("utf-8", errors="replace")
+        preceding = content[: error.start].decode("utf-8", errors="replace")
         raise InputError(
             f"byte 0x{content[error.start]:02x} is not UTF-8",
-            place=_place(before, file),
+            place=_place(preceding, file),
             remedy="Save the file as UTF-8",
         ) from error
     if unsafe := _UNSAFE_IN_FILE.search(text):
@@ -158,8 +158,8 @@ def _text(content: bytes, file: str) -> str:
     return text
 
 
-def _place(before: str, file: str) -> Place:
-    lines = re.split(r"\r\n|\r|\n", before)
+def _place(preceding: str, file: str) -> Place:
+    lines = re.split(r"\r\n|\r|\n", preceding)
     return Place(file, len(lines), len(lines[-1]) + 1)
 
 
@@ -210,8 +210,8 @@ class _Composer:
 
     def _syntax_error(self, error: yaml.MarkedYAMLError) -> InputError:
         problem = (error.problem or "this is not YAML").replace("\t", "a tab")
-        opened = error.context_mark if any(part in problem for part in _OPENED) else None
-        mark = opened or error.problem_mark or error.context_mark
+        opening_mark = error.context_mark if any(part in problem for part in _OPENED) else None
+        mark = opening_mark or error.problem_mark or error.context_mark
         place = Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
         for part, cause, remedy in _CAUSES:
             if part in problem:

@@ -86,23 +86,23 @@ class Table(Generic[Row]):
     ) -> Table[Sequence[str]]:
         """A table of texts. The first column may be foreign text; the other cells must be escaped already."""
         fields: list[Field[Sequence[str]]] = [
-            Field("", column.title, itemgetter(at), left=column.left, gives_way=column.gives_way)
-            for at, column in enumerate(columns)
+            Field("", column.title, itemgetter(index), left=column.left, gives_way=column.gives_way)
+            for index, column in enumerate(columns)
         ]
         return Table(fields, rows, ends, plots, bars=bars)
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
         """Text for a terminal; most: rows to show."""
         columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
-        made = list(text_table(columns, self.cells, width, ends=self.ends, most=most))
-        room = min(WIDEST_BAR, width - width_of(made[1]) - len(GAP)) if self.bars else 0
+        lines = list(text_table(columns, self.cells, width, ends=self.ends, most=most))
+        room = min(WIDEST_BAR, width - width_of(lines[1]) - len(GAP)) if self.bars else 0
         if room >= LEAST_BAR:
-            drawn = [
+            with_bars = [
                 [*cells, bar(plot[0], room)] for cells, plot in zip((*self.cells, *self.ends), self.plots, strict=True)
             ]
-            rows, ends = drawn[: len(self.rows)], drawn[len(self.rows) :]
-            made = list(text_table([*columns, Column("", left=True)], rows, width, ends=ends, most=most))
-        return iter(made)
+            rows, ends = with_bars[: len(self.rows)], with_bars[len(self.rows) :]
+            lines = list(text_table([*columns, Column("", left=True)], rows, width, ends=ends, most=most))
+        return iter(lines)
 
     @property
     def titles(self) -> list[str]:
@@ -147,20 +147,20 @@ class CrossTable:
         side = max(LEAST_CROSSED, min(WIDEST_CROSSED, width // 5))
         above = max(LEAST_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
         heads = [shown(label, above) for label in self.columns]
-        rows, ends = ([(shown(label, side), cells) for label, cells in of] for of in (self.rows, self.ends))
+        rows, ends = ([(shown(label, side), cells) for label, cells in group] for group in (self.rows, self.ends))
         texts = (text for _, cells in (*rows, *ends) for cell in cells for text in cell)
-        each = max(map(width_of, (*heads, *texts)))
+        cell_width = max(map(width_of, (*heads, *texts)))
         corner = shown(self.corner, side)
         room = max(LEAST_LABEL, *map(width_of, (corner, *(label for label, _ in (*rows, *ends)))))
-        at_once = max(1, (width - room) // (each + len(GAP)))
+        at_once = max(1, (width - room) // (cell_width + len(GAP)))
         yield shown(self.title, width)
         for begin in range(0, len(heads), at_once):
             part = slice(begin, begin + at_once)
             columns = (
                 Column(padded(corner, room)),
-                *(Column(" " * (each - width_of(head)) + head) for head in heads[part]),
+                *(Column(" " * (cell_width - width_of(head)) + head) for head in heads[part]),
             )
-            body, closing = ([line for row in of for line in _two_lines(row, part)] for of in (rows, ends))
+            body, closing = ([line for row in group for line in _two_lines(row, part)] for group in (rows, ends))
             yield ""
             yield from text_table(columns, body, width, ends=closing)
 
@@ -191,18 +191,18 @@ class Occurrences:
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
         """Text for a terminal; most: rows to show."""
         yield self.head
-        listed = self.rows[:most]
-        digits = max((len(f"{count:,}") for _, count in listed), default=1)
+        rows = self.rows[:most]
+        digits = max((len(f"{count:,}") for _, count in rows), default=1)
         cut = []
-        for texts, _ in listed:
+        for texts, _ in rows:
             room = max(4, (width - digits - 4 - len(ARROW)) // len(texts))
             cut.append(ARROW.join(shown(text, room) for text in texts))
-        if len(set(cut)) < len(listed):  # two would look alike
-            cut = [ARROW.join(map(shown, texts)) for texts, _ in listed]
-        for line, (_, count) in zip(cut, listed, strict=True):
+        if len(set(cut)) < len(rows):  # two would look alike
+            cut = [ARROW.join(map(shown, texts)) for texts, _ in rows]
+        for line, (_, count) in zip(cut, rows, strict=True):
             yield f"  {count:>{digits},}  {line}"
-        if len(listed) < len(self.rows):
-            yield f"  … and {len(self.rows) - len(listed):,} more"
+        if len(rows) < len(self.rows):
+            yield f"  … and {len(self.rows) - len(rows):,} more"
 
 
 @frozen

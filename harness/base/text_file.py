@@ -85,9 +85,9 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
         if text and not has_begun:
             has_begun, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
-        held = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
+        carry = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
         if "\r" in text:
-            text = text.removesuffix(held).replace("\r\n", "\n").replace("\r", "\n")
+            text = text.removesuffix(carry).replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
         tail = lines.pop()
         if skipping and lines:
@@ -104,7 +104,7 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
         elif len(tail) > LONGEST_LINE and not ended:
             yield LineBlock(first, [tail[:LONGEST_LINE]], faulty=False, cut=True)
             tail, skipping = "", True
-        tail += held
+        tail += carry
 
 
 def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
@@ -112,7 +112,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     fault = _FAULT.search(line)
     if fault is None:
         return None
-    at = Place(place.file, place.line, fault.start() + 1)
+    fault_place = Place(place.file, place.line, fault.start() + 1)
     sign = fault[0]
     point = ord(sign)
     if "\udc80" <= sign <= "\udcff":
@@ -129,7 +129,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
         remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
         if sign == "\x1a":
             remedy = "Remove it; DOS programs end files with it"
-    return InputError(problem, place=at, remedy=remedy)
+    return InputError(problem, place=fault_place, remedy=remedy)
 
 
 def is_comment(line: str) -> bool:
@@ -188,10 +188,10 @@ def read_text_and_faults(
         text = content.decode(_WITH_MARK, "surrogateescape")
     else:
         text = _decode(content, codec, path)
-    faulty, whole = _has_faults(text), _with_line_feeds(text, path)
-    lines = enumerate(whole.split("\n"), 1) if faulty else ()
+    faulty, normalised = _has_faults(text), _with_line_feeds(text, path)
+    lines = enumerate(normalised.split("\n"), 1) if faulty else ()
     faults = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
-    return text if as_written else whole, {number: fault for number, fault in faults if fault is not None}
+    return text if as_written else normalised, {number: fault for number, fault in faults if fault is not None}
 
 
 def _decode(content: bytes, codec: str, path: Path) -> str:
@@ -300,8 +300,10 @@ class Problems:
     @property
     def listed(self) -> tuple[InputError, ...]:
         """Those that are kept, then one error on how many there are beside them."""
+        if not self._omitted:
+            return tuple(self._kept)
         summary = "and 1 more problem" if self._omitted == 1 else f"and {self._omitted} more problems"
-        return (*self._kept, *([InputError(summary, place=Place(self.file))] if self._omitted else []))
+        return (*self._kept, InputError(summary, place=Place(self.file)))
 
     def refuse(self) -> None:
         """Raises InputProblems if there are any."""
@@ -396,10 +398,10 @@ class CsvRows:
                 continue
             # One cell by the declared separator, which has another one in it.
             if first and len(row) == 1 and (other := next((mark for mark in _SEPARATORS if mark in row[0]), None)):
-                wanted = _SEPARATORS.get(self._separator, repr(self._separator))
-                problem = f"the columns are separated by {_SEPARATORS[other]}, not by {wanted}"
-                written = "sep= and a tab" if other == "\t" else f"sep={other}"
-                remedy = f"Save the file with {wanted}, or write a first line that declares it: {written}"
+                separator_name = _SEPARATORS.get(self._separator, repr(self._separator))
+                problem = f"the columns are separated by {_SEPARATORS[other]}, not by {separator_name}"
+                declaration = "sep= and a tab" if other == "\t" else f"sep={other}"
+                remedy = f"Save the file with {separator_name}, or write a first line that declares it: {declaration}"
                 self._problems.add(line, 1, problem, remedy)
                 return
             first = False
@@ -427,17 +429,17 @@ class CsvRows:
                 yield line, [_unquote(cell) for cell in text.rstrip("\r\n").split("\t")]
                 continue
             quoted.append(text)
-            before = reader.line_num + 1
+            first_line = reader.line_num + 1
             try:
                 row = next(reader)
             except csv.Error as error:
-                spanned = reader.line_num > before or "unexpected end" in str(error)
+                spanned = reader.line_num > first_line or "unexpected end" in str(error)
                 problem = "a quote is not closed" if spanned else f"not CSV: {error}"
                 remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
                 self._problems.add(line, 1, problem, remedy)
             else:
                 yield line, row
-            number += reader.line_num - before
+            number += reader.line_num - first_line
 
 
 def _is_open(cell: str) -> bool:

@@ -72,47 +72,52 @@ def text_table(
     All other cells must be safe. They are never cut, since a cut number is a different number. If no column can be
     dropped, lines are longer. most: rows to show; a line gives the number of the others.
     """
-    listed = rows if most is None else rows[:most]
-    printed = [*listed, *ends]
+    shown_rows = rows if most is None else rows[:most]
+    printed = [*shown_rows, *ends]
     widths = [
-        max(width_of(column.title), *(width_of(cells[at]) for cells in printed), 0) for at, column in enumerate(columns)
+        max(width_of(column.title), *(width_of(cells[index]) for cells in printed), 0)
+        for index, column in enumerate(columns)
     ]
     remaining = list(range(1, len(columns)))
 
-    def taken() -> int:
-        return sum(len(GAP) + widths[at] for at in remaining)
+    def used_width() -> int:
+        return sum(len(GAP) + widths[index] for index in remaining)
 
-    least = _least_label({cells[0] for cells in listed})
-    for at in sorted((at for at in remaining if columns[at].gives_way), key=lambda at: -columns[at].gives_way):
-        if least + taken() > width:
-            remaining.remove(at)
-    most_label = max(least, min(WIDEST_LABEL, width - taken()))
+    least = _least_label({cells[0] for cells in shown_rows})
+    for index in sorted(
+        (index for index in remaining if columns[index].gives_way), key=lambda index: -columns[index].gives_way
+    ):
+        if least + used_width() > width:
+            remaining.remove(index)
+    most_label = max(least, min(WIDEST_LABEL, width - used_width()))
     label = max(width_of(shown(text, most_label)) for text in (columns[0].title, *(cells[0] for cells in printed)))
-    rule = "─" * (label + taken())
+    rule = "─" * (label + used_width())
 
     def line(cells: Sequence[str]) -> str:
         text = padded(shown(cells[0], most_label), label)
-        for at in remaining:
-            blank = " " * (widths[at] - width_of(cells[at]))
-            text += GAP + (cells[at] + blank if columns[at].left else blank + cells[at])
+        for index in remaining:
+            blank = " " * (widths[index] - width_of(cells[index]))
+            text += GAP + (cells[index] + blank if columns[index].left else blank + cells[index])
         return text.rstrip()
 
     yield line([column.title for column in columns])
     yield rule
-    yield from map(line, listed)
-    if len(rows) > len(listed):
-        yield f"… and {len(rows) - len(listed):,} more"
+    yield from map(line, shown_rows)
+    if len(rows) > len(shown_rows):
+        yield f"… and {len(rows) - len(shown_rows):,} more"
     if ends:
         yield rule
         yield from map(line, ends)
-    if gone := [column.title for at, column in enumerate(columns) if at and at not in remaining]:
-        yield f"(no room for: {', '.join(gone)})"
+    if dropped := [column.title for index, column in enumerate(columns) if index and index not in remaining]:
+        yield f"(no room for: {', '.join(dropped)})"
 
 
 def _least_label(labels: set[str]) -> int:
     """Columns that labels need so that no two of them look the same."""
     widths = range(LEAST_LABEL, WIDEST_LABEL)
-    return next((at for at in widths if len({shown(label, at) for label in labels}) == len(labels)), WIDEST_LABEL)
+    return next(
+        (width for width in widths if len({shown(label, width) for label in labels}) == len(labels)), WIDEST_LABEL
+    )
 
 
 NOTES = 21
@@ -120,15 +125,15 @@ NOTES = 21
 _PARTS = re.compile(r" (?=\()|(?<=;) ")
 
 
-def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
+def note(name: str, text: str, width: int, indent: int = NOTES) -> Iterator[str]:
     """A name and its text, which wraps at `width` columns, before brackets and after semicolons; else at blanks."""
-    line = padded(name, at)
+    line = padded(name, indent)
     has_begun = False
-    pieces = ([part] if at + width_of(part) <= width else part.split(" ") for part in _PARTS.split(text))
+    pieces = ([part] if indent + width_of(part) <= width else part.split(" ") for part in _PARTS.split(text))
     for part in chain.from_iterable(pieces):
         if has_begun and width_of(line) + 1 + width_of(part) > width:
             yield line
-            line, has_begun = " " * at, False
+            line, has_begun = " " * indent, False
         line += f" {part}" if has_begun else part
         has_begun = True
     yield line
@@ -143,15 +148,15 @@ def folded(lines: Iterable[str], width: int) -> list[str]:
     ]
 
 
-def labelled_lines(name: str, lines: Iterable[str], at: int = NOTES) -> list[str]:
-    """Lines that begin at column `at`; the name stands before the first."""
-    return [padded("" if number else name, at) + line for number, line in enumerate(lines)]
+def labelled_lines(name: str, lines: Iterable[str], indent: int = NOTES) -> list[str]:
+    """Lines that begin at column `indent`; the name stands before the first."""
+    return [padded("" if number else name, indent) + line for number, line in enumerate(lines)]
 
 
-def shortened(lines: Sequence[str], most: int, where: str = "") -> list[str]:
-    """The first `most` lines, then the number of the others. where: what shows them (`; --csv lists all`)."""
+def shortened(lines: Sequence[str], most: int, hint: str = "") -> list[str]:
+    """The first `most` lines, then the number of the others. hint: what shows them (`; --csv lists all`)."""
     omitted = len(lines) - most
-    return [*lines[:most], *([f"and {omitted:,} more{where}"] if omitted > 0 else [])]
+    return [*lines[:most], f"and {omitted:,} more{hint}"] if omitted > 0 else list(lines)
 
 
 def separated(*blocks: Iterable[str]) -> Iterator[str]:
@@ -169,10 +174,11 @@ def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]
         numbers.clear()
     by_size = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
     by_letters = sorted((label for label in rest if label not in numbers), key=_by_letters)
-    return [*head, *by_size, *by_letters, *([""] if "" in labels else [])]
+    blank = [""] if "" in labels else []
+    return [*head, *by_size, *by_letters, *blank]
 
 
 def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
     # The split gives text and numbers in turn. Each is a pair, so that a number is never compared with a text.
     pieces = enumerate(_DIGITS.split(label.casefold()))
-    return [(int(piece), "") if at % 2 else (0, piece) for at, piece in pieces], label
+    return [(int(piece), "") if index % 2 else (0, piece) for index, piece in pieces], label

@@ -84,8 +84,8 @@ class _HostBell:
         events = dict(waits.poll(limit_s * 1000))
         if self._ends[0] in events:
             os.read(self._ends[0], 4096)
-        seen = events.get(file, 0)
-        return seen & ~select.POLLOUT != 0, seen & select.POLLOUT != 0
+        flags = events.get(file, 0)
+        return flags & ~select.POLLOUT != 0, flags & select.POLLOUT != 0
 
     def close(self) -> None:
         with self._closing:
@@ -152,11 +152,11 @@ _here = _ThreadLocal()
 @contextmanager
 def using(threads: Threads) -> Iterator[None]:
     """What this thread makes meanwhile takes its threads and waits from there."""
-    before, _here.threads = _here.threads, threads
+    previous, _here.threads = _here.threads, threads
     try:
         yield
     finally:
-        _here.threads = before
+        _here.threads = previous
 
 
 def current() -> Threads:

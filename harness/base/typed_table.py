@@ -47,7 +47,7 @@ def csv_of(table: TypedTable, decimals: Mapping[str, int] | None = None) -> byte
     """
     header = [name for name, _ in table.columns]
     places = [(decimals or {}).get(name) for name in header]
-    rows = ([_cell(value, of) for value, of in zip(row, places, strict=True)] for row in table.rows)
+    rows = ([_cell(value, digits) for value, digits in zip(row, places, strict=True)] for row in table.rows)
     return safe_csv([header, *rows]).encode("utf-8", "replace")
 
 

@@ -57,14 +57,14 @@ def person_name(text: str, subject: str) -> str:
 
 def name_key(name: str) -> str:
     """Equal for all spellings of one name: `Ann` and `ann`, composed and decomposed letters."""
-    whole = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    return " ".join(whole.translate(_JOINERS).split())
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return " ".join(folded.translate(_JOINERS).split())
 
 
-def known_name(name: str, known: Iterable[str]) -> str:
+def known_name(name: str, known_names: Iterable[str]) -> str:
     """The first of the known names that is the same name; without one, the name itself."""
     key = name_key(name)
-    return next((other for other in known if name_key(other) == key), name)
+    return next((other for other in known_names if name_key(other) == key), name)
 
 
 def refuse_same_names(names: Sequence[str], subject: str) -> None:

@@ -41,9 +41,9 @@ def disk_errors(problem: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
 def demand_folder(target: Path) -> None:
     """InputError if the folder of a file or folder to write does not exist."""
     if not os.path.isdir(target.parent):
-        what = f"the folder {target.parent} does not exist"
+        problem = f"the folder {target.parent} does not exist"
         remedy = f"Create it: mkdir -p {shlex.quote(str(target.parent))}"
-        raise InputError(what, place=Place(str(target)), remedy=remedy)
+        raise InputError(problem, place=Place(str(target)), remedy=remedy)
 
 
 def part_name(target: Path) -> Path:

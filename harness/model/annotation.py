@@ -357,12 +357,12 @@ def label_keys(labels: LabelSet) -> dict[str, str]:
 
 def keys_of(labels: tuple[Label, ...]) -> dict[str, str]:
     """The same of any labels, such as concepts, whose keys apply while words are selected."""
-    own = {label.id: label.key for label in labels if label.key}
-    free: Iterator[str] = (key for key in LINE_KEYS if key not in own.values())
-    return {label.id: own.get(label.id) or next(free, "") for label in labels}
+    own_keys = {label.id: label.key for label in labels if label.key}
+    free: Iterator[str] = (key for key in LINE_KEYS if key not in own_keys.values())
+    return {label.id: own_keys.get(label.id) or next(free, "") for label in labels}
 
 
 def action_key(action: AnnotationAction, labels: LabelSet | None = None) -> str:
     """The key by which an action is offered: the first one that no label has taken. labels: None on a page's review."""
-    taken = set(label_keys(labels).values()) if labels is not None else set()
-    return next(key for key in KEYS[action] if key not in taken)
+    used_keys = set(label_keys(labels).values()) if labels is not None else set()
+    return next(key for key in KEYS[action] if key not in used_keys)

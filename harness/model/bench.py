@@ -426,8 +426,8 @@ class Device:
     @property
     def equipment(self) -> tuple[tuple[Equipment, DeviceProfile], ...]:
         """What reports for it, each with the profile that reads it; the connection first."""
-        own = ((self.connection, self.profile),) if self.connection is not None else ()
-        return (*own, *((source.equipment, source.profile) for source in self.also))
+        first = ((self.connection, self.profile),) if self.connection is not None else ()
+        return (*first, *((source.equipment, source.profile) for source in self.also))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -530,7 +530,7 @@ class Notify:
             raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Write `https://…`")
         if self.mqtt and (not self.topic or set(self.topic) & set("+#")):
             raise InputError("`mqtt` needs a topic without + and #", remedy="Write `topic: lab/nights`")
-        for belongs, used, keys in (
+        for belongs, is_used, keys in (
             ("command", bool(self.command), {"input": self.input is not NotifyInput.JSON}),
             ("webhook", bool(self.webhook or self.webhook_env), {"token_env": self.token_env}),
             (
@@ -540,7 +540,7 @@ class Notify:
             ),
         ):
             for key, value in keys.items():
-                if value and not used:
+                if value and not is_used:
                     raise InputError(f"`{key}` belongs to `{belongs}`", remedy=f"Remove `{key}`")
 
 

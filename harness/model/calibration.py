@@ -50,5 +50,8 @@ class Calibration:
 def short_calibration(words: str) -> str:
     """`near 94.4 dB(A) until 2027-05-22`, of a part of a session's sound path; "" if that is not a calibration."""
     name, separator, rest = words.partition(": 0 dBFS = ")
+    if not separator:
+        return ""
+    level = rest.partition(" SPL")[0]
     expires_on = rest.partition(", expires on ")[2]
-    return f"{name} {rest.partition(' SPL')[0]}{f' until {expires_on}' if expires_on else ''}" if separator else ""
+    return f"{name} {level} until {expires_on}" if expires_on else f"{name} {level}"

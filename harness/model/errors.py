@@ -130,19 +130,19 @@ class LabError(HarnessError):
     """The virtual lab cannot start, or is not up."""
 
 
-def did_you_mean(word: str, known: Iterable[str], *, alike: float = 0.5) -> str:
+def did_you_mean(word: str, known_words: Iterable[str], *, alike: float = 0.5) -> str:
     """The start of a remedy: "Did you mean 'x'? " with the known word most like it, or "" where none is like it.
 
     alike: the least likeness, by difflib's ratio.
     """
     import difflib  # here, since errors are rare
 
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=alike)
-    return f"Did you mean {near[0]!r}? " if near else ""
+    matches = difflib.get_close_matches(word.lower(), list(known_words), n=1, cutoff=alike)
+    return f"Did you mean {matches[0]!r}? " if matches else ""
 
 
-def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
+def nearest(word: object, known_words: Collection[str], *, listed: str = "Known") -> str:
     """A remedy: the nearest known word, and the list of known words (at most twenty)."""
-    meant = did_you_mean(str(word), known)
-    shown = ", ".join(list(known)[:20]) + (", …" if len(known) > 20 else "")
-    return f"{meant}{listed}: {shown or 'none'}"
+    suggestion = did_you_mean(str(word), known_words)
+    word_list = ", ".join(list(known_words)[:20]) + (", …" if len(known_words) > 20 else "")
+    return f"{suggestion}{listed}: {word_list or 'none'}"

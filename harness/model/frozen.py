@@ -26,65 +26,67 @@ def frozen(cls: type[T]) -> type[T]:
     undocumented = cls.__doc__ is None
     if undocumented:
         cls.__doc__ = cls.__name__  # else the standard library takes as long again, for a signature
-    made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
-    made.__dataclass_params__.frozen = True  # so that frozen classes may inherit from it
-    methods = vars(made)
-    of = fields(made)
-    made.__init__ = _Initialiser(made, of)
-    compared = _values([each.name for each in of if each.compare])
+    new_class: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    new_class.__dataclass_params__.frozen = True  # so that frozen classes may inherit from it
+    methods = vars(new_class)
+    class_fields = fields(new_class)
+    new_class.__init__ = _Initialiser(new_class, class_fields)
+    compared = _values([attribute.name for attribute in class_fields if attribute.compare])
     if "__eq__" not in methods:
-        made.__eq__ = _equality(made, compared)
+        new_class.__eq__ = _equality(new_class, compared)
     if methods.get("__hash__") is None:
-        made.__hash__ = lambda self: hash(compared(self))
+        new_class.__hash__ = lambda self: hash(compared(self))
     if "__repr__" not in methods:
-        made.__repr__ = _text
-    made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
-    made.__getstate__, made.__setstate__ = _state, _set_state
+        new_class.__repr__ = _text
+    new_class.__setattr__, new_class.__delattr__ = _refuse_to_set, _refuse_to_delete
+    new_class.__getstate__, new_class.__setstate__ = _state, _set_state
     if undocumented:
-        made.__doc__ = None
-    return made  # type: ignore[no-any-return]
+        new_class.__doc__ = None
+    return new_class  # type: ignore[no-any-return]
 
 
 class _Initialiser:
     """Stands for `__init__` until that is first used. Most programs make objects of few of the classes they import."""
 
     def __init__(self, cls: Any, fields: tuple[Field[Any], ...]) -> None:
-        self._cls, self._of = cls, fields
-        for each in fields:
-            if not each.init and (each.default is not MISSING or each.default_factory is not MISSING):
-                raise TypeError(f"{cls.__qualname__}.{each.name}: a field without init has no default here")
+        self._cls, self._fields = cls, fields
+        for attribute in fields:
+            if not attribute.init and (attribute.default is not MISSING or attribute.default_factory is not MISSING):
+                raise TypeError(f"{cls.__qualname__}.{attribute.name}: a field without init has no default here")
 
     def __get__(self, instance: object, owner: type) -> Callable[..., None]:
-        self._cls.__init__ = made = _compile_init(self._cls, self._of)
-        method: Callable[..., None] = made.__get__(instance, owner)
+        self._cls.__init__ = initialiser = _compile_init(self._cls, self._fields)
+        method: Callable[..., None] = initialiser.__get__(instance, owner)
         return method
 
 
 def _compile_init(cls: type, fields: tuple[Field[Any], ...]) -> Any:
     names: dict[str, Any] = {"__absent__": MISSING}
     parameters, lines = ["self"], list[str]()
-    for each in sorted(fields, key=lambda each: each.kw_only is True):
-        parameter = value = each.name
-        if each.kw_only is True and "*" not in parameters:
+    for attribute in sorted(fields, key=lambda attribute: attribute.kw_only is True):
+        parameter = value = attribute.name
+        if attribute.kw_only is True and "*" not in parameters:
             parameters.append("*")
-        if each.default is not MISSING:
-            names[f"__default_{each.name}__"] = each.default
-            parameter = f"{each.name}=__default_{each.name}__"
-        elif each.default_factory is not MISSING:
-            names[f"__make_{each.name}__"] = each.default_factory
-            parameter = f"{each.name}=__absent__"
-            value = f"__make_{each.name}__() if {each.name} is __absent__ else {each.name}"
-        if each.init:
+        if attribute.default is not MISSING:
+            names[f"__default_{attribute.name}__"] = attribute.default
+            parameter = f"{attribute.name}=__default_{attribute.name}__"
+        elif attribute.default_factory is not MISSING:
+            names[f"__make_{attribute.name}__"] = attribute.default_factory
+            parameter = f"{attribute.name}=__absent__"
+            value = f"__make_{attribute.name}__() if {attribute.name} is __absent__ else {attribute.name}"
+        if attribute.init:
             parameters.append(parameter)
-            names[f"__set_{each.name}__"] = getattr(cls, each.name).__set__  # of the slot: no name is looked up
-            lines.append(f" __set_{each.name}__(self, {value})")
+            slot = getattr(cls, attribute.name)
+            names[f"__set_{attribute.name}__"] = slot.__set__  # no name is looked up
+            lines.append(f" __set_{attribute.name}__(self, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), names)
-    made = names["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    made.__annotations__ = {each.name: each.type for each in fields if each.init} | {"return": None}
-    return made
+    initialiser = names["__init__"]
+    initialiser.__qualname__ = f"{cls.__qualname__}.__init__"
+    annotations = {attribute.name: attribute.type for attribute in fields if attribute.init}
+    initialiser.__annotations__ = annotations | {"return": None}
+    return initialiser
 
 
 def _values(names: list[str]) -> Callable[[object], tuple[object, ...]]:
@@ -101,7 +103,9 @@ def _equality(cls: type, compared: Callable[[object], tuple[object, ...]]) -> Ca
 
 
 def _text(self: Any) -> str:
-    values = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    values = ", ".join(
+        f"{attribute.name}={getattr(self, attribute.name)!r}" for attribute in fields(self) if attribute.repr
+    )
     return f"{type(self).__qualname__}({values})"
 
 
@@ -114,9 +118,9 @@ def _refuse_to_delete(self: object, name: str) -> NoReturn:
 
 
 def _state(self: Any) -> list[object]:
-    return [getattr(self, each.name) for each in fields(self)]
+    return [getattr(self, attribute.name) for attribute in fields(self)]
 
 
 def _set_state(self: Any, state: list[object]) -> None:
-    for each, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, each.name, value)
+    for attribute, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, attribute.name, value)

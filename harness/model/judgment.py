@@ -364,9 +364,9 @@ class RaterKeys:
     @property
     def letters(self) -> dict[Category, str]:
         """Letters of the categories that have their place in the digit row, unless a file uses them otherwise."""
-        taken = {*self.categories.values(), *self.actions.values()}
+        used_keys = {*self.categories.values(), *self.actions.values()}
         in_row = [category for category, key in self.categories.items() if key in _CATEGORY_KEYS.values()]
-        return {category: key for category in in_row if (key := CATEGORY_LETTERS[category]) not in taken}
+        return {category: key for category in in_row if (key := CATEGORY_LETTERS[category]) not in used_keys}
 
     def by_letter(self, key: str) -> Category | None:
         """The category that a letter labels with."""

@@ -69,7 +69,11 @@ def hundredths(value: float | None, digits: int | None = None) -> str:
         return NOTHING
     value *= 100
     if digits is None:
-        digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.95 else 2
+        digits = 2
+        if abs(value) >= 99.95:
+            digits = 0
+        elif abs(value) >= 9.95:
+            digits = 1
     return f"{value:.{digits}f}"
 
 
@@ -114,9 +118,9 @@ def moment(at_s: float) -> str:
 def hours(value_s: float, decimals: int = 0) -> str:
     """A long duration as H:MM:SS, hours not padded: `1:02:03`, with one decimal `1:02:03.4`. Cut, never rounded up."""
     parts = int(value_s * 10**decimals)
-    whole, rest = divmod(parts, 10**decimals)
+    whole_s, rest = divmod(parts, 10**decimals)
     fraction = f".{rest:0{decimals}}" if decimals else ""
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}{fraction}"
+    return f"{whole_s // 3600}:{whole_s // 60 % 60:02}:{whole_s % 60:02}{fraction}"
 
 
 def exposure(value_h: float) -> str:
@@ -126,8 +130,10 @@ def exposure(value_h: float) -> str:
 
 def ordinal(number: int) -> str:
     """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
-    last = 0 if number % 100 in (11, 12, 13) else number % 10
-    return f"{number}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"
 
 
 def time_left(eta_s: float | None) -> str:

@@ -117,9 +117,9 @@ class Wake(ObservationBase):
     kind: Literal["wake"] = "wake"
 
 
-def weak_evidence_text(inferred: str, before: str = "") -> str:
-    """`weak evidence: network traffic`, after the text `before`; "" for an event that the device reports or shows."""
-    return f"{before}weak evidence: {inferred}" if inferred else ""
+def weak_evidence_text(inferred: str, prefix: str = "") -> str:
+    """`weak evidence: network traffic`, after the text `prefix`; "" for an event that the device reports or shows."""
+    return f"{prefix}weak evidence: {inferred}" if inferred else ""
 
 
 @frozen

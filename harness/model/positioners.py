@@ -19,7 +19,7 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
     InputError for a format that numbers do not have.
     """
 
-    def one(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         try:
             text = format(float(value), match[1]) if match[1] else value
         except ValueError as error:
@@ -27,7 +27,7 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
             raise InputError(problem, remedy="Write {value} or, for example, {value:.1f}") from error
         return re.escape(text) if escaped else text
 
-    return _VALUE.sub(one, template)
+    return _VALUE.sub(fill, template)
 
 
 @frozen
@@ -132,9 +132,9 @@ class PowerSwitch:
         return BenchOrder(words, text, "", done, self.failed, self.within_s)
 
 
-def refuse_expressions(**written: str) -> None:
+def refuse_expressions(**expressions: str) -> None:
     """InputError for the first key whose text is not an expression."""
-    for key, text in written.items():
+    for key, text in expressions.items():
         try:
             re.compile(text)
         except re.error as error:

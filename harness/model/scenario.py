@@ -413,9 +413,11 @@ def requested_voice(
     defaults: Defaults, template: TrialTemplate, query: Query | None, axis: Mapping[AxisName, AxisValue]
 ) -> VoiceSpec:
     """The voice by the matrix, else the trial, the query or the defaults. axis: the values of a cell."""
-    own = query.voice if query else None
+    query_voice = query.voice if query else None
     voice = next(
-        candidate for candidate in (axis.get("voice"), template.voice, own, defaults.voice) if candidate is not None
+        candidate
+        for candidate in (axis.get("voice"), template.voice, query_voice, defaults.voice)
+        if candidate is not None
     )
     assert isinstance(voice, VoiceSpec), voice
     return voice
@@ -445,8 +447,8 @@ def power_cycle_of(defaults: Defaults, template: TrialTemplate) -> int:
     """Trials from one power cycle to the next; 0: never. The defaults are not about ambient sound, nor its probes."""
     if template.kind is TrialKind.PROBE:
         return 0
-    own = 0 if template.kind is TrialKind.AMBIENT else defaults.power_cycle
-    return own if template.power_cycle is None else template.power_cycle
+    default = 0 if template.kind is TrialKind.AMBIENT else defaults.power_cycle
+    return default if template.power_cycle is None else template.power_cycle
 
 
 def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Placement | None:

@@ -296,12 +296,12 @@ class RoomSpec:
 
     def placement(self, distance_m: float, angle_deg: float) -> Placement:
         """The talker there, with only the response that was recorded there; see `Placement.problem`."""
-        here = tuple(
+        recorded = tuple(
             response
             for response in self.recorded
             if (response.distance_m, response.angle_deg) == (distance_m, angle_deg)
         )
-        return Placement(replace(self, recorded=here), distance_m, angle_deg)
+        return Placement(replace(self, recorded=recorded), distance_m, angle_deg)
 
 
 @frozen
@@ -323,10 +323,10 @@ class Placement:
         if box is None:
             return "" if self.room.recorded else "there is no impulse response from there"
         talker = box.talker_m(self.distance_m, self.angle_deg)
-        for who, at in (("device", box.device_m), ("talker", talker)):
-            if not all(NEAREST_M <= x <= size - NEAREST_M for x, size in zip(at, box.size_m, strict=True)):
-                place = ", ".join(fixed(x, 2) for x in at)
-                return f"the {who} would be at ({place}) m, outside the room or at a wall"
+        for name, position_m in (("device", box.device_m), ("talker", talker)):
+            if not all(NEAREST_M <= x <= size - NEAREST_M for x, size in zip(position_m, box.size_m, strict=True)):
+                place = ", ".join(fixed(x, 2) for x in position_m)
+                return f"the {name} would be at ({place}) m, outside the room or at a wall"
         if math.dist(talker, box.device_m) < NEAREST_M:
             return f"the talker would be less than {exact(NEAREST_M)} m from the device"
         if box.absorption >= 1:
@@ -385,7 +385,7 @@ class SoundCondition:
     def label(self) -> str:
         """A short name for tables, e.g. `pink 10 dB, living_room 2 m 0°, opus 16`."""
         channel = self.channel
-        named = (
+        parts = (
             "" if self.noise is None else self.noise.label(),
             "" if self.placement is None else self.placement.label(),
             "" if channel.speed == 1.0 else f"speed {exact(channel.speed)}",
@@ -394,7 +394,7 @@ class SoundCondition:
             f"clipping {exact(channel.clipping_db)} dB" if channel.clipping_db else "",
             channel.codec,
         )
-        return ", ".join(filter(None, named)) or AS_IT_IS
+        return ", ".join(filter(None, parts)) or AS_IT_IS
 
     def recipe(self, path: str, rate_hz: int) -> StimulusRecipe:
         """The stimulus of a recording, the same as in a scenario at its own level, without lead-in and tail."""

@@ -49,16 +49,16 @@ class Rewriting:
     def __post_init__(self) -> None:
         if len(self.same) > MOST_PAIRS:
             raise ValueError(f"{len(self.same)} pairs")
-        if not all(written for written, _ in self.same):
+        if not all(words for words, _ in self.same):
             raise ValueError("a pair without words on its left")
         meanings = dict(self.same)
         if len(meanings) < len(self.same):
             raise ValueError("a phrase has two meanings")
         lengths: dict[str, set[int]] = {}
-        for written in meanings:
-            lengths.setdefault(written[0], set()).add(len(written))
+        for words in meanings:
+            lengths.setdefault(words[0], set()).add(len(words))
         object.__setattr__(self, "meanings", meanings)
-        longest_first = {word: tuple(sorted(known, reverse=True)) for word, known in lengths.items()}
+        longest_first = {word: tuple(sorted(word_lengths, reverse=True)) for word, word_lengths in lengths.items()}
         object.__setattr__(self, "lengths", longest_first)
 
 

@@ -246,20 +246,22 @@ class Trial:
     @property
     def speaker(self) -> str:
         """Who speaks: the talker that a list of recordings names, else the voice; "" where the list names none."""
-        by = self.recipe.spoken_by
-        return dict(self.conditions).get("talker") or ("" if isinstance(by, Recording) else by.label())
+        source = self.recipe.spoken_by
+        return dict(self.conditions).get("talker") or ("" if isinstance(source, Recording) else source.label())
 
     @property
     def talker(self) -> str:
         """Name of the person who says it at the bench; "" if it is played."""
-        by = self.recipe.spoken_by
-        return by.name if isinstance(by, VoiceSpec) and by.is_person and self.kind is not TrialKind.AMBIENT else ""
+        voice = self.recipe.spoken_by
+        if isinstance(voice, VoiceSpec) and voice.is_person and self.kind is not TrialKind.AMBIENT:
+            return voice.name
+        return ""
 
     @property
     def recording(self) -> str:
         """The name of the recording that is played, without its folder; "" where a voice speaks."""
-        by = self.recipe.spoken_by
-        return PurePath(by.path).name if isinstance(by, Recording) else ""
+        source = self.recipe.spoken_by
+        return PurePath(source.path).name if isinstance(source, Recording) else ""
 
     @property
     def until_understood(self) -> bool:

@@ -129,9 +129,9 @@ class Prediction:
     scores: tuple[tuple[str, float], ...] = ()
 
 
-def intent_set(written: str) -> tuple[str, ...]:
+def intent_set(label: str) -> tuple[str, ...]:
     """The intents of a label such as `a#b`: sorted, each once; () of "" and of blanks."""
-    return tuple(sorted({part.strip() for part in written.split(JOINT)} - {""}))
+    return tuple(sorted({part.strip() for part in label.split(JOINT)} - {""}))
 
 
 def frame_text(intents: tuple[str, ...], slots: tuple[Slot, ...] | None = None) -> str:

@@ -357,7 +357,7 @@ FAULTS = (
         "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("no_refractory_time", "", Area.MERGING, """
 @ base/refractory.py
--    return at - stands < refractory
+-    return place - stands < refractory
 +    return False
 """, "events within the refractory time are events of their own",
         "wake/test_sources.py::test_a_running_ambient_trial_shows_one_event_and_moves_it"),
