@@ -74,7 +74,9 @@ def chart(
         return None
     places = [x for _, line, _ in curves for x, _ in line]
     x_start, x_end = min(0.0, *places), max(places) or 1.0
-    highest = max(max([y for _, y in line] + [high for _, _, high in band]) for _, line, band in curves)
+    highest = max(
+        [y for _, line, _ in curves for _, y in line] + [high for _, _, band in curves for _, _, high in band]
+    )
     y_end = y_most or highest * 1.05 or 1.0
 
     def across(x: float) -> float:

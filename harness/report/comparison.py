@@ -142,27 +142,27 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
             )
     rated = [rated_trials(read_sessions([folder])) for folder in folders]
     warnings, rows = list(_warnings(sessions)), list[ComparedMeasure]()
-    for at in range(1, len(sessions)):
-        pair = sessions[0], sessions[at]
+    for number in range(1, len(sessions)):
+        pair = sessions[0], sessions[number]
         varying = {axis for session in pair for axis, labels in labels_of(session).items() if len(labels) > 1}
         shared, before = _devices(*pair), len(rows)
-        for side, name in ((0, "A"), (1, letter(at))):
+        for side, name in ((0, "A"), (1, letter(number))):
             compared = {devices[side] for devices in shared}
             alone = [plain_text(device, 80) for device in device_names(pair[side]) if device not in compared]
             warnings += [f"only {name} has the device {device}, which is not compared" for device in alone]
         for devices in shared:
             base, other = (
                 device_results(session, device, judged, varying, clusters)
-                for session, device, judged in zip(pair, devices, (rated[0], rated[at]), strict=True)
+                for session, device, judged in zip(pair, devices, (rated[0], rated[number]), strict=True)
             )
             axes = {axis: _labels(axis, base, other) for axis in sorted(varying)}
             for axis in [axis for axis, labels in axes.items() if len(labels) > MOST_LABELS]:
                 warnings.append(
                     f"the {len(axes.pop(axis))} labels of {plain_text(axis, 40)} are not compared individually"
                 )
-            rows += _rows(at, " → ".join(dict.fromkeys(devices)), base, other, axes)
+            rows += _rows(number, " → ".join(dict.fromkeys(devices)), base, other, axes)
         if len(rows) == before:
-            problem = f"A and {letter(at)} have no device with results in common"
+            problem = f"A and {letter(number)} have no device with results in common"
             raise InputError(problem, remedy="See the devices of each: harness report show SESSION")
     verdicts = (
         session_verdict(limits_of(session, read_scenario(folder)), session.progress)
@@ -201,8 +201,8 @@ def device_names(session: WholeSession) -> list[str]:
 
 def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
     first = sessions[0]
-    for at, session in enumerate(sessions):
-        name, progress = letter(at), session.progress
+    for number, session in enumerate(sessions):
+        name, progress = letter(number), session.progress
         if progress.finished is not EndReason.COMPLETED:
             yield f"{name} is not complete: {progress.totals.finished_in_words} are finished"
         if session.started.scenario_sha256 != first.started.scenario_sha256:
@@ -246,8 +246,10 @@ def device_results(
         cluster = stimulus if clusters is None else clusters.cluster_of(trial.speaker or _recording(trial))
         places[trial.id] = ComparedUnit((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
 
-    def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: MeasuredDuration | None = None) -> None:
-        units[measure].append(replace(places[trial.id], count=count, of=of, time=time))
+    def add(
+        measure: Measure, trial: Trial, count: float, out_of: float = 1, time: MeasuredDuration | None = None
+    ) -> None:
+        units[measure].append(replace(places[trial.id], count=count, of=out_of, time=time))
 
     for progress in session.progress.trials:
         take = progress.counting
@@ -255,20 +257,22 @@ def device_results(
             continue
         place(progress.trial, take.attempts[0].stimulus_sha256)
         alone = total([progress])
-        for measure, of in (
+        for measure, share in (
             (Measure.FIRST_ATTEMPT, alone.first_attempt),
             (Measure.RECOGNISED, alone.recognised),
             (Measure.ANSWERED, alone.answered),
             (Measure.IN_TIME, Share(take.outcome is Outcome.RESPONDED, alone.answered.total)),
             (Measure.UNDERSTOOD, alone.understood.right),
         ):
-            if of.total:
-                add(measure, progress.trial, of.count)
+            if share.total:
+                add(measure, progress.trial, share.count)
         if progress.trial.effect is not None and progress.response is not None:
-            seen = session.progress.effects.get((progress.trial.id, progress.response.take, progress.response.attempt))
-            known = right_of_known([] if seen is None else [seen])
-            if known.total:
-                add(Measure.EFFECTS, progress.trial, known.count)
+            effect = session.progress.effects.get(
+                (progress.trial.id, progress.response.take, progress.response.attempt)
+            )
+            right_effects = right_of_known([] if effect is None else [effect])
+            if right_effects.total:
+                add(Measure.EFFECTS, progress.trial, right_effects.count)
         for measure, p50 in ((Measure.LATENCY, alone.latency.p50), (Measure.WAKE_DELAY, alone.wake_delay.p50)):
             if p50 is not None:
                 add(measure, progress.trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))
@@ -316,14 +320,15 @@ def _rows(
                 value, ends, p = (
                     (estimate.difference, estimate.interval, estimate.p) if estimate else (None, None, None)
                 )
-                of = (session, device, measure, axis, label, sides.first, sides.second)
-                yield ComparedMeasure(*of, value, ends, p, sides.how)
+                row_key = (session, device, measure, axis, label, sides.first, sides.second)
+                yield ComparedMeasure(*row_key, value, ends, p, sides.how)
 
 
 def _labels(axis: str, base: _Side, other: _Side) -> list[str]:
     """Those of both."""
     sides = [
-        {unit.labels[axis] for of in side.values() for unit in of if axis in unit.labels} for side in (base, other)
+        {unit.labels[axis] for units in side.values() for unit in units if axis in unit.labels}
+        for side in (base, other)
     ]
     return sorted_labels(list(sides[0] & sides[1]))
 

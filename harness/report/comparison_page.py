@@ -103,8 +103,8 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
             if key not in _FILES:
                 yield from _leaves(f"{name}.{key}", inner)
     elif isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
-        for at, inner in enumerate(value):
-            called = inner.get("id", at) if isinstance(inner, dict) else at
+        for index, inner in enumerate(value):
+            called = inner.get("id", index) if isinstance(inner, dict) else index
             yield from _leaves(f"{name}.{called}", inner)
     elif isinstance(value, list) and value:
         yield name, ", ".join(map(str, sorted(value) if name.endswith(_SETS) else value))
@@ -122,8 +122,8 @@ def headline(comparison: SessionComparison) -> str:
 
 def name_of(row: ComparedMeasure, limit: int = 80) -> str:
     """`false rejects, kitchen, level_dbfs=-40`, sanitised."""
-    where = f", {plain_text(row.axis, 40)}={plain_text(row.label, limit)}" if row.axis else ""
-    return f"{row.measure}, {plain_text(row.device, limit)}{where}"
+    condition = f", {plain_text(row.axis, 40)}={plain_text(row.label, limit)}" if row.axis else ""
+    return f"{row.measure}, {plain_text(row.device, limit)}{condition}"
 
 
 def difference_cell(row: ComparedMeasure) -> str:
@@ -133,13 +133,13 @@ def difference_cell(row: ComparedMeasure) -> str:
 
 def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
     """For a terminal: regressions and improvements with conditions, all other measures as a whole."""
-    for at, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True)):
-        yield from note(letter(at), f"{shown(session.started.session_id)}, {verdict}", width, 2)
+    for number, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True)):
+        yield from note(letter(number), f"{shown(session.started.session_id)}, {verdict}", width, 2)
     for warning in comparison.warnings:
         yield f"note: {warning}"
     yield ""
     for fact in facts[:MOST_FACT_LINES]:
-        values = ", ".join(f"{letter(at)} {shown(value, _CELL) or '–'}" for at, value in enumerate(fact.values))
+        values = ", ".join(f"{letter(number)} {shown(value, _CELL) or '–'}" for number, value in enumerate(fact.values))
         yield f"differs: {shown(fact.what, _CELL)}: {values}"
     if len(facts) > MOST_FACT_LINES:
         yield f"differs: {len(facts) - MOST_FACT_LINES} more; see --html"
@@ -160,8 +160,8 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
 def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> str:
     """For a comment on a pull request: at most 60,000 characters; names stand in code, so they link to nothing."""
     names = [
-        f"- {letter(at)}: {_code(session.started.session_id)}, {_code(verdict, 400)}"
-        for at, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True))
+        f"- {letter(number)}: {_code(session.started.session_id)}, {_code(verdict, 400)}"
+        for number, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True))
     ]
     head = [
         f"### {headline(comparison)}",
@@ -170,30 +170,30 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
         *(f"- **Note**: {_code(warning, 400)}" for warning in comparison.warnings),
     ]
     if facts:
-        letters = [letter(at) for at in range(len(comparison.sessions))]
+        letters = [letter(number) for number in range(len(comparison.sessions))]
         head += ["", _row(["differs", *letters]), _row(["---"] * (len(letters) + 1))]
         head += [_row([_code(fact.what), *map(_code, fact.values)]) for fact in facts[:MOST_FACTS]]
         head += [f"\n{len(facts) - MOST_FACTS} more differ."] if len(facts) > MOST_FACTS else []
     shown_rows = [row for row in comparison.rows if not row.axis or row.change.differs]
     titles = ("measure", "session", "", "A (baseline)", "this session", "difference (95 %)", "p", "compared")
-    written = [*head, "", _row(titles), _row(["---"] * len(titles))]
+    text_lines = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
-    room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*written, *end)) - 100
-    for at, row in enumerate(shown_rows):
+    room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
+    for index, row in enumerate(shown_rows):
         change = f"**{row.change.word}**" if row.change.differs else row.change.word
         why = f": {row.why}" if row.why else ""
-        where = [row.device, *([f"{row.axis}={row.label}"] if row.axis else [])]
-        name = ", ".join([row.measure.value, *map(_code, where)])
+        place = [row.device, f"{row.axis}={row.label}"] if row.axis else [row.device]
+        name = ", ".join([row.measure.value, *map(_code, place)])
         line = _row([name, letter(row.session), change + why, row.first, row.second, difference_cell(row),
                      numbers.probability(row.p_holm).replace("<", "\\<"), row.how])  # fmt: skip
         room -= len(line) + 1
         if room < 0:
-            end.insert(0, f"\n{len(shown_rows) - at} more rows do not fit here.")
+            end.insert(0, f"\n{len(shown_rows) - index} more rows do not fit here.")
             break
-        written.append(line)
+        text_lines.append(line)
     if left := len(comparison.rows) - len(shown_rows):
         end.insert(0, f"\n{counted(left, 'condition')} not shown to differ, or undecided.")
-    return "\n".join([*written, *end])
+    return "\n".join([*text_lines, *end])
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -209,18 +209,22 @@ def _code(foreign: str, limit: int = _CELL) -> str:
 def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> dict[str, Any]:
     """One object; durations are in seconds."""
     return {
-        "sessions": {letter(at): session.started.session_id for at, session in enumerate(comparison.sessions)},
-        "verdicts": {letter(at): verdict for at, verdict in enumerate(comparison.verdicts)},
+        "sessions": {letter(number): session.started.session_id for number, session in enumerate(comparison.sessions)},
+        "verdicts": {letter(number): verdict for number, verdict in enumerate(comparison.verdicts)},
         "regressions": len(comparison.rows_with(DifferenceVerdict.WORSE)),
         "warnings": list(comparison.warnings),
         "differing": to_plain(facts),
         "measures": [
             to_plain(row)
-            | {"session": letter(row.session), "unit": row.measure.counted.value}
-            | {"interval": [end if math.isfinite(end) else None for end in row.interval] if row.interval else None}
+            | {"session": letter(row.session), "unit": row.measure.counted.value, "interval": finite_ends(row.interval)}
             for row in comparison.rows
         ],
     }
+
+
+def finite_ends(interval: tuple[float, float] | None) -> list[float | None] | None:
+    """The ends of an interval for JSON, which has no infinite numbers."""
+    return None if interval is None else [end if math.isfinite(end) else None for end in interval]
 
 
 def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], target: Path) -> None:
@@ -263,14 +267,14 @@ def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple
 
 
 def _charts(comparison: SessionComparison) -> Iterator[Chart]:
-    for id_, title, of in (
+    for id_, title, times_of in (
         ("latency", "Response latency: % of the trials up to", latencies_of),
         ("delay", "Wake delay: % of the hits up to", lambda session: delays_of(session.wake)),
     ):
         curves: dict[str, list[MeasuredDuration]] = {
-            f"{letter(at)} {device}": times
-            for at, session in enumerate(comparison.sessions)
-            for device, times in of(session).items()
+            f"{letter(number)} {device}": times
+            for number, session in enumerate(comparison.sessions)
+            for device, times in times_of(session).items()
         }
         if (drawn := distribution(id_, title, curves)) is not None:
             yield replace(

@@ -113,8 +113,8 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
         return None
     tracks = scores.get(journal.header.facts.fingerprint, error.outcome.sha256) or ()
     phrase_source = error.spot if error.spot is not None else error.label
-    named = "" if phrase_source is None else phrase_source.phrase
-    of_phrase = [track for track in tracks if compared(track.phrase) == compared(named)]
+    phrase = "" if phrase_source is None else phrase_source.phrase
+    of_phrase = [track for track in tracks if compared(track.phrase) == compared(phrase)]
     return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
 
 
@@ -131,7 +131,7 @@ class EvaluationCases:
         missed, *others = errors_of(self._engine.journal)
         missed = nearest_first(missed, self._engine.journal, self._scores)
         for (id, title), errors in zip(titles, (missed, *others), strict=True):
-            shown = tuple(self._case(at, id, error) for at, error in enumerate(errors[: self._most]))
+            shown = tuple(self._case(index, id, error) for index, error in enumerate(errors[: self._most]))
             rest = tuple(error.line for error in errors[self._most : self._most + MOST_NAMED])
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
 
@@ -141,7 +141,8 @@ class EvaluationCases:
         rate_hz, rule = header.facts.rate_hz, header.facts.rule
         track = _track(error, self._engine.journal, self._scores)
         first, last = _window(error, track, rate_hz)
-        curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
+        threshold = rule.threshold if rule else 0.0
+        curve = None if track is None else _curve(track, first, last, rate_hz, threshold)
         if self._sounds.storage is SoundStorage.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
@@ -185,12 +186,12 @@ def _window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[i
 
 
 def _cut(path: str, rate_hz: int, first: int, last: int, *, resample: bool) -> npt.NDArray[np.int16]:
-    parts, at = [], 0
+    parts, position = [], 0
     with open_sound(path, rate_hz, resample=resample) as sound:
         for block in sound.blocks():
-            parts.append(block[max(0, first - at) : max(0, last - at)].copy())
-            at += len(block)
-            if at >= last:
+            parts.append(block[max(0, first - position) : max(0, last - position)].copy())
+            position += len(block)
+            if position >= last:
                 break
     return np.concatenate([*parts, np.zeros(0, np.int16)])
 

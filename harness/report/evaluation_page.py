@@ -85,8 +85,8 @@ def _det(engines: Sequence[EvaluatedEngine], table: EnginesTable) -> Chart | Non
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
-    run, written = run_of(engine.journal), _summary(engine)
-    limits = limits_of(_declared(written), engine.counted)
+    run, summary = run_of(engine.journal), _summary(engine)
+    limits = limits_of(_declared(summary), engine.counted)
     verdict, why = worst(limit.verdict for limit in limits), held(limits)
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
@@ -110,7 +110,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "limits": limits,
         "target": list(chosen_lines(engine.target, engine.chosen)) if engine.target else [],
         "points": _points(engine),
-        "groups": [from_plain(FileBreakdown, group) for group in written.get("groups", ())],
+        "groups": [from_plain(FileBreakdown, group) for group in summary.get("groups", ())],
         "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
     }
 

@@ -161,21 +161,22 @@ class _Reporting:
         requests = dict(requests_of_session(self.progress.totals.requests, wake))
         heard = heard_in(self.progress.trials, self.wake)
         for (device, kind), cases in suites.items():
-            of = words_of(
+            words = words_of(
                 heard_trial
                 for heard_trial in heard
                 if (heard_trial.device, group_of(heard_trial, Grouping.KIND)) == (device, kind)
             )
-            figures = _words(of, normalisation_of(self.progress))
+            figures = _words(words, normalisation_of(self.progress))
             if kind == TrialKind.UNDERSTAND:
                 trials = [trial for trial in self.progress.trials if trial.trial.device == device]
                 frames = understood_of(trials)
+                figures_of_unknown = (("frames_not_known", str(frames.unknown)),) if frames.unknown else ()
                 figures = (
                     *_share_in_words("frames_right", frames.right),
                     *_share_in_words("intents_right", frames.intents),
                     *_share_in_words("first_attempt_frames_right", frames.first_right),
                     *_share_in_words("first_attempt_intents_right", frames.first_intents),
-                    *((("frames_not_known", str(frames.unknown)),) if frames.unknown else ()),
+                    *figures_of_unknown,
                     *figures,
                 )
             elif kind != TrialKind.QUERY:
@@ -208,7 +209,9 @@ class _Reporting:
         if (response := trial.answer) is not None and response.transcript is not None:
             lines.append(f"answered (by our transcription): {plain_text(response.transcript)}")
         lines += _frames_said(trial)
-        cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
+        cause = ""
+        if take:
+            cause = take.cause or (verdict.cause if verdict else "")
         reason = _of_frame(trial, lines) or _of_outcome(trial.outcome, cause, lines)
         return self._case(trial, trial.trial.device, kind, reason, lines)
 
@@ -308,7 +311,8 @@ def _sequential(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Ca
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
     elif limit.fails_run:
         reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: closer to bad than to good", declared)
-    return Case(limit.name, class_name, 0.0, reason, (limit.sentence, *([declared] if declared else [])))
+    lines = (limit.sentence, declared) if declared else (limit.sentence,)
+    return Case(limit.name, class_name, 0.0, reason, lines)
 
 
 def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
@@ -317,8 +321,8 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
     if limit.verdict is LimitVerdict.OPEN:
         reason = _OPEN
     elif limit.fails_run:
-        of = f" (of {limit.of})" if limit.of else ""
-        reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}{of}")
+        total = f" (of {limit.of})" if limit.of else ""
+        reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}{total}")
     return Case(name, class_name, 0.0, reason, (limit.sentence,))
 
 
@@ -379,25 +383,26 @@ def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
 
 def _frames_said(trial: TrialProgress) -> Iterator[str]:
     """Lines about the frame: expected, and understood at each attempt of the take that counts."""
-    wanted = trial.trial.expects
-    if wanted is None:
+    expected = trial.trial.expects
+    if expected is None:
         return
-    yield f"expected: {written(wanted.intents, wanted.slots)}{'' if wanted.slots is not None else ', with any slots'}"
+    any_slots = ", with any slots" if expected.slots is None else ""
+    yield f"expected: {written(expected.intents, expected.slots)}{any_slots}"
     for attempt in tested(trial.counting) if trial.counting else ():
         yield from _of_attempt(trial.trial, attempt)
 
 
 def _of_frame(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
     """Why a trial with a wrong frame did not pass; None for other trials: their outcome says why."""
-    wanted, take = trial.trial.expects, trial.counting
-    if wanted is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
+    expected_frame, take = trial.trial.expects, trial.counting
+    if expected_frame is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
         return None
     frame, verdict = frame_of(take.deciding), take.deciding.verdict
     understanding = verdict.understood if verdict else None
     if frame.right is not False:
         return None
     word = "slots_differ" if frame.intents else "intents_differ"
-    expected = written(wanted.intents, wanted.slots)
+    expected = written(expected_frame.intents, expected_frame.slots)
     if understanding is None or understanding.intents is None:
         message = f"expected {expected}; the operator reports that it was not understood"
     else:

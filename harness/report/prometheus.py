@@ -45,9 +45,9 @@ def prometheus(session: WholeSession, scenario: Scenario) -> str:
     """The whole text. A result without trials is left out; labels are escaped."""
     lines_by_metric: dict[str, list[str]] = {name: [] for name in METRICS}
     for name, labels, value in _samples(session, scenario):
-        of = {"session": session.started.session_id, **labels}
-        written = ",".join(f'{key}="{_escaped(label)}"' for key, label in of.items())
-        lines_by_metric[name].append(f"voice_harness_{name}{{{written}}} {float(value)!r}")
+        all_labels = {"session": session.started.session_id, **labels}
+        label_text = ",".join(f'{key}="{_escaped(label)}"' for key, label in all_labels.items())
+        lines_by_metric[name].append(f"voice_harness_{name}{{{label_text}}} {float(value)!r}")
     return "".join(
         f"# HELP voice_harness_{name} {METRICS[name]}\n# TYPE voice_harness_{name} gauge\n" + "\n".join(lines) + "\n"
         for name, lines in lines_by_metric.items()
@@ -107,13 +107,13 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
 
 
 def _result(
-    name: str, device: str, value: float | None, interval: Interval | None, of: float
+    name: str, device: str, value: float | None, interval: Interval | None, total: float
 ) -> Iterator[tuple[str, Labels, float]]:
     if value is None:
         return
     labels = {"device": device, "result": name}
     yield "result", labels, value
-    yield "result_of", labels, of
+    yield "result_of", labels, total
     if interval is not None:
         yield "result_low", labels, interval[0]
         yield "result_high", labels, interval[1]

@@ -91,8 +91,8 @@ def failing_device(device: SimulatedDevice, limits: Limits, stopping: Stopping, 
     missed = max(twice(limits.max_false_reject_share, limits.max_false_reject_upper), rejects.bad if rejects else 0.0)
     hourly = twice(limits.max_false_accepts_per_hour, limits.max_false_accepts_upper_per_hour)
     hourly = max(hourly, accepts.bad if accepts else 0.0)
-    wanted = [limits.min_first_attempt_share, limits.min_command_share]
-    errors = twice(*(None if share is None else 1 - share for share in wanted))
+    shares = [limits.min_first_attempt_share, limits.min_command_share]
+    errors = twice(*(None if share is None else 1 - share for share in shares))
     if limits.min_recognised_share is not None:
         errors = max(errors, (BAD_FACTOR * (1 - limits.min_recognised_share)) ** (1 / attempts))
     if limits.min_answered_share is not None:
@@ -241,8 +241,8 @@ class Rehearsal:
         good = self._count_verdicts(runs)
         worse = self._count_verdicts(self.play_runs(bad, count, seed))
         limits: dict[str, RehearsedLimit] = {}
-        for name, (wanted, shares) in good.items():
-            limit = RehearsedLimit(name, wanted, shares, _passing_share(worse[name][1]), None)
+        for name, (wanted_text, shares) in good.items():
+            limit = RehearsedLimit(name, wanted_text, shares, _passing_share(worse[name][1]), None)
             limits[name] = replace(limit, needed=1) if _is_decided(limit) else limit
         played = _mean_played(runs)
         for factor in PLAN_FACTORS:
@@ -262,13 +262,13 @@ class Rehearsal:
     def _count_verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[LimitVerdict, float]]]:
         """By limit, what is wanted, and the share of runs with each verdict."""
         counts: dict[str, Counter[LimitVerdict]] = {}
-        wanted: dict[str, str] = {}
+        wanted_texts: dict[str, str] = {}
         for run in runs:
             for row in check_limits(self._limits, run.totals, run.wake, self._stopping):
-                wanted[row.name] = row.wanted_text
+                wanted_texts[row.name] = row.wanted_text
                 counts.setdefault(row.name, Counter())[row.verdict] += 1
         return {
-            name: (wanted[name], {verdict: n / verdicts.total() for verdict, n in verdicts.items()})
+            name: (wanted_texts[name], {verdict: n / verdicts.total() for verdict, n in verdicts.items()})
             for name, verdicts in counts.items()
         }
 

@@ -112,7 +112,9 @@ class WholeSession:
             raise InputError("the session has no plan", remedy="Check it: harness report show SESSION --check")
         listening = {trial.id for trial in started.trials if trial.listening is not None}
         uncounted: dict[str, Outcome] = {
-            trial_id: how for trial_id, how in endings.items() if how is not Outcome.COUNTED and trial_id in listening
+            trial_id: ending
+            for trial_id, ending in endings.items()
+            if ending is not Outcome.COUNTED and trial_id in listening
         }
         progress = figures.snapshot()
         return cls(

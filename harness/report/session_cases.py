@@ -136,8 +136,8 @@ class PageSounds:
         except (OSError, LogError):
             self.unreadable += 1
             return HeardSound("", clip.name, None, note)
-        beside = f"{folder.path.resolve().name}-{clip.name}"
-        return self.placed(clip.name, beside, content, samples, clip.rate_hz, note)
+        file_name = f"{folder.path.resolve().name}-{clip.name}"
+        return self.placed(clip.name, file_name, content, samples, clip.rate_hz, note)
 
     def placed(
         self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, note: str = ""
@@ -240,11 +240,12 @@ def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> L
     score = "" if event.score is None else f", score {fixed(event.score, 2)}"
     why = f" ({plain_text(event.why, 200)})" if event.why else ""
     weak = f"; weak evidence, inferred from {plain_text(event.inferred, 60)}" if event.inferred else ""
-    by = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
+    reviewer = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
+    outside = "" if event.exposed else "; outside of exposure: not counted"
     lines = (
         f"woke on {phrase_in_words(event.phrase)}{score}, at {moment_of(event.wall_s)}",
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
-        f"{review_in_words(event.word)}{why}{by}{weak}{'' if event.exposed else '; outside of exposure: not counted'}",
+        f"{review_in_words(event.word)}{why}{reviewer}{weak}{outside}",
     )
     return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.sound_of(folder, event.clip))
 

@@ -158,6 +158,8 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
     lanes, span_s = _timeline(session)
     rated = SessionRatings.of(path) if progress.totals.judged else None
     misheard = misheard_in(heard)
+    axes = ("device", *_axes([trial.trial for trial in progress.trials]))
+    words_by = [(axis, by_group(heard, axis)) for axis in axes]
     return {
         "session": session,
         "number": number,
@@ -177,11 +179,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "span_s": span_s,
         "words": words_of_session(progress.totals, wake),
         "requests": request_pauses(progress.totals, wake),
-        "words_by": tuple(
-            (axis, groups)
-            for axis in ("device", *_axes([trial.trial for trial in progress.trials]))
-            if len(groups := by_group(heard, axis)) > 1
-        ),
+        "words_by": tuple((axis, groups) for axis, groups in words_by if len(groups) > 1),
         "normalisation": normalisation_of(progress),
         "rated": rated,
         "frames": session_frames(progress, MOST_LISTED),
@@ -255,12 +253,16 @@ def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
         (trial.trial.device, trial) for trial in session.progress.trials if trial.trial.listening is None
     )
     for device, trials in queries.items():
-        named = [(dict(trial.trial.conditions), trial) for trial in trials]
+        with_conditions = [(dict(trial.trial.conditions), trial) for trial in trials]
         axes = _axes([trial.trial for trial in trials])
         if recognised_of(trials)[0].total:
-            yield _by_conditions("recognised", device, axes, named, lambda of: _cell(recognised_of(of)[0]))
+            yield _by_conditions(
+                "recognised", device, axes, with_conditions, lambda group: _cell(recognised_of(group)[0])
+            )
         if understood_of(trials).right.total:
-            yield _by_conditions("understood", device, axes, named, lambda of: _cell(understood_of(of).right))
+            yield _by_conditions(
+                "understood", device, axes, with_conditions, lambda group: _cell(understood_of(group).right)
+            )
     wake = session.wake.snapshot()
     for device, gaps in requests_of_session(session.progress.totals.requests, wake):
         if len(gaps) > 1:
@@ -300,14 +302,14 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Each label once, as they come; labels that differ only in their first number by that number."""
-    once = dict.fromkeys(labels)
-    stems = list(dict.fromkeys(_NUMBER.sub("", label, count=1) for label in once))
+    unique = dict.fromkeys(labels)
+    stems = list(dict.fromkeys(_NUMBER.sub("", label, count=1) for label in unique))
 
     def place(label: str) -> tuple[int, float]:
         number = _NUMBER.search(label)
         return stems.index(_NUMBER.sub("", label, count=1)), float(number[0]) if number else 0.0
 
-    return tuple(sorted(once, key=place))
+    return tuple(sorted(unique, key=place))
 
 
 def _by_conditions(
@@ -424,9 +426,9 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
 def distribution(id: str, title: str, durations: dict[str, list[MeasuredDuration]]) -> Chart | None:
     """Curves of durations by name; None with too few."""
     curves: list[tuple[str, list[Point], list[Band]]] = [
-        (f"{name}, n = {len(of)}", steps([duration.value_s * 1000 for duration in of]), [])
-        for name, of in durations.items()
-        if of
+        (f"{name}, n = {len(times)}", steps([duration.value_s * 1000 for duration in times]), [])
+        for name, times in durations.items()
+        if times
     ]
     words = "The tables give the median and the 95th and 99th percentiles, with intervals and clock errors."
     return chart(id, title, "ms", words, curves, y_most=100.0)

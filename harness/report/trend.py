@@ -140,12 +140,12 @@ def follow(
 
     InputError without a session, or for a name that is unknown.
     """
-    known = {followed.name: followed for followed in FOLLOWED}
+    measures = {followed.name: followed for followed in FOLLOWED}
     for name in names:
-        if name not in known:
+        if name not in measures:
             raise InputError(
                 f"there is no measure {plain_text(name, 80)!r}",
-                remedy=f"{did_you_mean(name, known)}Known: {'; '.join(known)}",
+                remedy=f"{did_you_mean(name, measures)}Known: {'; '.join(measures)}",
             )
     chosen = [followed for followed in FOLLOWED if not names or followed.name in names]
     left: list[tuple[str, str]] = []
@@ -188,10 +188,10 @@ def _session_folders(folder: Path, left: list[tuple[str, str]]) -> Iterator[Path
         left.append((plain_text(str(error.filename), 200), f"it cannot be read: {error.strerror}"))
 
     for root, inside, files in os.walk(folder, onerror=unreadable):
-        of = SessionFolder(Path(root))
-        if {of.database.name, of.resolved.name, of.summary.name} & set(files):
+        session = SessionFolder(Path(root))
+        if {session.database.name, session.resolved.name, session.summary.name} & set(files):
             inside.clear()
-            yield of.path
+            yield session.path
         inside.sort()
 
 
@@ -200,22 +200,22 @@ def _followed(
 ) -> TrendSession:
     rated = rated_trials(read_sessions([path]))
     values: dict[tuple[str, TrendMeasure], TrendValue] = {}
-    for each in device_names(session) if device is None else [device]:
-        units, wake = device_results(session, each, rated), session.wake.snapshot().device(each)
+    for device_name in device_names(session) if device is None else [device]:
+        units, wake = device_results(session, device_name, rated), session.wake.snapshot().device(device_name)
         for followed in chosen:
             value = _value(followed, units.get(followed.measure, ()))
             if value is not None and followed.measure is Measure.FALSE_REJECTS and wake is not None:
                 # As in the report: over talkers where there are several.
                 value = replace(value, interval=wake.false_rejects.interval)
             if value is not None:
-                values[each, followed] = value
+                values[device_name, followed] = value
     started, session_id = session.started, plain_text(session.started.session_id, 120)
     return TrendSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
 def _value(followed: TrendMeasure, tried: Sequence[ComparedUnit]) -> TrendValue | None:
-    count, of = sum(unit.count for unit in tried), sum(unit.of for unit in tried)
-    if not of:
+    count, total = sum(unit.count for unit in tried), sum(unit.of for unit in tried)
+    if not total:
         return None
     match followed.measure.counted:
         case MeasureKind.TIME:
@@ -227,31 +227,31 @@ def _value(followed: TrendMeasure, tried: Sequence[ComparedUnit]) -> TrendValue 
                 quantile.value_s, 0, figures.total, (quantile.low_s, quantile.high_s), quantile.clock_error_s
             )
         case MeasureKind.SHARE:
-            return TrendValue(count / of, count, of, Share(int(count), int(of)).interval)
+            return TrendValue(count / total, count, total, Share(int(count), int(total)).interval)
         case MeasureKind.RATE:
-            return TrendValue(count / of, count, of, garwood(int(count), of))
+            return TrendValue(count / total, count, total, garwood(int(count), total))
         case MeasureKind.WORDS:
             parts = [unit.count for unit in tried], [unit.of for unit in tried], [unit.cluster for unit in tried]
-            return TrendValue(count / of, count, of, wer_interval(*parts))
+            return TrendValue(count / total, count, total, wer_interval(*parts))
 
 
 def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) -> Iterator[Trend]:
-    held: dict[tuple[str, str, TrendMeasure], list[TrendSession]] = {}
+    sessions_by_key: dict[tuple[str, str, TrendMeasure], list[TrendSession]] = {}
     for scenario, device in dict.fromkeys(
         (session.scenario, device) for session in sessions for device, _ in session.values
     ):
         for followed in chosen:
-            of = [
+            series_sessions = [
                 session for session in sessions if session.scenario == scenario and (device, followed) in session.values
             ]
-            if of:
-                held[scenario, device, followed] = of
-    trends = [Trend(*key, tuple(of)) for key, of in held.items()]
+            if series_sessions:
+                sessions_by_key[scenario, device, followed] = series_sessions
+    trends = [Trend(*key, tuple(series_sessions)) for key, series_sessions in sessions_by_key.items()]
     series = []
     for trend in trends:
         counted = trend.followed.measure.counted
-        counts = tuple(each.value if counted is MeasureKind.TIME else each.count for each in trend.values)
-        series.append(SeriesToScan(_SCANS[counted], counts, tuple(each.of for each in trend.values)))
+        counts = tuple(value.value if counted is MeasureKind.TIME else value.count for value in trend.values)
+        series.append(SeriesToScan(_SCANS[counted], counts, tuple(value.of for value in trend.values)))
     for trend, scan in zip(trends, scan_series(series), strict=True):
         edges = [0, *(point.at for point in scan.changes), len(trend.sessions)]
         changes = (
@@ -262,18 +262,18 @@ def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) ->
 
 def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
     """None where a time moved less than the clocks may err."""
-    followed, at = trend.followed, point.at
-    sides = trend.values[start:at], trend.values[at:end]
+    followed, index = trend.followed, point.at
+    sides = trend.values[start:index], trend.values[index:end]
     before, after = (_level(followed, side) for side in sides)
     difference = after.value - before.value
     if abs(difference) <= sum(max(value.clock_error_s for value in side) for side in sides):
         return None
     better = (difference > 0) == followed.measure.more_is_better
     change = DifferenceVerdict.BETTER if better else DifferenceVerdict.WORSE
-    facts = differing([trend.sessions[at - 1].facts, trend.sessions[at].facts])
+    facts = differing([trend.sessions[index - 1].facts, trend.sessions[index].facts])
     interval = _interval(followed.measure.counted, *sides)
     return LevelChange(
-        at=at,
+        at=index,
         before=before,
         after=after,
         difference=difference,
@@ -286,20 +286,17 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
 
 def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
     """Of several sessions: all counts together, or the median of their quantiles."""
-    count, of = sum(value.count for value in values), sum(value.of for value in values)
+    count, total = sum(value.count for value in values), sum(value.of for value in values)
     timed = followed.measure.counted is MeasureKind.TIME
-    return TrendValue(median(value.value for value in values) if timed else count / of, count, of)
+    return TrendValue(median(value.value for value in values) if timed else count / total, count, total)
 
 
 def _interval(counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
     """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
-    sides = [
-        ComparedColumns(
-            [value.count for value in side],
-            [value.of for value in side],
-            times=[MeasuredDuration(value.value, value.clock_error_s) for value in side],
-        )
-        for side in (after, before)
-    ]
-    estimate = difference_of(counted, *sides, paired=False)
+    estimate = difference_of(counted, _columns_of(after), _columns_of(before), paired=False)
     return None if estimate is None else estimate.interval
+
+
+def _columns_of(values: Sequence[TrendValue]) -> ComparedColumns:
+    times = [MeasuredDuration(value.value, value.clock_error_s) for value in values]
+    return ComparedColumns([value.count for value in values], [value.of for value in values], times=times)

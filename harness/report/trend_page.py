@@ -18,6 +18,7 @@ from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.numbers import counted
 from harness.report.charts import Chart, chart
+from harness.report.comparison_page import finite_ends
 from harness.report.trend import LevelChange, Trend, TrendFolder, TrendSession, TrendValue
 from harness.statistics import text
 from harness.statistics.change_points import LEAST_SERIES, LEAST_SIDE
@@ -47,8 +48,8 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
         case MeasureKind.RATE:
             return f"{numbers.number(value.value)}/h ({numbers.exposure(value.of)})"
         case MeasureKind.TIME:
-            written = numbers.TOO_FEW if _too_few(trend, value) else numbers.seconds(value.value)
-            return f"{written} ({numbers.fixed(value.of, 0)})"
+            number_text = numbers.TOO_FEW if _too_few(trend, value) else numbers.seconds(value.value)
+            return f"{number_text} ({numbers.fixed(value.of, 0)})"
         case _:
             return f"{numbers.percent(value.value)} ({numbers.fixed(value.of, 0)})"
 
@@ -77,19 +78,19 @@ def value_in(trend: Trend, session: TrendSession) -> TrendValue | None:
 
 def grouped(report: TrendFolder) -> Iterator[Group]:
     """Scenario and device as a sanitised name, their sessions, and the trend of each measure."""
-    for (scenario, device), of in groupby(report.trends, key=lambda trend: (trend.scenario, trend.device)):
-        trends = list(of)
-        held = {session.folder for each in trends for session in each.sessions}
+    for (scenario, device), trend_group in groupby(report.trends, key=lambda trend: (trend.scenario, trend.device)):
+        trends = list(trend_group)
+        folders = {session.folder for member in trends for session in member.sessions}
         name = f"Scenario {plain_text(scenario, 80)}, device {plain_text(device, 80)}"
-        yield name, [session for session in report.sessions if session.folder in held], trends
+        yield name, [session for session in report.sessions if session.folder in folders], trends
 
 
 def headline(report: TrendFolder) -> str:
     """`1 worsening, 0 improvements in 6 trends of 15 sessions`."""
     changes = [change.change for trend in report.trends for change in trend.changes]
     worse, better = changes.count(DifferenceVerdict.WORSE), changes.count(DifferenceVerdict.BETTER)
-    of = f"in {counted(len(report.trends), 'trend')} of {counted(len(report.sessions), 'session')}"
-    return f"{counted(worse, 'worsening')}, {counted(better, 'improvement')} {of}"
+    scope = f"in {counted(len(report.trends), 'trend')} of {counted(len(report.sessions), 'session')}"
+    return f"{counted(worse, 'worsening')}, {counted(better, 'improvement')} {scope}"
 
 
 def change_text(trend: Trend, change: LevelChange) -> str:
@@ -124,8 +125,9 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
     yield headline(report)
     for trend in report.trends:
         for change in trend.changes:
-            of = trend.sessions[change.at]
-            head = f"{trend.followed.name}, {plain_text(trend.device, 80)}, from {of.folder} ({moment(of.started_s)}):"
+            first_session = trend.sessions[change.at]
+            start = f"from {first_session.folder} ({moment(first_session.started_s)})"
+            head = f"{trend.followed.name}, {plain_text(trend.device, 80)}, {start}:"
             yield from note(change.change.value, f"{head} {change_text(trend, change)}", width, 8)
             yield from note("", f"differs from the previous session: {facts_text(change)}", width, 8)
     if len({session.scenario for session in report.sessions}) > 1:
@@ -136,12 +138,12 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
 
 def _table(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int, full: bool) -> Iterator[str]:
     columns = [Column("#"), Column("session", left=True), Column("began (UTC)", gives_way=1)]
-    columns += [Column(trend.followed.name, gives_way=at) for at, trend in enumerate(trends, 2)]
+    columns += [Column(trend.followed.name, gives_way=priority) for priority, trend in enumerate(trends, 2)]
     rows = []
-    for at, session in enumerate(sessions, 1):
+    for number, session in enumerate(sessions, 1):
         values = [(trend, value_in(trend, session)) for trend in trends]
-        cells = [f"{cell(*each)} {ends(*each) if full else ''}".rstrip() for each in values]
-        rows.append([str(at), session.folder, moment(session.started_s), *cells])
+        cells = [f"{cell(*entry)} {ends(*entry) if full else ''}".rstrip() for entry in values]
+        rows.append([str(number), session.folder, moment(session.started_s), *cells])
     return text_table(columns, rows, width)
 
 
@@ -149,8 +151,8 @@ def _bars(trend: Trend, most: int) -> str:
     """A block for each of the last sessions, from 0 to the highest value; a line stands before a change."""
     highest, starts = max(value.value for value in trend.values) or 1.0, {change.at for change in trend.changes}
     drawn = [
-        ("│" if at in starts else "") + _BARS[min(7, math.floor(8 * value.value / highest))]
-        for at, value in enumerate(trend.values)
+        ("│" if index in starts else "") + _BARS[min(7, math.floor(8 * value.value / highest))]
+        for index, value in enumerate(trend.values)
     ]
     return ("…" if len(drawn) > most else "") + "".join(drawn[-most:])
 
@@ -161,8 +163,9 @@ def as_json(report: TrendFolder) -> dict[str, Any]:
         "trends": [
             {"scenario": trend.scenario, "device": trend.device, "measure": trend.followed.name,
              "unit": trend.followed.measure.counted.value, "p_holm": trend.p_holm, "changes": [
-                 to_plain(each) | {"folder": trend.sessions[each.at].folder, "interval": _finite(each.interval)}
-                 for each in trend.changes
+                 to_plain(change)
+                 | {"folder": trend.sessions[change.at].folder, "interval": finite_ends(change.interval)}
+                 for change in trend.changes
              ], "sessions": list(_values(trend))}
             for trend in report.trends
         ],
@@ -173,16 +176,12 @@ def as_json(report: TrendFolder) -> dict[str, Any]:
 def _values(trend: Trend) -> Iterator[dict[str, Any]]:
     changes = {change.at: change.change.value for change in trend.changes}
     for start, end, level in trend.levels:
-        for at in range(start, end):
-            session, value = trend.sessions[at], trend.values[at]
+        for index in range(start, end):
+            session, value = trend.sessions[index], trend.values[index]
             low, high = value.interval or (None, None)
             yield {"folder": session.folder, "session": session.session, "started_s": session.started_s,
                    "count": value.count, "of": value.of, "value": value.value, "low": low, "high": high,
-                   "level": level.value, "change": changes.get(at)}  # fmt: skip
-
-
-def _finite(interval: tuple[float, float] | None) -> list[float | None] | None:
-    return None if interval is None else [end if math.isfinite(end) else None for end in interval]
+                   "level": level.value, "change": changes.get(index)}  # fmt: skip
 
 
 def as_csv(report: TrendFolder) -> str:
@@ -194,15 +193,18 @@ def as_csv(report: TrendFolder) -> str:
                  for row in _values(trend)]  # fmt: skip
     rows += [{"folder": folder, "left_out": why} for folder, why in report.left_out]
     titles = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [["" if (of := row.get(key)) is None else plain_text(str(of)) for key in titles] for row in rows]
-    return safe_csv([titles, *cells])
+    return safe_csv([titles, *([_csv_cell(row.get(key)) for key in titles] for row in rows)])
+
+
+def _csv_cell(value: object) -> str:
+    return "" if value is None else plain_text(str(value))
 
 
 def write_page(report: TrendFolder, target: Path) -> None:
     """Writes one page of HTML, completely or not at all."""
     groups = []
     for number, (name, sessions, trends) in enumerate(grouped(report)):
-        drawn = (_chart(f"g{number}-{at}", trend, sessions) for at, trend in enumerate(trends))
+        drawn = (_chart(f"g{number}-{index}", trend, sessions) for index, trend in enumerate(trends))
         groups.append((name, sessions, trends, [trend_chart for trend_chart in drawn if trend_chart is not None]))
     page = filled_page(
         "harness.report", "trend_page.html", title="Trends of sessions", found=report, groups=groups,
@@ -216,15 +218,17 @@ def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | 
     """Over the numbers of the table's rows."""
     units = {MeasureKind.RATE: (1.0, "per hour"), MeasureKind.TIME: (1000.0, "ms")}
     scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))
-    session_numbers = {session.folder: at for at, session in enumerate(sessions, 1)}
+    session_numbers = {session.folder: number for number, session in enumerate(sessions, 1)}
     places = [session_numbers[session.folder] for session in trend.sessions]
-    line = [(float(at), scale * value.value) for at, value in zip(places, trend.values, strict=True)]
+    line = [(float(x), scale * value.value) for x, value in zip(places, trend.values, strict=True)]
     band: list[tuple[float, float, float]] = []
-    for (at, _), value in zip(line, trend.values, strict=True):
+    for (x, _), value in zip(line, trend.values, strict=True):
         low, high = value.interval or (None, None)
-        band += [(at, scale * low, scale * high)] if low is not None and high is not None else []
+        band += [(x, scale * low, scale * high)] if low is not None and high is not None else []
     level = [
-        (at, scale * of.value) for low, high, of in trend.levels for at in (places[low] - 0.5, places[high - 1] + 0.5)
+        (x, scale * level_value.value)
+        for low, high, level_value in trend.levels
+        for x in (places[low] - 0.5, places[high - 1] + 0.5)
     ]
     whole = len(band) == len(line)
     sentences = [f"{change.change.value.capitalize()} from session {places[change.at]}: {change_text(trend, change)}."

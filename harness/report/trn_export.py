@@ -65,15 +65,15 @@ def _line(words: Sequence[str], id_: str) -> str:
 
 def _ids(trials: Iterable[TranscribedTrial]) -> Iterator[str]:
     """VOICE-TRIAL, for a command also the device; unique regardless of case."""
-    taken: set[str] = set()
+    used_ids: set[str] = set()
     for trial in trials:
         # In the scheme spu_id, the text before the first hyphen is the speaker.
         voice = re.sub(r"[^A-Za-z0-9]+", ".", group_of(trial, Grouping.VOICE)).strip(".") or "voice"
         name = trial.trial.id if trial.trial.listening is None else f"{trial.trial.id}.{trial.device}"
         stem = f"{voice}-{re.sub(r'[^A-Za-z0-9._+-]+', '_', name)}"
         trial_id, count = stem, 1
-        while trial_id.lower() in taken:
+        while trial_id.lower() in used_ids:
             count += 1
             trial_id = f"{stem}.{count}"
-        taken.add(trial_id.lower())
+        used_ids.add(trial_id.lower())
         yield trial_id

@@ -180,9 +180,9 @@ def _event(event: UnmatchedWake) -> Json:
     return {"row": event.seq, "trial": event.trial_id, **picked(event, *_OF_AN_EVENT), "clip": clip, "sources": sources}
 
 
-def _source(name: str, at: Stamp, seq: int, inferred: str) -> Json:
+def _source(name: str, stamp: Stamp, seq: int, inferred: str) -> Json:
     """When one of a device's sources reported an event, in session seconds; row: of the log."""
-    return {"source": name, "at_s": at.at_s, "error_s": at.error_s, "row": seq, "inferred": inferred}
+    return {"source": name, "at_s": stamp.at_s, "error_s": stamp.error_s, "row": seq, "inferred": inferred}
 
 
 def _comparison(pair: DevicePair) -> Json:
@@ -203,14 +203,14 @@ def _heard(progress: Progress, wake: WakeFigures) -> Json:
         "totals": _both(words_of(trials)),
         "attempts_to_recognition": _attempts(progress.totals.attempts_needed),
         "by": {
-            grouping.value: [{"label": label or None, **_both(of)} for label, of in by_group(trials, grouping)]
+            grouping.value: [{"label": label or None, **_both(group)} for label, group in by_group(trials, grouping)]
             for grouping in Grouping
         },
     }
 
 
-def _attempts(needed: tuple[tuple[int | None, Share], ...]) -> list[Json]:
-    return [{"attempts": n, "trials": share.count, "of": share.total} for n, share in needed]
+def _attempts(shares: tuple[tuple[int | None, Share], ...]) -> list[Json]:
+    return [{"attempts": n, "trials": share.count, "of": share.total} for n, share in shares]
 
 
 def _both(heard: FirstAndFinalWords) -> Json:
@@ -242,11 +242,11 @@ def _frames(progress: Progress) -> Json:
 
 
 def _understood_trial(trial: TrialProgress) -> Json:
-    wanted, take = trial.trial.expects, trial.counting
+    expected, take = trial.trial.expects, trial.counting
     return {
         "trial": trial.trial.id,
         "device": trial.trial.device,
-        "expected": None if wanted is None else _frame(wanted.intents, wanted.slots),
+        "expected": None if expected is None else _frame(expected.intents, expected.slots),
         "outcome": None if take is None else to_plain(take.outcome),
         "attempts": [_understood(trial.trial, attempt) for attempt in (tested(take) if take else ())],
     }
@@ -271,8 +271,8 @@ def _understood(trial: Trial, attempt: AttemptProgress) -> Json:
 
 
 def _frame(intents: tuple[str, ...], slots: tuple[Slot, ...] | None) -> Json:
-    listed = None if slots is None else [{"concept": slot.concept, "value": slot.value} for slot in slots]
-    return {"intents": list(intents), "slots": listed}
+    slot_objects = None if slots is None else [{"concept": slot.concept, "value": slot.value} for slot in slots]
+    return {"intents": list(intents), "slots": slot_objects}
 
 
 def _share(share: Share) -> Json:

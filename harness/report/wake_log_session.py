@@ -180,7 +180,7 @@ class _Writer:
             ("x-unproven-seconds", f"{sum(play.reading.unproven_s for play in ambient):.3f}"),
             ("x-suppressed-events", str(sum(play.reading.suppressed for play in self._plays))),
             *(("x-oov-file", f"{quoted(self._file(play))} {play.reading.exposure_s:.3f}") for play in ambient),
-            *(("x-not-counted", f"{quoted(name)} {how.value}") for name, how in session.not_counted.items()),
+            *(("x-not-counted", f"{quoted(name)} {outcome.value}") for name, outcome in session.not_counted.items()),
             ("completion-time", moment(session.last_s)),
             ("duration", f"{took_s:.3f}"),
         )
@@ -210,8 +210,8 @@ class _Writer:
             of_all = ratio(sum(shares.values(), Share()), Speakers.of(shares, planned))
             if of_all.interval is None and of_all.share.total:
                 yield name, TOO_FEW_VOICES
-            over = basis(of_all.voices, of_all.speakers.unknown, "Clopper-Pearson")
-            yield from interval_lines(name, of_all.interval, 100.0, f"%, {over}")
+            method = basis(of_all.voices, of_all.speakers.unknown, "Clopper-Pearson")
+            yield from interval_lines(name, of_all.interval, 100.0, f"%, {method}")
 
     def _set_aside(self) -> Iterator[tuple[str, str]]:
         """Events that are not false accepts, and what they were, so that nothing is left out silently."""
@@ -219,8 +219,8 @@ class _Writer:
             if self._false(event):
                 continue
             kind = (event.word if self._reviewed else event.rule) or "outside_exposure"
-            where = quoted(event.trial_id or "between trials")
-            yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
+            trial_name = quoted(event.trial_id or "between trials")
+            yield "x-event", f"{trial_name} {moment(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
 
 
 def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> TranscriptLine:
@@ -245,15 +245,16 @@ def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> T
 def _counts(counts: WordCounts | None) -> Extras:
     if counts is None:
         return ()
-    named = (
+    counts_by_name = (
         ("x-words", counts.words),
         ("x-substitutions", counts.substitutions),
         ("x-insertions", counts.insertions),
         ("x-deletions", counts.deletions),
     )
-    return tuple((name, str(value)) for name, value in named)
+    return tuple((name, str(value)) for name, value in counts_by_name)
 
 
 def _extras(event: HeardWake, more: Extras) -> Extras:
     score = [("x-score", f"{event.score:g}")] if event.score is not None else []
-    return (*score, *([("x-weak-evidence", event.inferred)] if event.inferred else []), *more)
+    weak_evidence = [("x-weak-evidence", event.inferred)] if event.inferred else []
+    return (*score, *weak_evidence, *more)

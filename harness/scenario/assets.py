@@ -46,10 +46,10 @@ def read_list(path: Path) -> tuple[Listed, ...]:
         table = read_manifest(name, padded=False)
     except InputError as error:
         raise as_utf_8(error) from error
-    known = {column: column for column in table.header}
-    if PATH not in known and name.lower().endswith(FOREIGN_LISTS):
-        known = {column: _OF_OTHER_TOOLS[column] for column in table.header if column in _OF_OTHER_TOOLS}
-    header = [known[column] for column in table.header if column in known]
+    name_by_column = {column: column for column in table.header}
+    if PATH not in name_by_column and name.lower().endswith(FOREIGN_LISTS):
+        name_by_column = {column: _OF_OTHER_TOOLS[column] for column in table.header if column in _OF_OTHER_TOOLS}
+    header = [name_by_column[column] for column in table.header if column in name_by_column]
     place = Place(name, table.line)
     if header.count(PATH) != 1:
         columns = ", ".join(header) or "nothing"
@@ -60,11 +60,11 @@ def read_list(path: Path) -> tuple[Listed, ...]:
         raise InputError(f"the list has more than {MOST_ROWS} rows", place=Place(name), remedy="Split it")
     if not table.rows:
         raise InputError("the list contains no recordings", place=Place(name), remedy="Add a row for each recording")
-    return tuple(_read_row(row, known, Place(name, row.line)) for row in table.rows)
+    return tuple(_read_row(row, name_by_column, Place(name, row.line)) for row in table.rows)
 
 
-def _read_row(row: ManifestRow, known: Mapping[str, str], place: Place) -> Listed:
-    cells = {name: unmarked(row.cells[column]) for column, name in known.items()}
+def _read_row(row: ManifestRow, name_by_column: Mapping[str, str], place: Place) -> Listed:
+    cells = {name: unmarked(row.cells[column]) for column, name in name_by_column.items()}
     end = cells.pop(PHRASE_END, "")
     return cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place
 
@@ -87,16 +87,16 @@ def demand_columns(header: Sequence[str], place: Place) -> None:
             raise InputError(f"{column!r} is not a column name, or occurs twice", place=place, remedy=remedy)
 
 
-def _seconds(written: str, place: Place) -> float | None:
-    if not written:
+def _seconds(cell: str, place: Place) -> float | None:
+    if not cell:
         return None
     try:
-        time_ms = float(written)
+        time_ms = float(cell)
     except ValueError:
         time_ms = -1.0
     if not 0 < time_ms < 3_600_000:
         remedy = "Write milliseconds from the start of the file, or leave the cell empty"
-        raise InputError(f"{PHRASE_END} {written!r} is not a time", place=place, remedy=remedy)
+        raise InputError(f"{PHRASE_END} {cell!r} is not a time", place=place, remedy=remedy)
     return time_ms / 1000
 
 
@@ -138,9 +138,9 @@ class Assets:
         self._roots: dict[str, Path] = {}
         self._broken: set[str] = set()
 
-    def add_roots(self, written: Mapping[str, str], extra: Mapping[str, Path]) -> None:
+    def add_roots(self, folders: Mapping[str, str], extra: Mapping[str, Path]) -> None:
         """Adds the roots that the file names (relative to its folder); `extra` overrides them."""
-        for name, text in written.items():
+        for name, text in folders.items():
             if name in extra:
                 continue
             if Path(text).is_absolute():
@@ -157,30 +157,30 @@ class Assets:
         self._broken.add(name)
         self._found.add(("assets", name), problem, remedy)
 
-    def sound(self, written: str, key_path: KeyPath) -> str:
+    def sound(self, text: str, key_path: KeyPath) -> str:
         """The absolute path of a playable recording; "" if there was a problem, which is noted."""
-        root, named, inner = self._root(written, key_path)
+        root, root_name, inner = self._root(text, key_path)
         if root is None:
             return ""
-        return "" if self._seconds(root, inner, named, key_path) is None else str((root / inner).resolve())
+        return "" if self._seconds(root, inner, root_name, key_path) is None else str((root / inner).resolve())
 
-    def file(self, written: str, key_path: KeyPath) -> Path | None:
+    def file(self, text: str, key_path: KeyPath) -> Path | None:
         """The absolute path of an existing file of any kind; None if there was a problem, which is noted."""
-        root, named, inner = self._root(written, key_path)
+        root, root_name, inner = self._root(text, key_path)
         if root is None:
             return None
-        problem = _missing_file_reason(root, inner, named, "a file")
+        problem = _missing_file_reason(root, inner, root_name, "a file")
         if problem:
             self._found.add(key_path, *problem)
             return None
         return (root / inner).resolve()
 
-    def sounds(self, written: str, key_path: KeyPath) -> dict[str, float]:
+    def sounds(self, text: str, key_path: KeyPath) -> dict[str, float]:
         """Absolute paths of the sound files that a file name, a folder or a pattern stands for, with durations in s.
 
         In the order of their names; only those that can be played. Notes problems.
         """
-        root, named, inner = self._root(written, key_path)
+        root, root_name, inner = self._root(text, key_path)
         if root is None:
             return {}
         if Path(inner).is_absolute():
@@ -190,34 +190,34 @@ class Assets:
             return {}
         try:
             if (root / inner).is_dir():
-                meant = sorted(path for path in (root / inner).iterdir() if path.suffix.lower() in SOUND_SUFFIXES)
+                paths = sorted(path for path in (root / inner).iterdir() if path.suffix.lower() in SOUND_SUFFIXES)
             elif _GLOB.search(inner):
-                meant = sorted(path for path in root.glob(inner) if path.suffix.lower() in SOUND_SUFFIXES)
+                paths = sorted(path for path in root.glob(inner) if path.suffix.lower() in SOUND_SUFFIXES)
             else:
-                meant = [root / inner]
+                paths = [root / inner]
         except (OSError, ValueError, NotImplementedError) as error:
             self._found.add(key_path, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
             return {}
-        if not meant:
-            problem = f"{inner!r} in {named} matches no sound file"
+        if not paths:
+            problem = f"{inner!r} in {root_name} matches no sound file"
             self._found.add(
                 key_path, problem, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
             )
         durations: dict[str, float] = {}
-        for path in meant:
-            if (seconds := self._seconds(root, str(path.relative_to(root)), named, key_path)) is not None:
+        for path in paths:
+            if (seconds := self._seconds(root, str(path.relative_to(root)), root_name, key_path)) is not None:
                 durations[str(path.resolve())] = seconds
         return durations
 
-    def recordings(self, written: str, key_path: KeyPath) -> dict[str, RecordingFacts]:
+    def recordings(self, text: str, key_path: KeyPath) -> dict[str, RecordingFacts]:
         """What is known of each file that `sounds` finds: from the columns of a list, else from the file."""
-        if not written.lower().endswith(MANIFESTS):
-            known = self.sounds(written, key_path)
+        if not text.lower().endswith(MANIFESTS):
+            durations = self.sounds(text, key_path)
             return {
                 path: RecordingFacts(self._phrase_end_comment(path, duration_s, key_path))
-                for path, duration_s in known.items()
+                for path, duration_s in durations.items()
             }
-        if (path := self.file(written, key_path)) is None:
+        if (path := self.file(text, key_path)) is None:
             return {}
         try:
             rows = read_list(path)
@@ -225,16 +225,16 @@ class Assets:
             self._found.problems += error.problems if isinstance(error, InputProblems) else [error]
             return {}
         facts_by_path: dict[str, RecordingFacts] = {}
-        beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
-        for named, known_facts, place in rows:
+        prefix = text[: max(text.rfind("/"), text.rfind(":")) + 1]
+        for name, known_facts, place in rows:
             before = len(self._found.problems)
-            for sound, duration_s in self.sounds(beside + named, key_path).items():
+            for sound, duration_s in self.sounds(prefix + name, key_path).items():
                 facts = known_facts
                 if facts.phrase_end_s is None:
                     facts = replace(facts, phrase_end_s=self._phrase_end_comment(sound, duration_s, key_path))
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
-                    message = f"{ends}, but {named!r} is {moment(duration_s)} long"
+                    message = f"{ends}, but {name!r} is {moment(duration_s)} long"
                     self._found.add_at(place, message, "Correct phrase_end_ms or the recording")
                 facts_by_path[sound] = facts
             for problem in self._found.problems[before:]:
@@ -250,9 +250,9 @@ class Assets:
             self._found.add(key_path, problem, "Correct the comment in the file")
         return ends_s
 
-    def _seconds(self, root: Path, inner: str, named: str, key_path: KeyPath) -> float | None:
+    def _seconds(self, root: Path, inner: str, root_name: str, key_path: KeyPath) -> float | None:
         """Reads a whole recording and returns its duration, s; None if there was a problem, which is noted."""
-        problem = _missing_file_reason(root, inner, named, "a sound file")
+        problem = _missing_file_reason(root, inner, root_name, "a sound file")
         if problem is None:
             try:
                 return check_recording(str((root / inner).resolve()))
@@ -261,11 +261,11 @@ class Assets:
         self._found.add(key_path, *problem)
         return None
 
-    def _root(self, written: str, key_path: KeyPath) -> tuple[Path | None, str, str]:
+    def _root(self, text: str, key_path: KeyPath) -> tuple[Path | None, str, str]:
         """The folder that a path is relative to, its name for messages, and the path in it."""
-        if ":" not in written:
-            return self._folder.resolve(), "this file's folder", written
-        name, inner = written.split(":", 1)
+        if ":" not in text:
+            return self._folder.resolve(), "this file's folder", text
+        name, inner = text.split(":", 1)
         if name not in self._roots and name not in self._broken:
             self._found.add(
                 key_path, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
@@ -273,7 +273,7 @@ class Assets:
         return self._roots.get(name), f"the asset root {name!r}", inner
 
 
-def _missing_file_reason(root: Path, inner: str, named: str, name: str) -> tuple[str, str] | None:
+def _missing_file_reason(root: Path, inner: str, root_name: str, name: str) -> tuple[str, str] | None:
     """Why a path is not a file in its root. name: what should be named."""
     if Path(inner).is_absolute():
         return (
@@ -283,10 +283,15 @@ def _missing_file_reason(root: Path, inner: str, named: str, name: str) -> tuple
     try:
         path = (root / inner).resolve()
         if not path.is_relative_to(root):
-            return f"{inner!r} leads out of {named}", "Declare its folder as an asset root: `assets: {name: folder}`"
+            return (
+                f"{inner!r} leads out of {root_name}",
+                "Declare its folder as an asset root: `assets: {name: folder}`",
+            )
         if not path.exists():
-            beside = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
-            return f"there is no file {inner!r} in {named}", nearest(path.name, sorted(beside), listed="In that folder")
+            siblings = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
+            return f"there is no file {inner!r} in {root_name}", nearest(
+                path.name, sorted(siblings), listed="In that folder"
+            )
         if not path.is_file():
             return f"{inner!r} is not a file", f"Name {name}"
     except (OSError, RuntimeError, ValueError) as error:

@@ -89,16 +89,16 @@ def installed_driver(name: str, findings: Findings, key_path: KeyPath) -> type |
     return driver if isinstance(driver, type) else None
 
 
-def check_options(driver: type, written: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
+def check_options(driver: type, values: dict[str, Plain], findings: Findings, key_path: KeyPath) -> object | None:
     """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
     kind: type = driver.Options  # type: ignore[attr-defined]
     before = len(findings.problems)
     try:
-        valid = adapter(kind).validate_json(json.dumps(written))
+        valid = adapter(kind).validate_json(json.dumps(values))
     except ValidationError as error:
-        known = [field.name for field in dataclasses.fields(kind) if field.init]
+        option_names = [field.name for field in dataclasses.fields(kind) if field.init]
         for detail in error.errors(include_url=False):
-            findings.note(detail, key_path, known)
+            findings.note(detail, key_path, option_names)
         return None
     except InputError as error:  # Options itself may reject a value, with its own remedy
         findings.add(
@@ -108,7 +108,7 @@ def check_options(driver: type, written: dict[str, Plain], findings: Findings, k
         )
         return None
     for name, group in _PLUGIN_OPTIONS.items():
-        word = written.get(name)
+        word = values.get(name)
         if isinstance(word, str) and word not in plugins.names(group):
             remedy = nearest(word, plugins.names(group), listed="Installed")
             findings.add((*key_path, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
@@ -283,8 +283,8 @@ _ABLE: dict[tuple[str, ...], tuple[str, str]] = {
 def load_bench(path: Path | str) -> Bench:
     """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    sha256, written, findings = read_content(path, FileKind.BENCH, BenchKeys)
-    reader = _BenchReader(path, written, findings)
+    sha256, content, findings = read_content(path, FileKind.BENCH, BenchKeys)
+    reader = _BenchReader(path, content, findings)
     devices = reader.devices()
     stands, power = reader.stands(), reader.power()
     microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
@@ -294,7 +294,7 @@ def load_bench(path: Path | str) -> Bench:
     if reader.written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, findings)
     findings.refuse()
-    keys = BenchKeys.model_validate(written)
+    keys = BenchKeys.model_validate(content)
     return Bench(
         id=keys.bench,
         title=keys.title or keys.bench,
@@ -323,8 +323,8 @@ def load_bench(path: Path | str) -> Bench:
 class _BenchReader:
     """Reads entry by entry; skips an entry of the wrong shape, since that has been noted already."""
 
-    def __init__(self, path: Path, written: Plain, findings: Findings) -> None:
-        self._written = written if isinstance(written, dict) else {}
+    def __init__(self, path: Path, content: Plain, findings: Findings) -> None:
+        self._written = content if isinstance(content, dict) else {}
         self._folder = path.parent
         self._found = findings
         self._names = tuple(self._read_mapping("loudspeakers"))
@@ -347,20 +347,20 @@ class _BenchReader:
         return self._written.get(key) is not None
 
     def notify(self) -> tuple[Notify, ...]:
-        written = self._written.get("notify")
-        entries = enumerate(written if isinstance(written, list) else ())
+        section = self._written.get("notify")
+        entries = enumerate(section if isinstance(section, list) else ())
         return tuple(notification for number, entry in entries if (notification := self._notify(number, entry)))
 
-    def _notify(self, number: int, written: Plain) -> Notify | None:
-        keys = try_validate(NotifyKeys, written)
+    def _notify(self, number: int, entry: Plain) -> Notify | None:
+        keys = try_validate(NotifyKeys, entry)
         if keys is None:
             return None
         command = tuple(keys.command)
         if command and "/" in command[0]:
             command = (str((self._folder / command[0]).absolute()), *command[1:])
-        given: dict[str, Any] = keys.model_dump() | {"on": tuple(keys.on), "command": command}
+        fields: dict[str, Any] = keys.model_dump() | {"on": tuple(keys.on), "command": command}
         try:
-            notify = Notify(**given)
+            notify = Notify(**fields)
             if notify.mqtt:
                 broker_of(notify)
         except InputError as problem:
@@ -376,10 +376,10 @@ class _BenchReader:
         stands = (self._stand(name, entry) for name, entry in self._read_mapping("stands").items())
         return tuple(stand for stand in stands if stand)
 
-    def _stand(self, name: str, written: Plain) -> Positioner | None:
-        at = ("stands", name)
-        keys = try_validate(StandKeys, written)
-        connection = self._actuator(name, written, StandKeys, at)
+    def _stand(self, name: str, section: Plain) -> Positioner | None:
+        key_path = ("stands", name)
+        keys = try_validate(StandKeys, section)
+        connection = self._actuator(name, section, StandKeys, key_path)
         if keys is None or connection is None:
             return None
         moved = [
@@ -389,17 +389,19 @@ class _BenchReader:
         ]
         if moved.count(keys.moves) > 1:
             message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
-            self._found.add((*at, "moves"), message, "Give each its own name under `moves`")
+            self._found.add((*key_path, "moves"), message, "Give each its own name under `moves`")
         if keys.moves in _NOT_MOVED:
             message = f"{keys.moves} is an axis that nothing on a bench can move"
-            self._found.add((*at, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
+            self._found.add((*key_path, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
         if name in self._read_mapping("devices") or name in self._names:
-            self._found.add(at, f"{name!r} names a stand and another part of the bench", "Rename the stand", key=True)
-        own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
+            self._found.add(
+                key_path, f"{name!r} names a stand and another part of the bench", "Rename the stand", key=True
+            )
+        settings = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
-            return Positioner(name, connection, **own)
+            return Positioner(name, connection, **settings)
         except InputError as problem:
-            self._take_over(problem, at)
+            self._take_over(problem, key_path)
         return None
 
     def power(self) -> tuple[PowerSwitch, ...]:
@@ -410,48 +412,50 @@ class _BenchReader:
         switches = (self._switch(name, entry) for name, entry in self._read_mapping("power").items())
         return tuple(switch for switch in switches if switch)
 
-    def _switch(self, device: str, written: Plain) -> PowerSwitch | None:
-        at, devices = ("power", device), tuple(self._read_mapping("devices"))
+    def _switch(self, device: str, section: Plain) -> PowerSwitch | None:
+        key_path, devices = ("power", device), tuple(self._read_mapping("devices"))
         if device not in devices:
             remedy = nearest(device, devices, listed="Devices")
-            self._found.add(at, f"the bench has no device {device!r}", remedy, key=True)
-        keys = try_validate(PowerSwitchKeys, written)
-        connection = self._actuator(f"power.{device}", written, PowerSwitchKeys, at)
+            self._found.add(key_path, f"the bench has no device {device!r}", remedy, key=True)
+        keys = try_validate(PowerSwitchKeys, section)
+        connection = self._actuator(f"power.{device}", section, PowerSwitchKeys, key_path)
         if keys is None or connection is None:
             return None
-        own = {key: getattr(keys, key) for key in PowerSwitchKeys.model_fields if key != "driver"}
+        settings = {key: getattr(keys, key) for key in PowerSwitchKeys.model_fields if key != "driver"}
         try:
-            return PowerSwitch(device, connection, **own)
+            return PowerSwitch(device, connection, **settings)
         except InputError as problem:
-            self._take_over(problem, at)
+            self._take_over(problem, key_path)
         return None
 
-    def _actuator(self, name: str, written: Plain, keys: type[Keys], key_path: KeyPath) -> str | None:
+    def _actuator(self, name: str, section: Plain, keys: type[Keys], key_path: KeyPath) -> str | None:
         """Id of the equipment that takes the orders of a stand or switch; None when it is wrong.
 
         What has the same driver and the same options shares it: one controller often has several outputs.
         """
-        if not isinstance(written, dict) or not isinstance(written.get("driver"), str):
+        if not isinstance(section, dict) or not isinstance(section.get("driver"), str):
             return None
-        options = {key: value for key, value in written.items() if key not in keys.model_fields}
-        made = self._equipment(name, {"driver": written["driver"], **options}, key_path, ORDERS)
-        if made is None:
+        options = {key: value for key, value in section.items() if key not in keys.model_fields}
+        equipment = self._equipment(name, {"driver": section["driver"], **options}, key_path, ORDERS)
+        if equipment is None:
             return None
-        for known in self.actuators.values():
-            if (known.driver, known.options) == (made.driver, made.options) and not is_simulated(made.driver):
-                return known.id
-        self.actuators[name] = made
+        for actuator in self.actuators.values():
+            if (actuator.driver, actuator.options) == (equipment.driver, equipment.options) and not is_simulated(
+                equipment.driver
+            ):
+                return actuator.id
+        self.actuators[name] = equipment
         return name
 
-    def _device(self, name: str, written: Plain) -> Device | None:
-        at = ("devices", name)
+    def _device(self, name: str, section: Plain) -> Device | None:
+        key_path = ("devices", name)
         connection: Equipment | None = None
         also: dict[str, Plain] = {}
-        if isinstance(written, dict):
-            connection = self._equipment(name, written.get("connection"), (*at, "connection"), ())
-            also = _section(written, "also")
-        keys = try_validate(DeviceKeys, written)
-        profile = self._profile(keys.profile, (*at, "profile")) if keys else None
+        if isinstance(section, dict):
+            connection = self._equipment(name, section.get("connection"), (*key_path, "connection"), ())
+            also = _section(section, "also")
+        keys = try_validate(DeviceKeys, section)
+        profile = self._profile(keys.profile, (*key_path, "profile")) if keys else None
         if keys is None or profile is None:
             return None
         if keys.wake_phrases is not None:
@@ -461,12 +465,12 @@ class _BenchReader:
             connection = replace(connection, injects=able.injects, sets=able.sets)
         if connection is not None and connection.driver in also:
             problem = f"two sources of {name!r} are called {connection.driver!r}, the name of its connection's driver"
-            self._found.add((*at, "also", connection.driver), problem, "Choose another name", key=True)
+            self._found.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)
         further = (self._further(name, source, entry, profile) for source, entry in also.items())
         sources = tuple(equipment for equipment in further if equipment)
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
-            self._found.add((*at, "also", EARCON), problem, "Choose another name", key=True)
+            self._found.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
         earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
         return Device(
             id=name,
@@ -480,13 +484,13 @@ class _BenchReader:
 
     def _earcons(self, device: str, path: str) -> Earcons | None:
         """A device's chimes, or None when its file, one of its sounds or the microphone is wrong."""
-        at = ("devices", device, "earcons")
+        key_path = ("devices", device, "earcons")
         microphone = self._read_mapping("microphone").get("driver")
-        known = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
-        kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if known else None
+        has_driver = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
+        kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if has_driver else None
         if not hasattr(kind, "expect_earcons"):
             message = "chimes are detected with a microphone, but the bench has none that can do this"
-            self._found.add(at, message, "Add `microphone: {driver: microphone, …}`")
+            self._found.add(key_path, message, "Add `microphone: {driver: microphone, …}`")
             return None
         try:
             earcons = read_earcons(self._folder / path)
@@ -494,23 +498,23 @@ class _BenchReader:
             refuse_alike(tuple(self._chimes))
         except InputProblems as problems:
             for problem in problems.problems:
-                self._take_over(problem, at)
+                self._take_over(problem, key_path)
         except InputError as problem:
-            self._take_over(problem, at)
+            self._take_over(problem, key_path)
         else:
             return earcons
         return None
 
-    def _further(self, device: str, name: str, written: Plain, profile: DeviceProfile) -> FurtherSource | None:
+    def _further(self, device: str, name: str, section: Plain, profile: DeviceProfile) -> FurtherSource | None:
         """A further source of a device, or None when it is wrong."""
-        at = ("devices", device, "also", name)
-        keys = try_validate(FurtherSourceKeys, written)
-        if keys is None or not isinstance(written, dict):
+        key_path = ("devices", device, "also", name)
+        keys = try_validate(FurtherSourceKeys, section)
+        if keys is None or not isinstance(section, dict):
             return None
-        given = {key: value for key, value in written.items() if key != "profile"}
-        equipment = self._equipment(f"{device}.{name}", given, at, ())
-        own = self._profile(keys.profile, (*at, "profile")) if keys.profile is not None else profile
-        return None if equipment is None or own is None else FurtherSource(name, equipment, own)
+        equipment_keys = {key: value for key, value in section.items() if key != "profile"}
+        equipment = self._equipment(f"{device}.{name}", equipment_keys, key_path, ())
+        source_profile = self._profile(keys.profile, (*key_path, "profile")) if keys.profile is not None else profile
+        return None if equipment is None or source_profile is None else FurtherSource(name, equipment, source_profile)
 
     def _profile(self, path_or_id: str, key_path: KeyPath) -> DeviceProfile | None:
         try:
@@ -526,13 +530,13 @@ class _BenchReader:
         self._found.add_at(problem.place or self._found.place(key_path), problem.what, problem.remedy)
 
     def _equipment(
-        self, name: str, written: Plain, key_path: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
+        self, name: str, section: Plain, key_path: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
     ) -> Equipment | None:
-        keys = try_validate(EquipmentKeys, written) if isinstance(written, dict) else None
-        if keys is None or not isinstance(written, dict):
+        keys = try_validate(EquipmentKeys, section) if isinstance(section, dict) else None
+        if keys is None or not isinstance(section, dict):
             return None
         if keys.same_as is not None and key_path[0] != "loudspeakers":
-            return self._same(keys.same_as, written, key_path, ability)
+            return self._same(keys.same_as, section, key_path, ability)
         if keys.same_as is not None:
             self._found.add(
                 (*key_path, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
@@ -570,9 +574,9 @@ class _BenchReader:
         return None
 
     def _same(
-        self, name: str, written: dict[str, Plain], key_path: KeyPath, ability: tuple[str, ...]
+        self, name: str, section: dict[str, Plain], key_path: KeyPath, ability: tuple[str, ...]
     ) -> Equipment | None:
-        for key in written:
+        for key in section:
             if key != "same_as":
                 remedy = f"Remove it, or move it to the loudspeaker {name!r}"
                 self._found.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
@@ -592,7 +596,7 @@ class _BenchReader:
             self._found.add(key_path, f"the driver {name!r} {problem}", remedy)
 
 
-def _section(written: dict[str, Plain], key: str) -> dict[str, Plain]:
+def _section(content: dict[str, Plain], key: str) -> dict[str, Plain]:
     """The mapping under a key; empty for anything else, which is noted as a wrong key."""
-    section = written.get(key)
+    section = content.get(key)
     return section if isinstance(section, dict) else {}

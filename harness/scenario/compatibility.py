@@ -77,17 +77,17 @@ def check_compatibility(scenario: Scenario, bench: Bench) -> None:
     by_loudspeaker = () if silent else (Need.LOUDSPEAKER,)
     for need in (*by_loudspeaker, *scenario.needs):
         if not _is_met(need, bench, devices):
-            at = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
+            key_path = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
             problem = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
-            raise UnmetNeed(problem, place=findings.place(at), remedy=ADD[need])
+            raise UnmetNeed(problem, place=findings.place(key_path), remedy=ADD[need])
     for number, trial in enumerate(scenario.trials):
         if trial.kind.asks:
             device = asked_device(trial, bench)
-            wanted = trial.evidence or scenario.defaults.evidence
+            evidence = trial.evidence or scenario.defaults.evidence
             if trial.expects is not None:
                 _demand_intents(trial, scenario, device, bench, findings.place(("trials", number)))
                 continue
-            if wanted is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
+            if evidence is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
                 problem = f"the trial {trial.id!r} requires evidence: device, but {device.id!r} reports no transcript"
                 remedy = "Write `evidence: auto` or `operator`"
                 raise UnmetNeed(problem, place=findings.place(("trials", number)), remedy=remedy)
@@ -166,9 +166,9 @@ def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, be
 def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
     """UnmetNeed if nothing shows whether the first query was understood, or what the follow-up was answered with."""
     reported = device.reports
-    wanted = trial.evidence or scenario.defaults.evidence
-    asks_operator = wanted is Evidence.OPERATOR or (
-        wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reported
+    evidence = trial.evidence or scenario.defaults.evidence
+    asks_operator = evidence is Evidence.OPERATOR or (
+        evidence is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reported
     )
     if asks_operator and bench.operator is OperatorPresence.ABSENT:
         problem = (
@@ -208,28 +208,30 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
         if trial.kind.asks:
             continue
         devices = listening_devices(trial, bench)
-        own = {next(iter(device.profile.wake_phrases), "") for device in devices}
+        wake_phrases = {next(iter(device.profile.wake_phrases), "") for device in devices}
         probe = trial.ambient.probe if trial.ambient else None
         phrase = probe.phrase if probe else trial.phrase
-        phrases |= {phrase} if phrase else own
+        phrases |= {phrase} if phrase else wake_phrases
         says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
-        if says_it and not phrase and devices and (len(own) > 1 or "" in own):
+        if says_it and not phrase and devices and (len(wake_phrases) > 1 or "" in wake_phrases):
             listing = ", ".join(f"{device.id}: {next(iter(device.profile.wake_phrases), 'none')}" for device in devices)
             problem = f"the devices of the trial {trial.id!r} have different wake phrases ({listing})"
-            where = ("trials", number, "probe") if probe else ("trials", number)
-            findings.add(where, problem, "Write `phrase: …`, or one trial per device with `devices: [...]`")
+            key_path = ("trials", number, "probe") if probe else ("trials", number)
+            findings.add(key_path, problem, "Write `phrase: …`, or one trial per device with `devices: [...]`")
     for number, trial in enumerate(scenario.trials):
-        for at, source in enumerate(trial.ambient.sources if trial.ambient else ()):
+        for index, source in enumerate(trial.ambient.sources if trial.ambient else ()):
             for line, text in enumerate(source.texts):
                 heard = next((phrase for phrase in sorted(phrases - {""}) if _holds(text, phrase)), None)
                 if heard is not None:
                     problem = f"an ambient text contains the wake phrase {heard!r}: waking to it would be correct"
-                    findings.add(("trials", number, "sources", at, "texts", line), problem, "Remove the phrase")
+                    findings.add(("trials", number, "sources", index, "texts", line), problem, "Remove the phrase")
 
 
 def _holds(text: str, phrase: str) -> bool:
-    words, wanted = normalise(text, Normalisation.PLAIN), normalise(phrase, Normalisation.PLAIN)
-    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
+    words, phrase_words = normalise(text, Normalisation.PLAIN), normalise(phrase, Normalisation.PLAIN)
+    return any(
+        words[start : start + len(phrase_words)] == phrase_words for start in range(len(words) - len(phrase_words) + 1)
+    )
 
 
 def _check_devices(scenario: Scenario, bench: Bench, findings: Findings) -> list[Device]:
@@ -240,10 +242,10 @@ def _check_devices(scenario: Scenario, bench: Bench, findings: Findings) -> list
             problem = f"the bench {bench.id!r} has no device {trial.device!r}"
             findings.add(("trials", number, "device"), problem, nearest(trial.device, names, listed="Devices"))
             continue
-        for at, name in enumerate(trial.devices):
+        for index, name in enumerate(trial.devices):
             if name not in names:
                 problem = f"the bench {bench.id!r} has no device {name!r}"
-                findings.add(("trials", number, "devices", at), problem, nearest(name, names, listed="Devices"))
+                findings.add(("trials", number, "devices", index), problem, nearest(name, names, listed="Devices"))
         devices += addressed_devices(trial, bench)
     return devices
 
@@ -300,15 +302,17 @@ def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
     for number, trial in enumerate(scenario.trials):
         if not power_cycle_of(scenario.defaults, trial):
             continue
-        at: KeyPath = ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")
+        key_path: KeyPath = (
+            ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")
+        )
         for device in () if findings.problems else addressed_devices(trial, bench):
             if device.id not in switches:
                 problem = f"the trial {trial.id!r} power cycles {device.id!r}, which has no switch on the bench"
                 remedy = f"Add `power: {{{device.id}: {{driver: …}}}}` to the bench"
-                findings.add(at, problem, remedy, key=True)
+                findings.add(key_path, problem, remedy, key=True)
             elif _needs_absent_operator(bench, switches[device.id].connection):
                 problem = f"the operator switches the power of {device.id!r} by hand, but is absent"
-                findings.add(at, problem, "Write `operator: auto` in the bench, or name another driver", key=True)
+                findings.add(key_path, problem, "Write `operator: auto` in the bench, or name another driver", key=True)
 
 
 def _all_spoken(scenario: Scenario) -> bool:
@@ -324,7 +328,7 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
     """Notes what a person at the bench cannot do."""
     defaults = scenario.defaults
     for number, trial in enumerate(scenario.trials):
-        at: KeyPath = ("trials", number)
+        key_path: KeyPath = ("trials", number)
         if trial.ambient is not None:
             probe = trial.ambient.probe
             voices = [voice for source in trial.ambient.sources for voice in source.voices]
@@ -332,22 +336,22 @@ def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None
                 voices.append(probe.voice or defaults.voice)
             if any(voice.is_person for voice in voices):
                 problem = f"a talker cannot speak in the ambient trial {trial.id!r}"
-                findings.add(at, problem, "Write `voices: […]` or `voice: …` with a synthetic voice")
+                findings.add(key_path, problem, "Write `voices: […]` or `voice: …` with a synthetic voice")
             continue
         cells_by_talker = group_by(
             (name, axis) for axis in cells_of(scenario, trial) if (name := talker(scenario, trial, axis))
         )
-        for name, own in cells_by_talker.items():
-            refusals = (_not_for_talkers(scenario, bench, trial, axis) for axis in own)
+        for name, talker_cells in cells_by_talker.items():
+            refusals = (_not_for_talkers(scenario, bench, trial, axis) for axis in talker_cells)
             problem, remedy = next((refusal for refusal in refusals if refusal), ("", ""))
             varied = next(
-                (axis_name for axis_name in _PLAYED_ONLY if len({axis.get(axis_name) for axis in own}) > 1), ""
+                (axis_name for axis_name in _PLAYED_ONLY if len({axis.get(axis_name) for axis in talker_cells}) > 1), ""
             )
             if varied and not problem:
                 problem = f"the matrix varies {varied}, which a person cannot set"
                 remedy = f"Exclude all but one {varied} for the talker"
             if problem:
-                findings.add(at, f"the talker {name!r} speaks in {trial.id!r}, but {problem}", remedy)
+                findings.add(key_path, f"the talker {name!r} speaks in {trial.id!r}, but {problem}", remedy)
 
 
 def _not_for_talkers(
@@ -377,9 +381,9 @@ def _not_for_talkers(
 
 
 def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    axis = next((axis for axis in scenario.matrix.axes if axis.name == "device_settings"), None)
-    written = [value if isinstance(value, tuple) else () for value in axis.values] if axis else []
-    if not any(written):
+    axis_values = next((axis.values for axis in scenario.matrix.axes if axis.name == "device_settings"), ())
+    settings_by_value = [value if isinstance(value, tuple) else () for value in axis_values]
+    if not any(settings_by_value):
         return
     varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
     if not varied:
@@ -388,17 +392,17 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
             ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
         )
     stands = {stand.moves: stand for stand in bench.stands}
-    for number, values in enumerate(written):
+    for number, values in enumerate(settings_by_value):
         for name, value in values:
             if name in stands:
                 _check_place(bench, stands[name], value, ("matrix", "axes", "device_settings", number, name), findings)
-    if all(name in stands for values in written for name, _ in values):
+    if all(name in stands for values in settings_by_value for name, _ in values):
         return
     for device in dict.fromkeys(device.id for trial in varied for device in addressed_devices(trial, bench)):
         connection = bench.device(device).connection
         if connection is None or not connection.sets:
-            by = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"
-            problem = f"the matrix varies settings of {device!r}, but {by}"
+            reason = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"
+            problem = f"the matrix varies settings of {device!r}, but {reason}"
             findings.add(
                 ("matrix", "axes", "device_settings"), problem, "Use a driver that can, such as esphome", key=True
             )

@@ -63,28 +63,28 @@ def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
 
     InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    _, written, findings = read_content(path, FileKind.CONDITIONS, ConditionsKeys, allows_null)
-    matrix = ScenarioReader(path, written, findings, {}).matrix()
+    _, content, findings = read_content(path, FileKind.CONDITIONS, ConditionsKeys, allows_null)
+    matrix = ScenarioReader(path, content, findings, {}).matrix()
     values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
-    seed = written.get("seed") if isinstance(written, dict) else None
+    seed = content.get("seed") if isinstance(content, dict) else None
     for axis in matrix.axes:
         if axis.name in ("distance_m", "angle_deg") and not values.get("room"):
             findings.add(
                 ("matrix", "axes", axis.name), "it has no effect without a room", "Add the axis room", key=True
             )
         for number, value in enumerate(axis.values):
-            at = ("matrix", "axes", axis.name, number)
+            key_path = ("matrix", "axes", axis.name, number)
             if isinstance(value, NoiseSpec) and value.level_spl is not None:
-                findings.add(at, "level_spl needs a calibrated loudspeaker", "Write snr_db or level_dbfs")
+                findings.add(key_path, "level_spl needs a calibrated loudspeaker", "Write snr_db or level_dbfs")
             if isinstance(value, NoiseSpec) and value.positions:
-                findings.add((*at, "positions"), "recordings have no loudspeakers", "Remove positions", key=True)
+                findings.add((*key_path, "positions"), "recordings have no loudspeakers", "Remove positions", key=True)
     conditions: dict[SoundCondition, None] = {}
     refused: set[str] = set()
     for cell in cells(matrix):
-        made = _condition(dict(cell), {name: values[name][text] for name, text in cell}, seed)
-        if made.placement is not None:
-            refuse_placement(made.placement, refused, findings)
-        conditions[made] = None
+        cell_condition = _condition(dict(cell), {name: values[name][text] for name, text in cell}, seed)
+        if cell_condition.placement is not None:
+            refuse_placement(cell_condition.placement, refused, findings)
+        conditions[cell_condition] = None
     findings.refuse()
     return tuple(
         replace(condition, files_sha256=tuple(map(content_sha256, _files(condition)))) for condition in conditions

@@ -51,7 +51,7 @@ class VoiceKeys(Keys):
 
 Voice = Annotated[
     Annotated[str, Tag("<name>")] | Annotated[VoiceKeys, Tag("<mapping>")],
-    Discriminator(lambda written: "<mapping>" if isinstance(written, dict | VoiceKeys) else "<name>"),
+    Discriminator(lambda value: "<mapping>" if isinstance(value, dict | VoiceKeys) else "<name>"),
 ]
 
 
@@ -146,8 +146,8 @@ class SlotKeys(Keys):
     value: Text | None = optional("Value of the slot. Default: any value.")
 
 
-def _list_or_one(written: Any) -> str:
-    return "<list>" if isinstance(written, list) else "<one>"
+def _list_or_one(value: Any) -> str:
+    return "<list>" if isinstance(value, list) else "<one>"
 
 
 class ExpectsKeys(Keys):
@@ -177,10 +177,10 @@ def _time_of_day(text: str) -> str:
     return text
 
 
-def _value(written: object) -> object:
-    if isinstance(written, str) and (len(written) > MAX_TEXT or any(ord(letter) < 0x20 for letter in written)):
+def _value(value: object) -> object:
+    if isinstance(value, str) and (len(value) > MAX_TEXT or any(ord(letter) < 0x20 for letter in value)):
         raise validation_error(f"the value is not one line of at most {MAX_TEXT} characters", "Shorten it")
-    return written
+    return value
 
 
 TimeOfDay = Annotated[
@@ -211,14 +211,14 @@ class EffectKeys(Keys):
     )
 
 
-def _power_cycle(written: Any) -> int:
+def _power_cycle(value: Any) -> int:
     """Trials from one power cycle of a device to the next; 0 for never."""
-    match written:
+    match value:
         case "never":
             return 0
         case "trial":
             return 1
-        case str() if (every := re.fullmatch(r"every ([1-9]\d{0,5})", written)) is not None:
+        case str() if (every := re.fullmatch(r"every ([1-9]\d{0,5})", value)) is not None:
             return int(every[1])
     raise validation_error("power_cycle is never, trial, or every N", "Write, for example, every 20")
 
@@ -243,7 +243,7 @@ class SpreadKeys(Keys):
 
 Waits = Annotated[
     Annotated[list[WaitS], Tag("<list>"), Field(min_length=1)] | Annotated[SpreadKeys, Tag("<mapping>")],
-    Discriminator(lambda written: "<mapping>" if isinstance(written, dict | SpreadKeys) else "<list>"),
+    Discriminator(lambda value: "<mapping>" if isinstance(value, dict | SpreadKeys) else "<list>"),
 ]
 
 
@@ -382,15 +382,15 @@ class DefaultsKeys(Keys):
 _WORDS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR)
 
 
-def _word_or_file(written: Any) -> Any:
+def _word_or_file(value: Any) -> Any:
     """A word as the normalisation that it names; what is named like a YAML file as it stands."""
-    if written == Normalisation.EXPANDED_SNOR:
+    if value == Normalisation.EXPANDED_SNOR:
         problem = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
         raise validation_error(problem, "Write snor")
-    if written in _WORDS:
-        return Normalisation(written)
-    if isinstance(written, str) and written.endswith((".yaml", ".yml")):
-        return written
+    if value in _WORDS:
+        return Normalisation(value)
+    if isinstance(value, str) and value.endswith((".yaml", ".yml")):
+        return value
     raise PydanticCustomError("word", "unknown word", {"choices": [*map(str, _WORDS), "a file such as words.yaml"]})
 
 
@@ -423,16 +423,16 @@ class StimulusKeys(Keys):
     voice: Voice | None = optional("Voice for this query only.")
 
 
-def _setting(written: Any) -> Any:
+def _setting(value: Any) -> Any:
     """Text as the device reports it: 20, 0.5, on, or an option's own words."""
-    match written:
+    match value:
         case bool():
-            return "on" if written else "off"
+            return "on" if value else "off"
         case int():
-            return str(written)
+            return str(value)
         case float():
-            return str(int(written)) if written.is_integer() else repr(written)
-    return _value(written)
+            return str(int(value)) if value.is_integer() else repr(value)
+    return _value(value)
 
 
 SettingText = Annotated[

@@ -50,10 +50,10 @@ def _problems_of_noise(
     speakers = {speaker.position: speaker for speaker in reversed(bench.loudspeakers)}
     for position in noise.positions:
         if position not in speakers:
-            listed = nearest(
+            hint = nearest(
                 position, sorted(known_position for known_position in speakers if known_position), listed="Positions"
             )
-            yield f"{premise}, but the bench {bench.id!r} has no loudspeaker at {position!r}", listed
+            yield f"{premise}, but the bench {bench.id!r} has no loudspeaker at {position!r}", hint
     speech = _speaker_of(bench, axis)
     if speech is None or any(position not in speakers for position in noise.positions):
         return
@@ -83,13 +83,15 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
         if all(talker(scenario, trial, axis) for axis in cells_of(scenario, trial)):
             continue
         through_air = any(not is_injected(device, trial) for device in addressed_devices(trial, bench))
-        for at, level, in_spl, axis in _levels(
+        for key_path, level, in_spl, axis in _levels(
             scenario, number, any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
         ):
             noise = axis.get("noise")
             noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
             if not through_air and (in_spl or noise_spl is not None):
-                findings.add(at, f"{trial.id!r} is played over a wire, where dB SPL does not apply", "Use level_dbfs")
+                findings.add(
+                    key_path, f"{trial.id!r} is played over a wire, where dB SPL does not apply", "Use level_dbfs"
+                )
             if not through_air or not bench.loudspeakers:
                 continue
             speaker = _speaker_of(bench, axis)
@@ -97,21 +99,21 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             for summary, problem in _unplayable(bench, speaker, level, in_spl, noise, today):
                 lower = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
                 remedy = lower if "above" in problem else f"Run: harness admin calibrate {bench.path} {speaker.id}"
-                if (at, summary) not in notes:
-                    findings.add(at, f"{summary}: {problem}", remedy)
-                notes.add((at, summary))
+                if (key_path, summary) not in notes:
+                    findings.add(key_path, f"{summary}: {problem}", remedy)
+                notes.add((key_path, summary))
 
 
 def _unplayable(
     bench: Bench, speaker: Equipment, level: float, in_spl: bool, noise: AxisValue, today: date
 ) -> Iterator[tuple[str, str]]:
     """What a loudspeaker cannot play of a level and the noise with it, and why."""
-    known, noise_dbfs = speaker.calibration, None
+    calibration, noise_dbfs = speaker.calibration, None
     dbfs = level
     if in_spl:
-        dbfs = known.dbfs(level) if known else 0.0
+        dbfs = calibration.dbfs(level) if calibration else 0.0
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
-        noise_dbfs = known.dbfs(spl) if known else 0.0
+        noise_dbfs = calibration.dbfs(spl) if calibration else 0.0
         if problem := problem_of(speaker, spl, noise_dbfs, today):
             yield f"the loudspeaker {speaker.id!r} cannot play noise of {exact(spl)} dB SPL", problem
             return
@@ -123,8 +125,8 @@ def _unplayable(
     if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
         return
     for noise_speaker in bench.loudspeakers:
-        if noise_speaker.position in noise.positions and (own := noise_speaker.calibration) is not None:
-            own_dbfs = noise_dbfs + noise.gain_db(known or own, own)
+        if noise_speaker.position in noise.positions and (noise_calibration := noise_speaker.calibration) is not None:
+            own_dbfs = noise_dbfs + noise.gain_db(calibration or noise_calibration, noise_calibration)
             if problem := problem_of(noise_speaker, None, own_dbfs, today):
                 yield f"the loudspeaker {noise_speaker.id!r} cannot play noise of {fixed(own_dbfs, 1)} dBFS", problem
 
@@ -137,8 +139,8 @@ def _levels(
     Also that of an opening, which has no noise. measured: also those of recordings that keep their own level.
     """
     trial, defaults = scenario.trials[number], scenario.defaults
-    own: KeyPath = ("trials", number)
-    by_default: KeyPath = own if defaults.level_spl is None else ("defaults", "level_spl")
+    trial_path: KeyPath = ("trials", number)
+    by_default: KeyPath = trial_path if defaults.level_spl is None else ("defaults", "level_spl")
     axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in _LOUD & axes_of(trial)}
     recorded = [read_recording(path) for path in trial.recordings if trial.as_recorded and measured]
     quiet: dict[AxisName, AxisValue] = {"noise": defaults.noise} if "noise" in axes_of(trial) else {}
@@ -148,22 +150,22 @@ def _levels(
         if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
             level, in_spl = requested_level(defaults, trial, values)
             by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
-            declared_in = by_default if in_spl else own
+            declared_in = by_default if in_spl else trial_path
             yield by_axis[0] if by_axis else declared_in, level, in_spl, values
         opening, nth = values.get("opening", trial.opening), numbers.get("opening")
         if isinstance(opening, Opening):
-            place: KeyPath = (*own, "opening") if nth is None else ("matrix", "axes", "opening", nth)
+            place: KeyPath = (*trial_path, "opening") if nth is None else ("matrix", "axes", "opening", nth)
             level = opening.level_dbfs if opening.level_spl is None else opening.level_spl
             yield place, level, opening.level_spl is not None, values | {"noise": None}
         for sound in recorded:
             if (active := active_speech_level(sound)) is not None:
-                yield (*own, "recordings"), active.level_dbfs, False, values
+                yield (*trial_path, "recordings"), active.level_dbfs, False, values
     if trial.ambient is not None and trial.ambient.probe is not None:
         level, in_spl = requested_level(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
-        yield by_default if in_spl else (*own, "probe"), level, in_spl, {}
+        yield by_default if in_spl else (*trial_path, "probe"), level, in_spl, {}
 
 
 def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:
     """What plays the speech of a cell."""
-    there = (speaker for speaker in bench.loudspeakers if speaker.position == axis.get("position"))
-    return next(there, bench.loudspeakers[0] if bench.loudspeakers else None)
+    speakers = (speaker for speaker in bench.loudspeakers if speaker.position == axis.get("position"))
+    return next(speakers, bench.loudspeakers[0] if bench.loudspeakers else None)

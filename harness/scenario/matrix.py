@@ -84,28 +84,28 @@ def cells(matrix: Matrix) -> tuple[Cell, ...]:
     return tuple(cell for cell in every if not any(set(out) <= set(cell) for out in matrix.exclude))
 
 
-def _read_grouping(written: list[str], axes: tuple[Axis, ...], findings: Findings) -> tuple[AxisName, ...]:
+def _read_grouping(names: list[str], axes: tuple[Axis, ...], findings: Findings) -> tuple[AxisName, ...]:
     by_name = {axis.name: axis for axis in axes}
-    for number, name in enumerate(written):
-        at = ("matrix", "group_by", number)
+    for number, name in enumerate(names):
+        key_path = ("matrix", "group_by", number)
         if name not in by_name:
-            findings.add(at, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"))
-        elif name in written[:number]:
-            findings.add(at, f"{name} is named twice", "Remove one")
-    return tuple(by_name[name].name for name in dict.fromkeys(written) if name in by_name)
+            findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"))
+        elif name in names[:number]:
+            findings.add(key_path, f"{name} is named twice", "Remove one")
+    return tuple(by_name[name].name for name in dict.fromkeys(names) if name in by_name)
 
 
-def _axis(name: AxisName, written: list[object], resolve: Resolve, findings: Findings) -> Axis:
+def _axis(name: AxisName, entries: list[object], resolve: Resolve, findings: Findings) -> Axis:
     values: dict[str, AxisValue] = {}
-    for number, entry in enumerate(written):
-        at = ("matrix", "axes", name, number)
-        resolved = resolve(name, entry, at)
+    for number, entry in enumerate(entries):
+        key_path = ("matrix", "axes", name, number)
+        resolved = resolve(name, entry, key_path)
         if resolved is None:
             continue
         value, text = resolved
         if text in values:
             remedy = "Remove one" if values[text] == value else "Give the voices names under `voices:`"
-            findings.add(at, f"the axis {name} lists {text!r} twice", remedy)
+            findings.add(key_path, f"the axis {name} lists {text!r} twice", remedy)
         values[text] = value
     return Axis(name, tuple(values.values()), tuple(values))
 
@@ -123,17 +123,17 @@ def _read_exclusion(
     for name in ExcludeKeys.model_fields:
         if name not in entry.model_fields_set:
             continue
-        at = (*above, name)
+        key_path = (*above, name)
         if name not in by_name:
-            findings.add(at, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"), key=True)
+            findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"), key=True)
             good = False
             continue
-        resolved = resolve(name, getattr(entry, name), at)
+        resolved = resolve(name, getattr(entry, name), key_path)
         if resolved is None:
             good = False
         elif resolved[1] not in by_name[name].labels:
             problem = f"{resolved[1]!r} is not a value of the axis {name}"
-            findings.add(at, problem, nearest(resolved[1], by_name[name].labels, listed="Values"))
+            findings.add(key_path, problem, nearest(resolved[1], by_name[name].labels, listed="Values"))
             good = False
         else:
             pairs.append((by_name[name].name, resolved[1]))
@@ -146,9 +146,9 @@ def _refuse_idle(exclude: tuple[Cell, ...], findings: Findings) -> None:
         for other_number, other in enumerate(exclude):
             contained = other and set(other) <= set(cell) and (set(other) != set(cell) or other_number < number)
             if other_number != number and contained:
-                at = ("matrix", "exclude", number)
+                key_path = ("matrix", "exclude", number)
                 first = findings.place(("matrix", "exclude", other_number)).line
-                findings.add(at, "another exclusion covers this one", f"Remove it; see line {first}")
+                findings.add(key_path, "another exclusion covers this one", f"Remove it; see line {first}")
                 break
 
 
@@ -185,10 +185,10 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
     for number, trial in enumerate(trials):
         varied = "opening" in axes and "opening" in axes_of(trial)
         values = axes["opening"].values if varied else (trial.opening,)
-        for at, opening in enumerate(values):
+        for index, opening in enumerate(values):
             if not isinstance(opening, Opening):
                 continue
-            above: KeyPath = ("matrix", "axes", "opening", at) if varied else ("trials", number, "opening")
+            above: KeyPath = ("matrix", "axes", "opening", index) if varied else ("trials", number, "opening")
             if trial.kind.asks and opening.then:
                 problem = f"{trial.id!r} is a query: the device answers where `then` would be said"
                 findings.add((*above, "then"), problem, "Remove it; `close_dialogue` says something after the answer")

@@ -30,8 +30,8 @@ def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) ->
     return RecognitionRule(wer=keys.wer) if rewriting is None else RecognitionRule(rewriting.base, keys.wer, rewriting)
 
 
-def _read_rewriting(written: str, assets: Assets, findings: Findings) -> Rewriting | None:
-    path = assets.file(written, AT)
+def _read_rewriting(text: str, assets: Assets, findings: Findings) -> Rewriting | None:
+    path = assets.file(text, AT)
     if path is None:
         return None
     try:
@@ -50,17 +50,17 @@ def read_reference(keys: StimulusKeys, key_path: KeyPath, fill: TextOf, findings
             if keys.text is None
             else fill(keys.text, (*key_path, "text"))
         )
-    here = (*key_path, "sro")
+    sro_path = (*key_path, "sro")
     if keys.transcript is not None:
-        findings.add(here, "both transcript and sro are given", "Remove one of the two", key=True)
+        findings.add(sro_path, "both transcript and sro are given", "Remove one of the two", key=True)
     try:
-        words = snor.words(fill(keys.sro, here))
+        words = snor.words(fill(keys.sro, sro_path))
     except InputError as error:
-        _note(error, here, findings)
+        _note(error, sro_path, findings)
         return ""
     if not words:
         findings.add(
-            here,
+            sro_path,
             "the sro contains no spoken word",
             "Add the words that are said; events, pauses and false starts do not count",
         )
@@ -76,9 +76,9 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
         return
     from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
 
-    own = (*(query.voice for query in scenario.queries), *(trial.voice for trial in scenario.trials))
+    declared = (*(query.voice for query in scenario.queries), *(trial.voice for trial in scenario.trials))
     varied = (value for axis in scenario.matrix.axes for value in axis.values)
-    voices = [voice for voice in (scenario.defaults.voice, *own, *varied) if isinstance(voice, VoiceSpec)]
+    voices = [voice for voice in (scenario.defaults.voice, *declared, *varied) if isinstance(voice, VoiceSpec)]
     languages = dict.fromkeys(voice.language for voice in voices)
     if VoiceSpec().language in languages:
         languages |= dict.fromkeys(device.profile.language for bench in benches for device in bench.devices)
@@ -94,13 +94,15 @@ def check_queries(
     queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: RecognitionRule, findings: Findings
 ) -> None:
     """Notes references and alternatives that the normalisation cannot read, or that it leaves empty."""
-    for query, keys, at in queries:
-        of = next((name for name in ("sro", "text") if getattr(keys, name) is not None), "transcript")
-        if of == "sro" and rule.normalisation is Normalisation.VERBATIM:
+    for query, keys, key_path in queries:
+        source = next((name for name in ("sro", "text") if getattr(keys, name) is not None), "transcript")
+        if source == "sro" and rule.normalisation is Normalisation.VERBATIM:
             problem = f"an sro is in capitals, but case counts under {rule.name!r}"
-            findings.add((*at, "sro"), problem, "Set `recognised: {normalisation: …}` to snor, plain or spoken")
-        texts = ((alternative, (*at, "alternatives", number)) for number, alternative in enumerate(query.alternatives))
-        for text, place in ((query.reference, (*at, of)), *texts):
+            findings.add((*key_path, "sro"), problem, "Set `recognised: {normalisation: …}` to snor, plain or spoken")
+        texts = (
+            (alternative, (*key_path, "alternatives", number)) for number, alternative in enumerate(query.alternatives)
+        )
+        for text, place in ((query.reference, (*key_path, source)), *texts):
             _check(text, place, rule, findings)
 
 

@@ -83,7 +83,7 @@ from harness.scenario.trials import (
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
 
-def substitute(text: str, variables: Mapping[str, str], findings: Findings, at: KeyPath) -> str:
+def substitute(text: str, variables: Mapping[str, str], findings: Findings, key_path: KeyPath) -> str:
     """The text with its variables replaced and $$ turned into $. Notes unknown variables and a lone $."""
 
     def replacement(match: re.Match[str]) -> str:
@@ -91,9 +91,11 @@ def substitute(text: str, variables: Mapping[str, str], findings: Findings, at: 
             return "$"
         name = match["name"]
         if name is None:
-            findings.add(at, "the text contains a lone $", "Write $$ for a dollar sign, or ${name} for a variable")
+            findings.add(
+                key_path, "the text contains a lone $", "Write $$ for a dollar sign, or ${name} for a variable"
+            )
         elif name not in variables:
-            findings.add(at, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
+            findings.add(key_path, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
         else:
             return variables[name]
         return ""
@@ -109,7 +111,7 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
     done: dict[str, str] = {}
 
     def value(name: str, way: tuple[str, ...]) -> str:
-        at = ("variables", name)
+        key_path = ("variables", name)
         if name in way:
             circle = " → ".join((*way[way.index(name) :], name))
             findings.add(
@@ -126,14 +128,14 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
                 return "$"
             if match["name"] not in variables:
                 problem = f"no variable is called {match['name']!r}"
-                findings.add(at, problem, nearest(match["name"], variables, listed="Variables"))
+                findings.add(key_path, problem, nearest(match["name"], variables, listed="Variables"))
                 return ""
             return value(match["name"], (*way, name))
 
         text = _DOLLAR.sub(replacement, variables[name])
         if len(text) > MAX_TEXT:
             problem = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
-            findings.add(at, problem, "Use fewer variables in it")
+            findings.add(key_path, problem, "Use fewer variables in it")
             text = ""
         done[name] = text
         return text
@@ -153,23 +155,23 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     extra_assets: further asset roots by name (absolute folders); they override those of the file.
     """
     path = Path(path)
-    sha256, written, findings = read_content(path, FileKind.SCENARIO, ScenarioKeys, allows_null)
-    reader = ScenarioReader(path, written, findings, extra_assets)
+    sha256, content, findings = read_content(path, FileKind.SCENARIO, ScenarioKeys, allows_null)
+    reader = ScenarioReader(path, content, findings, extra_assets)
     recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, findings)
     check_openings(matrix, trials, defaults, findings)
-    followed = try_validate(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
+    followed = try_validate(ProcedureKeys, content.get("procedure")) if isinstance(content, dict) else None
     published = procedure(followed, findings)
     planned = sum(trial_count(trial, matrix) for trial in trials)
-    sequential = read_stopping(_section_or(StoppingKeys, written, "stopping"), findings)
+    sequential = read_stopping(_section_or(StoppingKeys, content, "stopping"), findings)
     if planned > MAX_TRIALS:
         findings.add(
             ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
         )
     findings.refuse()
-    keys = ScenarioKeys.model_validate(written)
+    keys = ScenarioKeys.model_validate(content)
     return Scenario(
         id=keys.scenario,
         title=keys.title or keys.scenario,
@@ -196,10 +198,10 @@ def trial_count(trial: TrialTemplate, matrix: Matrix) -> int:
     Positions count, as they do for devices that hear the trial through the air.
     """
     axes = axes_of(trial)
-    own = {tuple(part for part in cell if part[0] in axes) for cell in cells(matrix)}
+    trial_cells = {tuple(part for part in cell if part[0] in axes) for cell in cells(matrix)}
     if trial.memory is not None:
-        return trial.repeat * len(own) * 2 * len(trial.memory.waits_s)
-    return trial.repeat * len(own) * (trial.ambient.segments if trial.ambient else 1)
+        return trial.repeat * len(trial_cells) * 2 * len(trial.memory.waits_s)
+    return trial.repeat * len(trial_cells) * (trial.ambient.segments if trial.ambient else 1)
 
 
 def planned_trials(scenario: Scenario) -> tuple[int, int]:
@@ -229,8 +231,8 @@ def allows_null(path: KeyPath) -> bool:
 class ScenarioReader:
     """Reads section by section; skips a section of the wrong shape, since that has been noted already."""
 
-    def __init__(self, path: Path, written: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
-        self._written = written if isinstance(written, dict) else {}
+    def __init__(self, path: Path, content: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
+        self._written = content if isinstance(content, dict) else {}
         self._found = findings
         texts = {name: text for name, text in self._read_mapping("variables").items() if isinstance(text, str)}
         self._variables = expand(texts, findings)
@@ -250,7 +252,7 @@ class ScenarioReader:
             for name, entry in self._read_mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
-        self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
+        self._wake = WakeSettings(**_section_or(WakeKeys, content, "wake").model_dump())
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
         self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
@@ -269,21 +271,21 @@ class ScenarioReader:
         keys = self._section("defaults", DefaultsKeys)
         if keys is None:
             return Defaults()
-        at = ("defaults",)
+        key_path = ("defaults",)
         if keys.level_spl is not None and "level_dbfs" in keys.model_fields_set:
-            self._found.add((*at, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True)
+            self._found.add((*key_path, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True)
         return Defaults(
-            voice=self._voice(keys.voice, (*at, "voice")) or VoiceSpec(),
+            voice=self._voice(keys.voice, (*key_path, "voice")) or VoiceSpec(),
             level_dbfs=keys.level_dbfs,
             level_spl=keys.level_spl,
             gap_ms=keys.gap_ms,
-            noise=self._noise(keys.noise, (*at, "noise")) if keys.noise else None,
+            noise=self._noise(keys.noise, (*key_path, "noise")) if keys.noise else None,
             evidence=keys.evidence,
             reprompt=self._default_reprompt,
-            room=self._rooms[keys.room] if keys.room and self._is_room(keys.room, (*at, "room")) else None,
+            room=self._rooms[keys.room] if keys.room and self._is_room(keys.room, (*key_path, "room")) else None,
             distance_m=keys.distance_m,
             angle_deg=keys.angle_deg,
-            close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
+            close_dialogue=self._close_dialogue(keys.close_dialogue, (*key_path, "close_dialogue")),
             between_trials_s=keys.between_trials_s,
             life_check_after=keys.life_check_after,
             power_cycle=keys.power_cycle,
@@ -299,97 +301,102 @@ class ScenarioReader:
         self._refuse_twins("stimuli", "stimulus")
         read: list[tuple[Query, StimulusKeys, KeyPath]] = []
         for number, entry in enumerate(self._entries("stimuli")):
-            keys, at = try_validate(StimulusKeys, entry), ("stimuli", number)
-            if keys is not None and (query := self._query(keys, at)) is not None:
-                read.append((query, keys, at))
+            keys, key_path = try_validate(StimulusKeys, entry), ("stimuli", number)
+            if keys is not None and (query := self._query(keys, key_path)) is not None:
+                read.append((query, keys, key_path))
         check_queries(read, self._rule, self._found)
         return tuple(query for query, _, _ in read)
 
-    def _query(self, keys: StimulusKeys, at: KeyPath) -> Query | None:
+    def _query(self, keys: StimulusKeys, key_path: KeyPath) -> Query | None:
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
                     remedy = "Remove it; the text is the transcript"
-                    self._found.add((*at, "transcript"), "a stimulus with a text has no transcript", remedy, key=True)
-                utterance: SpokenText | Recording = SpokenText(self._text(text, (*at, "text")))
+                    self._found.add(
+                        (*key_path, "transcript"), "a stimulus with a text has no transcript", remedy, key=True
+                    )
+                utterance: SpokenText | Recording = SpokenText(self._text(text, (*key_path, "text")))
             case None, str() as recording:
-                utterance = Recording(self._assets.sound(recording, (*at, "recording")))
+                utterance = Recording(self._assets.sound(recording, (*key_path, "recording")))
                 if keys.transcript is None and keys.sro is None:
                     remedy = "Add `transcript: …` with the words that are said in it, or `sro: …`"
-                    self._found.add((*at, "recording"), "the recording has no transcript", remedy, key=True)
+                    self._found.add((*key_path, "recording"), "the recording has no transcript", remedy, key=True)
             case None, None:
                 remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
-                self._found.add(at, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
+                self._found.add(key_path, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
                 return None
             case _:
                 problem = f"the stimulus {keys.id!r} has both text and recording"
                 self._found.add(
-                    (*at, "recording"), problem, "Remove one; the words of a recording are its `transcript`", key=True
+                    (*key_path, "recording"),
+                    problem,
+                    "Remove one; the words of a recording are its `transcript`",
+                    key=True,
                 )
                 return None
-        reference = read_reference(keys, at, self._text, self._found)
-        alternatives = (self._text(text, (*at, "alternatives", n)) for n, text in enumerate(keys.alternatives))
-        return Query(keys.id, utterance, reference, tuple(alternatives), self._voice(keys.voice, (*at, "voice")))
+        reference = read_reference(keys, key_path, self._text, self._found)
+        alternatives = (self._text(text, (*key_path, "alternatives", n)) for n, text in enumerate(keys.alternatives))
+        return Query(keys.id, utterance, reference, tuple(alternatives), self._voice(keys.voice, (*key_path, "voice")))
 
     def trials(self) -> tuple[TrialTemplate, ...]:
         self._refuse_twins("trials", "trial")
         trials = (self._trial(entry, ("trials", number)) for number, entry in enumerate(self._entries("trials")))
         return tuple(trial for trial in trials if trial)
 
-    def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
-        query = written.get("query") if isinstance(written, dict) else None
-        if isinstance(written, dict):
-            check_wanted(written, at, self._found)
-            check_follow_up(written, self._queries, at, self._found)
+    def _trial(self, section: Plain, key_path: KeyPath) -> TrialTemplate | None:
+        query = section.get("query") if isinstance(section, dict) else None
+        if isinstance(section, dict):
+            check_wanted(section, key_path, self._found)
+            check_follow_up(section, self._queries, key_path, self._found)
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
-            self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
-        keys = try_validate(TrialKeys, written)
+            self._found.add((*key_path, "query"), f"no stimulus is called {query!r}", remedy)
+        keys = try_validate(TrialKeys, section)
         if keys is None:
             return None
-        check_kind(keys, at, self._found)
-        check_rule(keys, self._section("defaults", DefaultsKeys), at, self._found)
+        check_kind(keys, key_path, self._found)
+        check_rule(keys, self._section("defaults", DefaultsKeys), key_path, self._found)
         paths: tuple[str, ...] = ()
         facts: tuple[RecordingFacts, ...] = ()
         if keys.recordings is not None:
-            paths, facts = recordings(keys.recordings, (*at, "recordings"), self._assets)
+            paths, facts = recordings(keys.recordings, (*key_path, "recordings"), self._assets)
         template = TrialTemplate(
             id=keys.id or name_of(keys),
             query=keys.query or "",
             kind=keys.kind,
             devices=tuple(keys.devices or ()),
             route=keys.route,
-            phrase=self._text(keys.phrase, (*at, "phrase")) if keys.phrase is not None else None,
+            phrase=self._text(keys.phrase, (*key_path, "phrase")) if keys.phrase is not None else None,
             recordings=paths,
             recording_facts=facts,
             as_recorded=keys.level is not None,
             lead_in_s=lead_in(keys, self._wake),
             tail_s=keys.tail_s if keys.tail_s is not None else TrialTemplate("", "").tail_s,
-            ambient=ambient(keys, at, self._assets, self._found, self._voice, self._text),
+            ambient=ambient(keys, key_path, self._assets, self._found, self._voice, self._text),
             repeat=keys.repeat,
             device=keys.device,
             wake=keys.wake,
-            voice=self._voice(keys.voice, (*at, "voice")),
+            voice=self._voice(keys.voice, (*key_path, "voice")),
             level_dbfs=keys.level_dbfs,
             gap_ms=keys.gap_ms,
             evidence=keys.evidence,
             reprompt=_reprompt(keys.reprompt, self._default_reprompt) if keys.reprompt else None,
-            close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
+            close_dialogue=self._close_dialogue(keys.close_dialogue, (*key_path, "close_dialogue")),
             query_class=keys.query_class,
             core_capability=keys.core_capability,
             note=keys.note,
-            effect=effect_check(keys, at, self._found, self._text),
-            memory=memory_spec(keys, at, self._found, self._text),
-            expects=read_expected(keys, at, self._found, self._text),
+            effect=effect_check(keys, key_path, self._found, self._text),
+            memory=memory_spec(keys, key_path, self._found, self._text),
+            expects=read_expected(keys, key_path, self._found, self._text),
             power_cycle=keys.power_cycle,
-            opening=self._read_opening(keys.opening, (*at, "opening")) if keys.opening else None,
+            opening=self._read_opening(keys.opening, (*key_path, "opening")) if keys.opening else None,
         )
         template = replace(template, ambient=spoken_by_default(template, self._default_voice))
         axes = self._read_mapping("matrix").get("axes")
         for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
             if axis in keys.model_fields_set:
                 remedy = f"Remove one of the two; the matrix sets {axis} for every trial"
-                self._found.add((*at, axis), f"the trial sets {axis}, which the matrix varies", remedy, key=True)
+                self._found.add((*key_path, axis), f"the trial sets {axis}, which the matrix varies", remedy, key=True)
         return template
 
     def _refuse_twins(self, section: str, noun: str) -> None:
@@ -411,71 +418,73 @@ class ScenarioReader:
             return Matrix()
         return read_matrix(keys, tuple(axes), self._axis_value, self._found)
 
-    def _axis_value(self, axis: str, written: object, at: KeyPath) -> LabelledValue | None:
+    def _axis_value(self, axis: str, entry: object, key_path: KeyPath) -> LabelledValue | None:
         value: AxisValue
-        match written:
+        match entry:
             case str() if axis == "voice":
-                spec = self._voice(written, at)
-                return (spec, written) if spec else None
+                spec = self._voice(entry, key_path)
+                return (spec, entry) if spec else None
             case None if axis != "noise":
                 return None, NO_OPENING
             case [float() | int() as low_hz, float() | int() as high_hz]:
                 value = Band(float(low_hz), float(high_hz))
             case str() if axis == "room":
-                if not self._is_room(written, at):
+                if not self._is_room(entry, key_path):
                     return None
-                value = self._rooms[written]
+                value = self._rooms[entry]
             case VoiceKeys():
-                value = self._voice_spec(written, at)
+                value = self._voice_spec(entry, key_path)
             case NoiseKeys():
-                value = self._noise(written, at)
+                value = self._noise(entry, key_path)
             case OpeningKeys():
-                value = self._read_opening(written, at)
+                value = self._read_opening(entry, key_path)
             case dict():
-                value = tuple(sorted(written.items()))
+                value = tuple(sorted(entry.items()))
             case str() | int() | float() | None:
-                value = written
+                value = entry
             case _:
                 return None
         return value, label(value)
 
-    def _voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
-        match written:
+    def _voice(self, entry: str | VoiceKeys | None, key_path: KeyPath) -> VoiceSpec | None:
+        match entry:
             case None:
                 return None
             case VoiceKeys():
-                return self._voice_spec(written, at)
-        if written not in self._voice_names:
-            self._found.add(at, f"no voice is called {written!r}", nearest(written, self._voice_names, listed="Voices"))
-        return self._voices.get(written)
+                return self._voice_spec(entry, key_path)
+        if entry not in self._voice_names:
+            self._found.add(
+                key_path, f"no voice is called {entry!r}", nearest(entry, self._voice_names, listed="Voices")
+            )
+        return self._voices.get(entry)
 
-    def _voice_spec(self, keys: VoiceKeys, at: KeyPath) -> VoiceSpec:
+    def _voice_spec(self, keys: VoiceKeys, key_path: KeyPath) -> VoiceSpec:
         if keys.talker is not None:
             if not TALKER_NAME.fullmatch(keys.talker):
                 problem = f"{keys.talker!r} is not a talker's name"
-                self._found.add((*at, "talker"), problem, "Use lowercase letters, digits, - and _")
+                self._found.add((*key_path, "talker"), problem, "Use lowercase letters, digits, - and _")
             for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
-                self._found.add((*at, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
+                self._found.add((*key_path, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
             return VoiceSpec(TALKER, keys.talker, language=keys.language)
         engines = plugins.names(plugins.Group.VOICES)
         if keys.engine not in engines:
             remedy = nearest(keys.engine, engines, listed="Installed")
-            self._found.add((*at, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
+            self._found.add((*key_path, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
         return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
 
-    def _noise(self, keys: NoiseKeys, at: KeyPath) -> NoiseSpec:
+    def _noise(self, keys: NoiseKeys, key_path: KeyPath) -> NoiseSpec:
         if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
             problem = "`kind: recording` requires the key `recording`, and other kinds do not allow it"
-            self._found.add(at, problem, remedy)
+            self._found.add(key_path, problem, remedy)
         levels = [name for name in ("snr_db", "level_dbfs", "level_spl") if getattr(keys, name) is not None]
         if len(levels) != 1:
             problem = f"the noise has {' and '.join(levels) or 'no level'}"
-            self._found.add(at, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
+            self._found.add(key_path, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
         if keys.level_spl is not None and "weighting" in keys.model_fields_set:
             problem = "level_spl has the weighting of the calibration"
-            self._found.add((*at, "weighting"), problem, "Remove weighting", key=True)
-        path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
+            self._found.add((*key_path, "weighting"), problem, "Remove weighting", key=True)
+        path = self._assets.sound(keys.recording, (*key_path, "recording")) if keys.recording else ""
         places = tuple(dict.fromkeys(keys.positions))
         return NoiseSpec(
             kind=keys.kind,
@@ -488,39 +497,39 @@ class ScenarioReader:
             positions=places,
         )
 
-    def _read_opening(self, keys: OpeningKeys, at: KeyPath) -> Opening:
-        say, then = (
-            self._text(text, (*at, key)) if text is not None else ""
+    def _read_opening(self, keys: OpeningKeys, key_path: KeyPath) -> Opening:
+        opening_words, closing = (
+            self._text(text, (*key_path, key)) if text is not None else ""
             for key, text in (("say", keys.say), ("then", keys.then))
         )
         defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
         if keys.level_dbfs is not None and keys.level_spl is not None:
             problem = "the opening has both level_dbfs and level_spl"
-            self._found.add((*at, "level_spl"), problem, "Remove one of the two", key=True)
+            self._found.add((*key_path, "level_spl"), problem, "Remove one of the two", key=True)
         level_dbfs = defaults.level_dbfs if keys.level_dbfs is None else keys.level_dbfs
         level_spl = defaults.level_spl if keys.level_spl is None and keys.level_dbfs is None else keys.level_spl
         return Opening(
             pause_s=keys.pause_s,
-            say=say,
-            then=then,
+            say=opening_words,
+            then=closing,
             level_dbfs=level_dbfs,
-            sounds=bool(say) if keys.sounds is None else keys.sounds,
-            voice=self._opening_voice(keys.voice, (*at, "voice")),
+            sounds=bool(opening_words) if keys.sounds is None else keys.sounds,
+            voice=self._opening_voice(keys.voice, (*key_path, "voice")),
             level_spl=level_spl,
         )
 
-    def _opening_voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
-        voice = self._voice(written, at)
+    def _opening_voice(self, entry: str | VoiceKeys | None, key_path: KeyPath) -> VoiceSpec | None:
+        voice = self._voice(entry, key_path)
         if voice is not None and voice.is_person:
-            self._found.add(at, "a talker cannot say an opening, which is played", "Use a synthetic voice")
+            self._found.add(key_path, "a talker cannot say an opening, which is played", "Use a synthetic voice")
         return voice
 
-    def _is_room(self, name: str, at: KeyPath) -> bool:
+    def _is_room(self, name: str, key_path: KeyPath) -> bool:
         if name not in self._rooms:
-            self._found.add(at, f"no room is called {name!r}", nearest(name, self._rooms, listed="Rooms"))
+            self._found.add(key_path, f"no room is called {name!r}", nearest(name, self._rooms, listed="Rooms"))
         return name in self._rooms
 
-    def _room(self, name: str, keys: RoomKeys | None, at: KeyPath) -> RoomSpec:
+    def _room(self, name: str, keys: RoomKeys | None, key_path: KeyPath) -> RoomSpec:
         """The room; an empty one if there was a problem, which is noted."""
         if keys is None:
             return RoomSpec(name)
@@ -529,10 +538,10 @@ class ScenarioReader:
         if keys.impulse_responses is not None:
             for key in sorted(of_box & keys.model_fields_set):
                 problem = f"{key} does not apply to a room of recorded impulse responses"
-                self._found.add((*at, key), problem, f"Remove {key}, or impulse_responses", key=True)
+                self._found.add((*key_path, key), problem, f"Remove {key}, or impulse_responses", key=True)
             recorded = tuple(
                 ImpulseResponse(
-                    self._assets.sound(response.recording, (*at, "impulse_responses", number, "recording")),
+                    self._assets.sound(response.recording, (*key_path, "impulse_responses", number, "recording")),
                     response.distance_m,
                     response.angle_deg,
                 )
@@ -544,12 +553,14 @@ class ScenarioReader:
                     for it in recorded[:number]
                 ):
                     problem = "there is a second impulse response for this place"
-                    self._found.add((*at, "impulse_responses", number), problem, "Correct distance_m or angle_deg")
+                    self._found.add(
+                        (*key_path, "impulse_responses", number), problem, "Correct distance_m or angle_deg"
+                    )
             return RoomSpec(name, None, recorded, keys.level_at or LevelAt.DEVICE)
         if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:
             missing = ", ".join(sorted(in_box - keys.model_fields_set))
             remedy = "Write {size_m: [5, 4, 2.6], rt60_s: 0.4, device_m: [1, 2, 1]}, or impulse_responses"
-            self._found.add(at, f"the room {name!r} has no {missing}", remedy, key=True)
+            self._found.add(key_path, f"the room {name!r} has no {missing}", remedy, key=True)
             return RoomSpec(name)
         (x, y, z), (left, front, height) = keys.size_m, keys.device_m
         box = ShoeBox(
@@ -563,25 +574,28 @@ class ScenarioReader:
         )
         return RoomSpec(name, box, (), keys.level_at or LevelAt.TALKER)
 
-    def _close_dialogue(self, keys: CloseDialogueKeys | None, at: KeyPath) -> CloseDialogue | None:
+    def _close_dialogue(self, keys: CloseDialogueKeys | None, key_path: KeyPath) -> CloseDialogue | None:
         if keys is None:
             return None
         if (keys.say is None) == (keys.wait_s is None):
             self._found.add(
-                at, "close_dialogue needs exactly one of say and wait_s", "Write {say: cancel} or {wait_s: 8}", key=True
+                key_path,
+                "close_dialogue needs exactly one of say and wait_s",
+                "Write {say: cancel} or {wait_s: 8}",
+                key=True,
             )
             return None
         if keys.say is not None:
-            return CloseDialogue(say=self._text(keys.say, (*at, "say")))
+            return CloseDialogue(say=self._text(keys.say, (*key_path, "say")))
         return CloseDialogue(wait_s=keys.wait_s if keys.wait_s is not None else CloseDialogue().wait_s)
 
-    def _text(self, text: str, at: KeyPath) -> str:
-        return substitute(text, self._variables, self._found, at)
+    def _text(self, text: str, key_path: KeyPath) -> str:
+        return substitute(text, self._variables, self._found, key_path)
 
 
-def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
+def _section_or(model: type[KeysT], content: Plain, key: str) -> KeysT:
     """A section as its model; the defaults if it is missing or wrong (which was noted)."""
-    section = written.get(key, {}) if isinstance(written, dict) else {}
+    section = content.get(key, {}) if isinstance(content, dict) else {}
     return try_validate(model, section) or model()
 
 

@@ -25,9 +25,9 @@ def asked_device(trial: TrialTemplate, bench: Bench) -> Device:
 
 def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
     """The devices that listen in a template's trials: those that it names, else all that report wake events."""
-    named = trial.devices or ((trial.device,) if trial.device else ())
-    if named:
-        return [device for name in named for device in bench.devices if device.id == name]
+    names = trial.devices or ((trial.device,) if trial.device else ())
+    if names:
+        return [device for name in names for device in bench.devices if device.id == name]
     return [device for device in bench.devices if reports(device, ObservationKind.WAKE)]
 
 

@@ -89,11 +89,11 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
         findings.add((*key_path, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
 
 
-def check_wanted(written: Mapping[str, object], key_path: KeyPath, findings: Findings) -> None:
+def check_wanted(section: Mapping[str, object], key_path: KeyPath, findings: Findings) -> None:
     """Notes missing keys that a trial of this kind requires."""
-    kind = written.get("kind", TrialKind.QUERY.value)
+    kind = section.get("kind", TrialKind.QUERY.value)
     for key in _WANTED[TrialKind(str(kind))] if kind in tuple(_WANTED) else ():
-        if key not in written:
+        if key not in section:
             findings.add(key_path, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
 
 
@@ -104,31 +104,27 @@ def name_of(keys: TrialKeys) -> str:
     return keys.kind.value
 
 
-def sounds(written: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
+def sounds(names: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
     """Absolute paths and durations (s) of the named files, each once, in a fixed order."""
-    meant: dict[str, float] = {}
-    for name, where in _each(written, key_path):
-        meant.update(assets.sounds(name, where))
-    return tuple(meant.items())
+    durations: dict[str, float] = {}
+    for name, entry_path in _each(names, key_path):
+        durations.update(assets.sounds(name, entry_path))
+    return tuple(durations.items())
 
 
 def recordings(
-    written: str | list[str], key_path: KeyPath, assets: Assets
+    names: str | list[str], key_path: KeyPath, assets: Assets
 ) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
     """Absolute paths of the recordings of a phrase, each once, in a fixed order, and the facts about each."""
-    meant: dict[str, RecordingFacts] = {}
-    for name, where in _each(written, key_path):
-        meant.update(assets.recordings(name, where))
-    facts = tuple(meant.values())
-    return tuple(meant), facts if any(fact != RecordingFacts() for fact in facts) else ()
+    facts_by_path: dict[str, RecordingFacts] = {}
+    for name, entry_path in _each(names, key_path):
+        facts_by_path.update(assets.recordings(name, entry_path))
+    facts = tuple(facts_by_path.values())
+    return tuple(facts_by_path), facts if any(fact != RecordingFacts() for fact in facts) else ()
 
 
-def _each(written: str | list[str], key_path: KeyPath) -> list[tuple[str, KeyPath]]:
-    return (
-        [(written, key_path)]
-        if isinstance(written, str)
-        else [(name, (*key_path, n)) for n, name in enumerate(written)]
-    )
+def _each(names: str | list[str], key_path: KeyPath) -> list[tuple[str, KeyPath]]:
+    return [(names, key_path)] if isinstance(names, str) else [(name, (*key_path, n)) for n, name in enumerate(names)]
 
 
 def ambient(
@@ -150,7 +146,7 @@ def ambient(
         )
         if source is None:
             continue
-        if source.id in (known.id for known in sources):
+        if source.id in (earlier.id for earlier in sources):
             remedy = "Give it another `id: …`"
             findings.add((*key_path, "sources", number), f"two sources are called {source.id!r}", remedy)
         sources.append(source)
@@ -200,9 +196,9 @@ def _source(
     voice_of: VoiceOf,
     text_of: TextOf,
 ) -> AmbientSource | None:
-    given = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
-    if len(given) != 1:
-        contents = "neither recordings, noise nor texts" if not given else f"both {' and '.join(given)}"
+    kinds = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
+    if len(kinds) != 1:
+        contents = "neither recordings, noise nor texts" if not kinds else f"both {' and '.join(kinds)}"
         findings.add(key_path, f"the source has {contents}", "Write exactly one of them per source")
         return None
     if keys.voices is not None and keys.texts is None:
@@ -274,52 +270,52 @@ def _sequential(
 ) -> SequentialTest | None:
     if keys is None:
         return None
-    at = ("stopping", name)
+    key_path = ("stopping", name)
     if not 0 < keys.good < keys.bad:
-        findings.add(at, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
+        findings.add(key_path, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
     elif highest is not None and keys.bad >= highest:
-        findings.add((*at, "bad"), f"{exact(keys.bad)} is not a share", "Write a share below 1, such as 0.1")
+        findings.add((*key_path, "bad"), f"{exact(keys.bad)} is not a share", "Write a share below 1, such as 0.1")
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
 
 
 def effect_check(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> EffectCheck | None:
     """The effect check of a trial; None if it has none, or a wrong one, which is noted."""
-    written = keys.effect
-    if written is None:
+    effect = keys.effect
+    if effect is None:
         return None
     key_path = (*key_path, "effect")
     if keys.kind is not TrialKind.QUERY:
         problem = f"the key 'effect' does not apply to trials of kind {keys.kind.value}"
         findings.add(key_path, problem, f"Remove it; it applies to kind {TrialKind.QUERY.value}", key=True)
-    _check_effect(written, key_path, findings)
+    _check_effect(effect, key_path, findings)
     state = tuple(
         StateWanted(name, value if value is None else text_of(value, (*key_path, "state", name)))
-        for name, value in written.state.items()
+        for name, value in effect.state.items()
     )
     return EffectCheck(
-        wanted=text_of(written.wanted, (*key_path, "wanted")),
+        wanted=text_of(effect.wanted, (*key_path, "wanted")),
         state=state,
-        within_s=written.within_s,
-        question=text_of(written.question, (*key_path, "question")) if written.question is not None else "",
-        after_s=written.after_s,
-        at=written.at,
+        within_s=effect.within_s,
+        question=text_of(effect.question, (*key_path, "question")) if effect.question is not None else "",
+        after_s=effect.after_s,
+        at=effect.at,
     )
 
 
-def _check_effect(written: EffectKeys, key_path: KeyPath, findings: Findings) -> None:
-    later = next((key for key in ("at", "after_s") if key in written.model_fields_set), None)
-    if written.at is not None and written.after_s is not None:
+def _check_effect(effect: EffectKeys, key_path: KeyPath, findings: Findings) -> None:
+    later = next((key for key in ("at", "after_s") if key in effect.model_fields_set), None)
+    if effect.at is not None and effect.after_s is not None:
         remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'
         findings.add((*key_path, "at"), "the effect has both at and after_s", remedy, key=True)
-    if not written.state and written.question is None:
+    if not effect.state and effect.question is None:
         remedy = "Add `state: {name: value}` that the device reports, or a `question: …` for the operator"
         findings.add(key_path, "the effect has neither state nor question, so nothing can check it", remedy, key=True)
-    elif later is not None and written.question is None:
+    elif later is not None and effect.question is None:
         remedy = f"Add `question: …`, or remove `{later}`; for a device, use `within_s`"
         findings.add(
             (*key_path, later), f"`{later}` needs a question: it is the time at which a person checks", remedy, key=True
         )
-    if "within_s" in written.model_fields_set and not written.state:
+    if "within_s" in effect.model_fields_set and not effect.state:
         remedy = "Remove it, or add `state: {name: value}`"
         findings.add(
             (*key_path, "within_s"),
@@ -331,50 +327,52 @@ def _check_effect(written: EffectKeys, key_path: KeyPath, findings: Findings) ->
 
 def read_expected(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of: TextOf) -> ExpectedFrame | None:
     """What the device should understand; None if nothing is written, or for another kind of trial."""
-    written = keys.expects
-    if written is None or keys.kind is not TrialKind.UNDERSTAND:
+    expected = keys.expects
+    if expected is None or keys.kind is not TrialKind.UNDERSTAND:
         return None
     key_path = (*key_path, "expects")
-    named: list[str] = []
-    for number, text in enumerate([written.intents] if isinstance(written.intents, str) else written.intents):
-        where = (*key_path, "intents", number) if isinstance(written.intents, list) else (*key_path, "intents")
-        for name in intent_set(text_of(text, where)):
-            if name in named:
-                findings.add(where, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
-            named.append(name)
-    return ExpectedFrame(tuple(sorted(set(named))), _slots(written, (*key_path, "slots"), text_of))
+    intents: list[str] = []
+    for number, text in enumerate([expected.intents] if isinstance(expected.intents, str) else expected.intents):
+        entry_path = (*key_path, "intents", number) if isinstance(expected.intents, list) else (*key_path, "intents")
+        for name in intent_set(text_of(text, entry_path)):
+            if name in intents:
+                findings.add(entry_path, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
+            intents.append(name)
+    return ExpectedFrame(tuple(sorted(set(intents))), _slots(expected, (*key_path, "slots"), text_of))
 
 
 def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, key_path: KeyPath, findings: Findings) -> None:
     """Notes a reprompt rule or evidence that does not fit what is expected of the trial."""
     default = defaults or DefaultsKeys()
     if keys.kind is TrialKind.UNDERSTAND:
-        evidence, where = keys.evidence or default.evidence, "" if keys.evidence else " (from the defaults)"
+        evidence, origin = keys.evidence or default.evidence, "" if keys.evidence else " (from the defaults)"
         if evidence is Evidence.NONE:
-            problem = f"evidence: none{where} cannot show what the device understood"
+            problem = f"evidence: none{origin} cannot show what the device understood"
             remedy = "Write `evidence: auto`, `device` or `operator` in the trial"
             findings.add((*key_path, "evidence") if keys.evidence else key_path, problem, remedy)
         return
-    own = keys.reprompt.until if keys.reprompt else None
-    if own is RepeatUntil.UNDERSTOOD or (
-        own is None and keys.kind.asks and default.reprompt.until is RepeatUntil.UNDERSTOOD
+    until = keys.reprompt.until if keys.reprompt else None
+    if until is RepeatUntil.UNDERSTOOD or (
+        until is None and keys.kind.asks and default.reprompt.until is RepeatUntil.UNDERSTOOD
     ):
-        place = (*key_path, "reprompt", "until") if own else ("defaults", "reprompt", "until")
+        place = (*key_path, "reprompt", "until") if until else ("defaults", "reprompt", "until")
         name = keys.id or keys.query or keys.kind.value
         problem = f"the trial {name!r} (kind {keys.kind.value}) has no `expects`, so `until: understood` cannot apply"
         remedy = "Write `until: recognised`, or `kind: understand` and `expects: {intents: […]}`"
         findings.add(place, problem, remedy, key=True)
 
 
-def _slots(written: ExpectsKeys, key_path: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
-    match written.slots:
+def _slots(expected: ExpectsKeys, key_path: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
+    match expected.slots:
         case None:
             return None
         case dict() as by_concept:
             pairs = [(concept, value, (*key_path, concept)) for concept, value in by_concept.items()]
         case several:
             pairs = [(slot.concept, slot.value, (*key_path, number, "value")) for number, slot in enumerate(several)]
-    return tuple(Slot(concept, None if value is None else text_of(value, where)) for concept, value, where in pairs)
+    return tuple(
+        Slot(concept, None if value is None else text_of(value, value_path)) for concept, value, value_path in pairs
+    )
 
 
 LAG_S = 0.3
@@ -382,16 +380,16 @@ LAG_S = 0.3
 
 
 def check_follow_up(
-    written: Mapping[str, object], queries: Collection[str], key_path: KeyPath, findings: Findings
+    section: Mapping[str, object], queries: Collection[str], key_path: KeyPath, findings: Findings
 ) -> None:
     """Notes a follow-up that is not a stimulus, or that is the first query itself."""
-    follow_up = written.get("follow_up")
+    follow_up = section.get("follow_up")
     if not isinstance(follow_up, str):
         return
     if follow_up not in queries:
         remedy = nearest(follow_up, queries, listed="Stimuli")
         findings.add((*key_path, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
-    elif follow_up == written.get("query"):
+    elif follow_up == section.get("query"):
         remedy = "Name a stimulus that makes sense only to a device that remembers the query"
         findings.add((*key_path, "follow_up"), "the follow-up is the query itself, which does not need memory", remedy)
 
