@@ -230,12 +230,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = {**self.former, **{name: name for name in self._verbs}}
-        if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"there is no command {args[0]!r}. {self._hint(ctx, args[0], known)}")
+        commands = {**self.former, **{name: name for name in self._verbs}}
+        if args and args[0] not in commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"there is no command {args[0]!r}. {self._hint(ctx, args[0], commands)}")
         return super().resolve_command(ctx, args)
 
-    def _hint(self, ctx: click.Context, word: str, known: Mapping[str, str]) -> str:
+    def _hint(self, ctx: click.Context, word: str, commands: Mapping[str, str]) -> str:
         from harness.cli.questions import SYNONYMS  # here, since few need it
 
         synonyms = {name: f"harness {command}" for name, command in SYNONYMS.items()}
@@ -245,7 +245,9 @@ class LazyGroup(click.Group):
             suggestion = f"{ctx.command_path} {own_verb}" if own_verb else ""
         if suggestion:
             return f"Did you mean {suggestion!r}?"
-        names = {**(synonyms if self.below else {}), **self.below, **known}
+        names = {**self.below, **commands}
+        if self.below:
+            names = synonyms | names
         near = difflib.get_close_matches(word, names, n=1)
         return f"Did you mean {names[near[0]]!r}?" if near else f"See {ctx.command_path} --help"
 

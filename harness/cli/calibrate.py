@@ -214,10 +214,10 @@ class _CalibrationSound:
 
         started: list[Observation] = []
 
-        def sink(seen: Observation) -> None:
-            match seen:
+        def sink(observation: Observation) -> None:
+            match observation:
                 case StimulusStarted():
-                    started.append(seen)
+                    started.append(observation)
                 case LinkLost(what=fault):
                     self._faults.append(fault)
                 case _:

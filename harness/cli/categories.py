@@ -36,8 +36,8 @@ def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
     for value in values:
         names = value.split(",")
         if len(names) != 2 or names[0] == names[1] or not all(name in GROUPINGS for name in names):
-            known = ", ".join(GROUPINGS)
-            raise click.BadParameter(f"{value!r} does not name two of {known}. Write device,class", ctx, param)
+            groupings = ", ".join(GROUPINGS)
+            raise click.BadParameter(f"{value!r} does not name two of {groupings}. Write device,class", ctx, param)
         pairs.append((GROUPINGS[names[0]], GROUPINGS[names[1]]))
     return tuple(pairs) or None
 
@@ -117,8 +117,8 @@ def command(
     trials = rated_trials(with_rows_of(judged_sessions, sessions.round_id, raters, with_programs=options.with_programs))
     for side in compare or ():
         demand_known(side, {rated_trial.trial.device for rated_trial in trials}.union(ids), "device or session")
-    by = tuple(GROUPINGS[name] for name in dict.fromkeys(groupings)) or None
-    report = report_of(trials, Selection(raters, sessions.round_id, on, by, crosses, compare), ids)
+    selected = tuple(GROUPINGS[name] for name in dict.fromkeys(groupings)) or None
+    report = report_of(trials, Selection(raters, sessions.round_id, on, selected, crosses, compare), ids)
     if html_target is not None:
         from harness.rating.reports.category_page import write_html
 
@@ -130,9 +130,9 @@ def command(
     )
     demand_limits(
         limit
-        for name, category, wanted, read in limits
-        if wanted is not None
-        for limit in limits_of(report, name, category, wanted, read, bound)
+        for name, category, most, read in limits
+        if most is not None
+        for limit in limits_of(report, name, category, most, read, bound)
     )
 
 

@@ -49,7 +49,7 @@ class Option(click.Option):
         self.heading = heading
         self.writes = writes or bool(suffixes)
         self.reported = reported or "--html" in self.opts
-        self.former = {name: value for name, _, value in (each.partition("=") for each in former)}
+        self.former = {name: value for name, _, value in (entry.partition("=") for entry in former)}
         self.suffixes = tuple(suffixes)
         self.any_word = any_word
 
@@ -81,13 +81,18 @@ class Option(click.Option):
         if not self.show_default or self.default in (None, "") or callable(self.default) or self.is_flag:
             return ""
         values = self.default if isinstance(self.default, (list, tuple)) else (self.default,)
-        return " ".join(exact(each) if isinstance(each, float) else str(each) for each in values)
+        return " ".join(exact(value) if isinstance(value, float) else str(value) for value in values)
 
     def notes(self) -> list[str]:
         """The default ("" without one), which numbers are allowed, and whether it is required."""
         limits = numbers_allowed(self.type)
         shown = limits not in ("", "at least 0") and self.name != "seed"
-        return [self.written_default, *([limits] if shown else []), *(["required"] if self.required else [])]
+        notes = [self.written_default]
+        if shown:
+            notes.append(limits)
+        if self.required:
+            notes.append("required")
+        return notes
 
     def make_metavar(self, ctx: click.Context) -> str:
         return super().make_metavar(ctx).removesuffix(" RANGE")
@@ -98,8 +103,9 @@ class Option(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The names and the help, with `(default: 480; 64 to 9600)` at the end of its first sentence."""
         record = super().get_help_record(ctx)
-        default, *others = self.notes()
-        notes = [*([f"default: {default}"] if default else []), *others]
+        default, *notes = self.notes()
+        if default:
+            notes.insert(0, f"default: {default}")
         if record is None or not notes:
             return record
         first, stop, rest = record[1].partition(". ")
@@ -125,12 +131,15 @@ def numbers_allowed(kind: click.ParamType[Any]) -> str:
     if not isinstance(kind, (click.IntRange, click.FloatRange)):
         return ""
     ends = (kind.min, kind.max)
-    least, most = ("" if end is None else str(end) if isinstance(end, int) else exact(end) for end in ends)
+    least, most = ("" if end is None else _end_text(end) for end in ends)
     if least and most and not (kind.min_open or kind.max_open):
         return f"{least} to {most}"
-    above = f"{'above' if kind.min_open else 'at least'} {least}" if least else ""
-    below = f"{'below' if kind.max_open else 'at most'} {most}" if most else ""
-    return ", ".join(filter(None, (above, below)))
+    above, below = "above" if kind.min_open else "at least", "below" if kind.max_open else "at most"
+    return ", ".join(f"{relation} {end}" for relation, end in ((above, least), (below, most)) if end)
+
+
+def _end_text(end: float) -> str:
+    return str(end) if isinstance(end, int) else exact(end)
 
 
 def values_taken(option: click.Option, following: Sequence[str]) -> int:
@@ -150,7 +159,7 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
-        headings = dict.fromkeys(each.heading for each in params if isinstance(each, Option) and each.heading)
+        headings = dict.fromkeys(param.heading for param in params if isinstance(param, Option) and param.heading)
         if headings:
             whole = click.Option(
                 ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_help,
@@ -169,10 +178,10 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for each in self.get_params(ctx):
-            heading = each.heading if isinstance(each, Option) else ""
-            record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
-            if each.name == "help_all" and ctx.meta.get(_WHOLE, True):
+        for param in self.get_params(ctx):
+            heading = param.heading if isinstance(param, Option) else ""
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if param.name == "help_all" and ctx.meta.get(_WHOLE, True):
                 continue
             if record and (ctx.meta.get(_WHOLE, True) or not heading):
                 sections.setdefault(heading or "Options", []).append(record)
@@ -189,10 +198,10 @@ class Command(click.Command):
 
     def _rewrite(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words with today's names of options, and with the FILE that an option is left without."""
-        options = [each for each in self.params if isinstance(each, Option)]
-        former = {old: (each.now(old), value) for each in options for old, value in each.former.items()}
-        known = {name: each for each in options for name in each.opts}
-        flags = {name[1] for each in options if each.is_flag or each.count for name in each.opts if len(name) == 2}
+        options = [opt for opt in self.params if isinstance(opt, Option)]
+        former = {old: (opt.now(old), value) for opt in options for old, value in opt.former.items()}
+        option_by_name = {name: opt for opt in options for name in opt.opts}
+        flags = {name[1] for opt in options if opt.is_flag or opt.count for name in opt.opts if len(name) == 2}
         rewritten: list[str] = []
         words = list(args)
         while words:
@@ -202,10 +211,10 @@ class Command(click.Command):
                 break
             name, equals, value = word.partition("=")
             if word[:1] == "-" and word[1:2] not in ("-", "") and len(word) > 2:  # -vo FILE, -oFILE
-                at = next((at for at, letter in enumerate(word) if at and letter not in flags), 0)
-                if f"-{word[at]}" in former:
-                    words[:0] = [f"-{word[at]}", *filter(None, [word[at + 1 :]])]
-                    rewritten += [word[:at]] if at > 1 else []
+                index = next((index for index, letter in enumerate(word) if index and letter not in flags), 0)
+                if f"-{word[index]}" in former:
+                    words[:0] = [f"-{word[index]}", *filter(None, [word[index + 1 :]])]
+                    rewritten += [word[:index]] if index > 1 else []
                     continue
             if name in former:
                 now, stands_for = former[name]
@@ -214,9 +223,9 @@ class Command(click.Command):
                 elif not ctx.resilient_parsing:
                     click.echo(f"harness: {name} is now {now} {stands_for}".rstrip(), err=True)
                 name, equals, value = (now, "=", stands_for) if stands_for else (now, equals, value)
-            values = [] if equals or name not in known else words[: values_taken(known[name], words)]
+            values = [] if equals or name not in option_by_name else words[: values_taken(option_by_name[name], words)]
             del words[: len(values)]
-            if name in known and known[name].suffixes and not equals:
+            if name in option_by_name and option_by_name[name].suffixes and not equals:
                 equals, value, values = "=", *(values or [STREAM]), []
             rewritten += [name + equals + value, *values]
         return rewritten

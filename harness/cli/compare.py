@@ -78,7 +78,7 @@ def command(
     click.echo("\n".join(output))
 
 
-def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Path | None, markdown: str | None) -> None:
+def _sessions(names: list[str], cluster_by: str | None, as_json: bool, html: Path | None, markdown: str | None) -> None:
     from harness.base.whole_file import write_atomically
     from harness.cli.sessions import session_folder
     from harness.offline.figures.comparison import Clusters
@@ -86,7 +86,7 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
     from harness.report.comparison import compare_sessions
     from harness.statistics.comparison import DifferenceVerdict
 
-    folders = [session_folder(name) for name in named]
+    folders = [session_folder(session) for session in names]
     with drawn_progress():
         comparison = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
     facts = comparison_page.differing_facts(comparison, folders)

@@ -56,7 +56,7 @@ command.add_command(move)
 command.add_command(power)
 
 
-@verb("list", of=command)
+@verb("list", parent=command)
 def list_profiles(*, as_json: bool = json_option("Print a JSON list instead of a table.")) -> None:
     """List the profiles that a bench can name. The exit status is 2 if one is invalid."""
     from harness.devices.profiles.profile import load_profile, profile_paths
@@ -130,8 +130,8 @@ class DeviceReach:
     @property
     def connection_keys(self) -> dict[str, object]:
         """Keys of a connection; {} without one that locates a device. InputError for a --set without a value."""
-        named = {name: getattr(self, name) for name in ("port", "baud", "address", "username", "password_env")}
-        given: dict[str, object] = {name: value for name, value in named.items() if value}
+        options = {name: getattr(self, name) for name in ("port", "baud", "address", "username", "password_env")}
+        keys: dict[str, object] = {name: value for name, value in options.items() if value}
         for assignment in self.keys:
             key, equals, value = assignment.partition("=")
             if not equals:
@@ -139,18 +139,18 @@ class DeviceReach:
                     f"--set {assignment!r} has no value",
                     remedy="Write --set KEY=VALUE, with a key of the bench's connection",
                 )
-            given[key] = value
-        return {} if given.keys() <= {"baud", "username", "password_env"} else given
+            keys[key] = value
+        return {} if keys.keys() <= {"baud", "username", "password_env"} else keys
 
     def source(self, profile: DeviceProfile) -> DeviceSource | None:
         """The source, not open yet; None when no device is named. InputError for a wrong key or value."""
         from harness.devices.declared import driver_taking, options_of, source_of
 
-        given = self.connection_keys
-        if not self.driver and not given:
+        keys = self.connection_keys
+        if not self.driver and not keys:
             return None
-        driver = self.driver or driver_taking(given, profile)
-        return source_of(driver, options_of(driver, given), profile, self.device, self.topics)
+        driver = self.driver or driver_taking(keys, profile)
+        return source_of(driver, options_of(driver, keys), profile, self.device, self.topics)
 
     def watching(self, profile: str, source: DeviceSource | None) -> DeviceMonitor:
         """A monitor of an open source. If that has a baud rate, it states the same time errors as a session."""
@@ -162,7 +162,7 @@ class DeviceReach:
         return DeviceMonitor(profile, Path(), self.device)
 
 
-@verb("test", of=command)
+@verb("test", parent=command)
 def test(
     *,
     profile: str | None = argument(required=False),
@@ -234,22 +234,22 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
     from harness.devices.device_monitor import shape_of
     from harness.devices.device_sources import CHUNK_BYTES, HasRate, take_outputs
 
-    made: Counter[str] = Counter()
+    mapped: Counter[str] = Counter()
     unmapped: Counter[str] = Counter()
     retained: Counter[str] = Counter()
     try:
         limit_s = time.monotonic() + seconds
-        over = False
-        while not over:
+        ended = False
+        while not ended:
             time.sleep(0.05)
             # Asked before the last reading, which takes what arrived until then.
-            over = source.ended or time.monotonic() >= limit_s
+            ended = source.ended or time.monotonic() >= limit_s
             for output in take_outputs(source, 64 * CHUNK_BYTES):
                 for row in watched.take(output):
                     if row.retained:
                         retained[row.made or shape_of(row.said)] += 1
                     elif row.mapped:
-                        made[row.made] += 1
+                        mapped[row.made] += 1
                     else:
                         unmapped[shape_of(row.said)] += 1
     finally:
@@ -258,7 +258,7 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
     if source.trouble:
         click.echo(f"  {plain_text(source.trouble, LONGEST)}")
     for heading, counts in (
-        ("mapped to", made),
+        ("mapped to", mapped),
         ("not mapped (numbers as #)", unmapped),
         ("retained: the broker stored these earlier, and a session does not count them", retained),
     ):
@@ -330,7 +330,7 @@ def _try_rates(source: HasRate) -> None:
 
 @verb(
     "monitor",
-    of=command,
+    parent=command,
     sections={
         "Connection": "port baud address driver keys topics username password_env",
         "Output": "unmapped snippets plain as_json",
@@ -427,8 +427,8 @@ def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[lis
     told_lost, told_trouble, told_noise = 0, "", False
     while True:
         ended = source.ended  # read before taking rows, so that none before the end is missed
-        taken = take_outputs(source, AT_ONCE_BYTES)
-        yield [row for output in taken for row in watched.take(output)]
+        outputs = take_outputs(source, AT_ONCE_BYTES)
+        yield [row for output in outputs for row in watched.take(output)]
         if watched.look(time.monotonic()):
             yield watched.problem or "the profile was reloaded"
         if source.queue.lost_bytes != told_lost:
@@ -440,7 +440,7 @@ def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[lis
         if source.trouble != told_trouble:
             told_trouble = source.trouble
             yield told_trouble or "the source is back"
-        if not any(output.data for output in taken):
+        if not any(output.data for output in outputs):
             if ended:
                 return
             time.sleep(0.05)
@@ -448,6 +448,6 @@ def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[lis
 
 def _line(row: MonitorRow) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
-    made = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
+    meaning = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
     times = f"  ({row.times})" if row.times else ""
-    return f"{clock}  {row.said:{LEFT}}  {made}{times}"
+    return f"{clock}  {row.said:{LEFT}}  {meaning}{times}"

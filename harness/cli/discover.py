@@ -77,7 +77,7 @@ def _print(devices: list[FoundDevice]) -> None:
 
 def init_command(device: FoundDevice) -> str:
     """The command that writes a bench for a device, safe in a shell; "" when there is none for this kind."""
-    flag = next((by.option for kind, by in DEVICES.items() if kind.value == device.kind), "")
+    flag = next((entry.option for kind, entry in DEVICES.items() if kind.value == device.kind), "")
     if not flag or not device.address or not device.address.isprintable():
         return ""
     words = ["harness", "init", f"--{flag.replace('_', '-')}", device.address]

@@ -106,7 +106,7 @@ def _record(microphone: str, sound_server: str, seconds: float) -> Waveform:
 
     ring = RingBuffer(seconds + 5)
     faults: list[str] = []
-    capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda at, fault: faults.append(fault))
+    capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda stamp, fault: faults.append(fault))
     capture.open()
     try:
         begins_s = time.monotonic()

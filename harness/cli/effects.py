@@ -63,11 +63,11 @@ def when(item: EffectItem, now_wall_s: float) -> str:
         return f"{effect_word(item)}, by {'the device' if item.evidence.source is EffectSource.DEVICE else 'a person'}"
     if due_s is None or due_s <= now_wall_s:
         return "due now"
-    at = datetime.fromtimestamp(due_s).astimezone()
+    due = datetime.fromtimestamp(due_s).astimezone()
     today = datetime.fromtimestamp(now_wall_s).astimezone().date()
     days = {today: "", today + timedelta(days=1): "tomorrow "}
-    day = days.get(at.date(), f"{at:%d %b} ")
-    return f"at {day}{at:%H:%M}, in {length(due_s - now_wall_s)}"
+    day = days.get(due.date(), f"{due:%d %b} ")
+    return f"at {day}{due:%H:%M}, in {length(due_s - now_wall_s)}"
 
 
 def length(seconds: float) -> str:
@@ -131,11 +131,11 @@ def command(
         print_lines([json.dumps({"effects": effects}, indent=2)])
     else:
         items, now_s, several = _items(folders), time.time(), len(folders) > 1
-        listed = [effect for effect in items if every or effect.is_open]
-        shown = [line for effect in listed for line in ("", *describe(effect, now_s, of_several=several))]
+        items_shown = [effect for effect in items if every or effect.is_open]
+        shown = [line for effect in items_shown for line in ("", *describe(effect, now_s, of_several=several))]
         print_lines([_head(items, now_s), *shown])
         if asks:
-            _ask([effect for effect in listed if every or effect.is_due(now_s)], name)
+            _ask([effect for effect in items_shown if every or effect.is_due(now_s)], name)
     if any(effect.is_open for effect in _items(folders)):
         sys.exit(STILL_OPEN)
 
@@ -168,7 +168,7 @@ def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
     return matches[0]
 
 
-def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, by: str) -> str:
+def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, observer: str) -> str:
     from harness.model.record import EffectAnswered
     from harness.rating.judgment_log import JudgmentLog
 
@@ -176,19 +176,19 @@ def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, by: str) 
     if before is not None:
         overruled = f"overrules {before[1].word.value} by {before[1].by}"
         detail = f"{detail} ({overruled})" if detail else overruled
-    row = EffectAnswered(item.trial.id, item.take, item.attempt, word, by, detail)
+    row = EffectAnswered(item.trial.id, item.take, item.attempt, word, observer, detail)
     with closing(JudgmentLog(item.folder)) as log:
         log.append(row)
-    line = f"{plain_text(item.trial.id, 80)}: {word.value}, by {plain_text(by, 40)}"
+    line = f"{plain_text(item.trial.id, 80)}: {word.value}, by {plain_text(observer, 40)}"
     if before is not None:
-        who, word_then = plain_text(before[1].by, 40), before[1].word.value
-        return f"{line}. It overrules {word_then} by {who} at {clock(before[0])}"
+        earlier_observer, word_then = plain_text(before[1].by, 40), before[1].word.value
+        return f"{line}. It overrules {word_then} by {earlier_observer} at {clock(before[0])}"
     if item.evidence.source is EffectSource.DEVICE and item.evidence.word is not word:
         return f"{line}. It overrules the device: {plain_text(item.evidence.said, 200)}"
     return line
 
 
-def _ask(items: Sequence[EffectItem], by: str) -> bool:
+def _ask(items: Sequence[EffectItem], observer: str) -> bool:
     from harness.cli.plain import HOW_EFFECT, parse_effect
 
     keys = f"{HOW_EFFECT}; s skips, q ends"
@@ -207,11 +207,11 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
                 print_lines([keys])
                 continue
             try:
-                verdict, seen = answer[0], checked_text(answer[1], "the answer")
+                verdict, comment = answer[0], checked_text(answer[1], "the answer")
             except InputError as error:
                 print_lines([str(error)])
                 continue
-            print_lines([_record_answer(item, verdict, seen, by)])
+            print_lines([_record_answer(item, verdict, comment, observer)])
             break
     return True
 
@@ -223,7 +223,7 @@ def effects_of(folder: Path) -> SessionEffects:
     return effects_in(progress_of(folder), folder)
 
 
-def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
+def _watch(folders: Sequence[Path], observer: str, asks: bool) -> None:
     """Waits until nothing more can become due, or the user quits."""
     met: set[tuple[Path, str, int, int]] = set()
     last_notice = ""
@@ -236,7 +236,7 @@ def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
             met |= {_key(effect) for effect in ready}
             stream = standard_output()
             stream.write("\a" if asks else "")
-            if asks and not _ask(ready, by):
+            if asks and not _ask(ready, observer):
                 return
             if not asks:
                 print_lines([line for effect in ready for line in ("", *describe(effect, now_s))])
@@ -256,8 +256,8 @@ def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
     if not fresh:
         return "nothing is open; waiting for the session"
     first = min(fresh, key=lambda effect: effect.evidence.due_wall_s or 0.0)
-    at = when(first, now_s).partition(", in")[0]
-    return f"next: {plain_text(first.trial.id, 80)} {at}"
+    due = when(first, now_s).partition(", in")[0]
+    return f"next: {plain_text(first.trial.id, 80)} {due}"
 
 
 def _open(sessions: Sequence[SessionEffects]) -> list[EffectItem]:

@@ -29,7 +29,9 @@ class EntryVerb(LazyGroup, Command):
 
     def __init__(self, verb: click.Command, verbs: Mapping[str, tuple[str, str]]) -> None:
         settings = {**verb.context_settings, "allow_extra_args": False, "allow_interspersed_args": True}
-        params = [_add_completion(each, verbs) if isinstance(each, click.Argument) else each for each in verb.params]
+        params = [
+            _add_completion(param, verbs) if isinstance(param, click.Argument) else param for param in verb.params
+        ]
         super().__init__(
             verbs, name=verb.name, callback=verb.callback, params=params, help=verb.help,
             context_settings=settings, invoke_without_command=True,
@@ -53,10 +55,10 @@ class EntryVerb(LazyGroup, Command):
             yield
         except (click.UsageError, InputError) as error:
             words: tuple[str, ...] = ctx.meta[_WORDS]
-            at = next((n for n in self._arguments(words) if words[n] in self._verbs), None)
+            index = next((n for n in self._arguments(words) if words[n] in self._verbs), None)
             near = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
-            if at is not None and not os.path.lexists(words[at]):
-                hint = command_first(ctx, words, at)
+            if index is not None and not os.path.lexists(words[index]):
+                hint = command_first(ctx, words, index)
             elif near and not os.path.lexists(words[0]):
                 hint = f"Did you mean '{ctx.command_path} {near[0]}'?"
             else:
@@ -65,15 +67,15 @@ class EntryVerb(LazyGroup, Command):
 
     def _arguments(self, words: Sequence[str]) -> Iterator[int]:
         """Places of the words that are neither options nor their values."""
-        options = [each for each in self.params if isinstance(each, click.Option)]
-        known = {name: each for each in options for name in (*each.opts, *getattr(each, "former", ()))}
-        at = 0
-        while at < len(words):
-            if words[at] in known:
-                at += values_taken(known[words[at]], words[at + 1 :])
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        option_by_name = {name: option for option in options for name in (*option.opts, *getattr(option, "former", ()))}
+        index = 0
+        while index < len(words):
+            if words[index] in option_by_name:
+                index += values_taken(option_by_name[words[index]], words[index + 1 :])
             else:
-                yield at
-            at += 1
+                yield index
+            index += 1
 
 
 def _add_completion(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:
@@ -85,8 +87,8 @@ def _add_completion(argument: click.Argument, verbs: Mapping[str, tuple[str, str
     completed = copy.copy(argument)
 
     def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        given = ctx.get_parameter_source(argument.name or "") is ParameterSource.COMMANDLINE
-        names = [] if given else [each for each in verbs if each.startswith(incomplete)]
+        is_given = ctx.get_parameter_source(argument.name or "") is ParameterSource.COMMANDLINE
+        names = [] if is_given else [verb_name for verb_name in verbs if verb_name.startswith(incomplete)]
         files = glob.glob(f"{glob.escape(incomplete)}*") if names and incomplete else []
         return [*argument.shell_complete(ctx, incomplete), *map(CompletionItem, [*names, *files])]
 

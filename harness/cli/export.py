@@ -203,11 +203,11 @@ def _events(folder: Path, target: str, *, quiet: bool) -> None:
     for file, entry in entries:
         row = {"file": file, "seq": entry.seq, "run": entry.run, "at_s": entry.at_s, "wall_s": entry.wall_s}
         lines.append(json.dumps(row | RECORDS.dump_python(entry.record, mode="json")))
-    written = "".join(line + "\n" for line in lines).encode()
+    content = "".join(line + "\n" for line in lines).encode()
     if target == STDOUT:
-        print_file(written)
+        print_file(content)
         return
-    write_atomically(Path(target), written)
+    write_atomically(Path(target), content)
     click.echo(f'Writing {counted(len(entries), "row")} to "{plain_text(target)}"', err=quiet)
 
 
@@ -219,9 +219,9 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     progress, wake = figures_of(session)
     heard = [trial for trial in heard_in(progress.trials, wake) if device in (None, trial.device)]
     if not any(trial.first.heard is not None for trial in heard):
-        who = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
+        subject = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
         raise InputError(
-            f"{who} reported what it heard in this session",
+            f"{subject} reported what it heard in this session",
             remedy="See the transcripts: harness report show SESSION --wer",
         )
     with disk_errors(f"{folder} cannot be created"):
@@ -232,8 +232,8 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     words = f"words compared as {plain_text(normalisation_of(progress), 80)}"
     click.echo(f'Writing {", ".join(files)} to "{plain_text(str(folder))}", {words}', err=quiet)
     for name in ("first", "final"):
-        written = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
-        reference, hypothesis, groups = (plain_text(shlex.quote(path)) for path in written)
+        paths = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
+        reference, hypothesis, groups = (plain_text(shlex.quote(path)) for path in paths)
         click.echo(f"  harness score -r {reference} -H {hypothesis} --groups {groups}", err=quiet)
 
 

@@ -76,12 +76,12 @@ class DeviceKind:
     starter: str = ""
     monitor: str = ""
 
-    def connection(self, at: str) -> dict[str, str]:
+    def connection(self, address: str) -> dict[str, str]:
         """The keys for a device that is there; InputError for a text that is not an address."""
-        place = at
-        if self.port is not None and not (self.scheme and "://" in at):
-            place = self.scheme + _locate(at, self.port)
-        return {key: value.format(at=at, place=place) for key, value in self.keys.items()}
+        place = address
+        if self.port is not None and not (self.scheme and "://" in address):
+            place = self.scheme + _locate(address, self.port)
+        return {key: value.format(at=address, place=place) for key, value in self.keys.items()}
 
 
 def _locate(text: str, port: int) -> str:
@@ -248,21 +248,21 @@ def command(
     Wyoming satellite or Home Assistant for the wake phrase.
     """
     ctx = click.get_current_context()
-    given = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    if kind is None and not given and sys.stdin.isatty() and sys.stdout.isatty():
+    needs = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if kind is None and not needs and sys.stdin.isatty() and sys.stdout.isatty():
         _refuse_existing(folder / f"{name}.yaml" for name in TAKEN)
         setup = ask()
     else:
-        kind = kind or _implied_kind(given)
-        for name in given:
+        kind = kind or _implied_kind(needs)
+        for name in needs:
             if kind not in NEEDS[name]:
                 raise InputError(
                     f"--{name.replace('_', '-')} does not apply to --bench-kind {kind}",
                     remedy=f"Remove it, or write --bench-kind {' or '.join(NEEDS[name])}",
                 )
-        at = places[DEVICES[kind].option] if kind in DEVICES else ""
+        place = places[DEVICES[kind].option] if kind in DEVICES else ""
         name = _check_board(board) if board is not None else NAMES.get(kind, "")
-        setup = _ask_device(Setup(kind, name, at, key_env))
+        setup = _ask_device(Setup(kind, name, place, key_env))
         setup = replace(setup, phrase=_checked_phrase(phrase or setup.phrase))
     _write(folder, setup.files())
     click.echo("Next:")
@@ -278,16 +278,16 @@ def ask() -> Setup:
         click.echo(f"  {number}. {_ASKED[kind]}")
     choice = click.Choice(list(kinds))
     kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
-    board, at, key_env = "", "", ""
+    board, address, key_env = "", "", ""
     if kind in NAMES:
         board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_check_board))
     if kind in DEVICES:
-        at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
+        address = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
         key_env = click.prompt(
             "Environment variable that holds its key (empty: no key)", default="", show_default=False
         )
-    setup = _ask_device(Setup(kind, board, at, key_env))
+    setup = _ask_device(Setup(kind, board, address, key_env))
     if kind not in NAMES:
         return setup
     phrase = click.prompt("Wake phrase", default=setup.phrase, value_proc=_prompt_check(_checked_phrase))
@@ -310,8 +310,8 @@ def _ask_device(setup: Setup) -> Setup:
     phrases = [phrase for phrase in advice.wake_phrases if _PHRASE.fullmatch(phrase)]
     if not phrases:
         return device_setup
-    same = (phrase for phrase in phrases if phrase.casefold() == usual.phrase.casefold())
-    phrase = next(same, phrases[0])
+    usual_phrases = (phrase for phrase in phrases if phrase.casefold() == usual.phrase.casefold())
+    phrase = next(usual_phrases, phrases[0])
     others = f" (or {', '.join(other for other in phrases if other != phrase)})" if len(phrases) > 1 else ""
     click.echo(plain_text(f"the device listens for {phrase!r}{others}", LONGEST_LINE))
     return replace(device_setup, phrase=phrase)

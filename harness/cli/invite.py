@@ -53,8 +53,8 @@ def command(
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")
     invitations = Invitations(path)
-    given = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
-    base = _base(address if given else invitations.address or address)
+    is_given = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
+    base = _base(address if is_given else invitations.address or address)
     if revoke:
         invitations.revoke(revoke)
         for rater in dict.fromkeys(revoke):
@@ -62,7 +62,9 @@ def command(
     if raters:
         names = tuple(dict.fromkeys(raters))
         keys = {name_key(name) for name in names}
-        replaced = [each for each in invitations.everyone if name_key(each.rater) in keys and each.holds(time.time())]
+        replaced = [
+            holder for holder in invitations.everyone if name_key(holder.rater) in keys and holder.holds(time.time())
+        ]
         role = _role(adjudicator, coordinator)
         for earlier in replaced:
             if (its_role := _role(earlier.adjudicator, earlier.coordinator)) != role:
@@ -76,8 +78,8 @@ def command(
                 f"{plain_text(replaced[0].rater)} is invited already, and naming a rater ends the earlier link",
                 remedy="Remove --list to invite again, or the name to list all invitations",
             )
-        made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
-        for rater, token in made.items():
+        tokens = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
+        for rater, token in tokens.items():
             # Browsers do not send what follows the #, so no proxy logs it.
             click.echo(f"{rater}  {base}/login#{token}")
         invitations.set_address(base)

@@ -54,17 +54,17 @@ def json_schema(kind: FileKind) -> Schema:
         schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"] = engines
     if kind is FileKind.BENCH:
         definitions = schema["$defs"]
-        own: Schema = dict(definitions["EquipmentKeys"]["properties"])
-        same: Schema = {
+        properties: Schema = dict(definitions["EquipmentKeys"]["properties"])
+        same_as_branch: Schema = {
             "title": "the driver of a loudspeaker",
             "type": "object",
-            "properties": {"same_as": own.pop("same_as")},
+            "properties": {"same_as": properties.pop("same_as")},
             "required": ["same_as"],
             "additionalProperties": False,
         }
         definitions["EquipmentKeys"] = {
             "description": "Equipment that a driver runs.",
-            "anyOf": [*_branches(own, definitions), same],
+            "anyOf": [*_branches(properties, definitions), same_as_branch],
         }
         for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):
             definition = definitions[name]
@@ -88,7 +88,7 @@ def _tidy(value: Schema, *, null: bool) -> Schema:
 
 
 def _branches(
-    own: Schema, definitions: Schema, required: Sequence[str] = ("driver",), *, orders: bool = False
+    common: Schema, definitions: Schema, required: Sequence[str] = ("driver",), *, orders: bool = False
 ) -> list[Schema]:
     """A branch for each driver that can be loaded: the keys of the bench, and its options. Adds to the definitions.
 
@@ -115,8 +115,8 @@ def _branches(
                 "title": f"driver {name}",
                 "type": "object",
                 "properties": {
-                    **own,
-                    "driver": {"const": name, "description": own["driver"]["description"]},
+                    **common,
+                    "driver": {"const": name, "description": common["driver"]["description"]},
                     **properties,
                 },
                 "required": [*required, *schema.get("required", [])],

@@ -37,7 +37,7 @@ def command() -> None:
     """Export the judgments of sessions, and import judgments made elsewhere."""
 
 
-@verb("export", of=command)
+@verb("export", parent=command)
 def export(
     *,
     sessions: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
@@ -70,20 +70,20 @@ def export(
     with drawn_progress():
         judged_sessions = with_rows_of(read_sessions(rated.folders), rated.round_id)
     table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)
-    wanted: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
+    outputs: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
     ]  # fmt: skip
-    for target, written in wanted:
+    for target, content_of in outputs:
         if target == STDOUT:
-            print_file(written(table))
+            print_file(content_of(table))
         elif target is not None:
-            write_atomically(Path(target), written(table))
+            write_atomically(Path(target), content_of(table))
             rows, count = counted(len(table.rows), "row"), number_counting(table)
             counting = f"{counted(count, 'judgment')} {'counts' if count == 1 else 'count'}"
             click.echo(f'Writing {rows} to "{plain_text(target)}"; {counting}', err=STDOUT in (csv_file, jsonl_file))
 
 
-@verb("import", of=command)
+@verb("import", parent=command)
 def import_(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
@@ -121,8 +121,8 @@ def import_(
     for problem in plan.problems:
         click.echo(f"left out: {plain_text(str(problem), 2000)}", err=True)
     if read.left_out:
-        listed = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
-        click.echo(f"unknown columns, ignored: {listed}", err=True)
+        columns = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
+        click.echo(f"unknown columns, ignored: {columns}", err=True)
     for line, first in plan.repeated[:MOST_REPEATED]:
         click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
     if not dry_run:

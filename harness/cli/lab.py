@@ -22,7 +22,7 @@ def command() -> None:
     """Start, stop and show the virtual lab: a sound server, an MQTT broker and the reference assistant."""
 
 
-@verb("up", of=command)
+@verb("up", parent=command)
 def up(
     *,
     settings: Path | None = option(
@@ -46,7 +46,7 @@ def up(
     click.echo("  harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
 
-@verb("down", of=command)
+@verb("down", parent=command)
 def down() -> None:
     """Stop the processes that the lab started."""
     from harness.lab.lab import Lab
@@ -55,7 +55,7 @@ def down() -> None:
     click.echo(f"Stopped: {', '.join(ended)}." if ended else "The virtual lab was not running.")
 
 
-@verb("status", of=command)
+@verb("status", parent=command)
 def status() -> None:
     """Show the process and health of each part. Exit status 3 if one is not healthy."""
     from harness.lab.lab import Lab
@@ -76,7 +76,7 @@ def status() -> None:
         sys.exit(LabError.exit_code)
 
 
-@verb("log", of=command)
+@verb("log", parent=command)
 def log(
     *,
     part: str = argument(type=click.Choice([name.replace(" ", "_") for name in PARTS]), default="assistant"),

@@ -62,7 +62,7 @@ def command(
         }
         stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     else:
-        lines = blocks(memory_findings, axis) or [f"0 of {sum(of for _, of, _ in read)} pairs have finished"]
+        lines = blocks(memory_findings, axis) or [f"0 of {sum(total for _, total, _ in read)} pairs have finished"]
         stream.write("\n".join(lines) + "\n")
     stream.flush()
 

@@ -34,17 +34,17 @@ def command(
 
     journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
     demand_parts(journals, partial=partial)
-    written = EvaluationFiles(Path(log))
-    for path in written.all:
+    output = EvaluationFiles(Path(log))
+    for path in output.all:
         refuse_overwriting(str(path), [str(journal.path) for journal in journals])
-    written.check_output(resume=False, force=force)
-    with WholeFile(str(written.journal)) as file:
+    output.check_output(resume=False, force=force)
+    with WholeFile(str(output.journal)) as file:
         for line in merged_lines(journals, merged_header(journals, ("harness", *sys.argv[1:]))):
             file.write(line)
         file.keep()
     if verbose:
         print_lines([writing_line(log)])
-    run, figures = written.write()
+    run, figures = output.write()
     faults = fault_lines(figures.counts, f"{log} says", resampling=run.header.evaluation.resample)
     warnings = (*faults, *clip_warnings(figures))
     print_lines([summary_line(run, figures), *(f"Warning: {warning}." for warning in warnings)])

@@ -60,9 +60,9 @@ def command(
     devices = _demand(stimuli, device)
     line, began_s = RedrawnLine(quiet=quiet), time.monotonic()
 
-    def progress(done: int, of: int) -> None:
-        left = f", {seconds((time.monotonic() - began_s) / done * (of - done))} left" if done else ""
-        line.draw(f"{done} of {of} stimuli{left}")
+    def progress(done: int, total: int) -> None:
+        left = f", {seconds((time.monotonic() - began_s) / done * (total - done))} left" if done else ""
+        line.draw(f"{done} of {total} stimuli{left}")
 
     with closing(load_engine(task)) as engine:
         facts = engine.facts

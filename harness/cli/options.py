@@ -93,10 +93,10 @@ def demand_limits(limits: Iterable[DeclaredLimit]) -> None:
         sys.exit(LIMIT_FAILED)
 
 
-def choose_one(**given: object) -> None:
+def choose_one(**options: object) -> None:
     """InputError for more than one of options that cannot be combined: `choose_one(json=as_json, csv=as_csv)`."""
-    if sum(bool(value) for value in given.values()) > 1:
-        *names, last = (f"--{name.replace('_', '-')}" for name in given)
+    if sum(bool(value) for value in options.values()) > 1:
+        *names, last = (f"--{name.replace('_', '-')}" for name in options)
         raise InputError(f"{', '.join(names)} and {last} cannot be combined", remedy="Choose one")
 
 
@@ -149,7 +149,7 @@ def option_group(**declared: Any) -> Any:
 
 
 def verb(
-    name: str, of: click.Group | None = None, sections: Mapping[str, str] = MappingProxyType({}), **attributes: Any
+    name: str, parent: click.Group | None = None, sections: Mapping[str, str] = MappingProxyType({}), **attributes: Any
 ) -> Callable[[Callable[..., object]], click.Command]:
     """A command. Its parameters are those of the function, each with its option or argument as default.
 
@@ -173,38 +173,38 @@ def verb(
             elif declared is not Parameter.empty:
                 several = declared if isinstance(declared, tuple) else (declared,)
                 parameters += [_parameter(given_as, kind, declaration) for declaration in several]
-        headings = {each: heading for heading, names in sections.items() for each in names.split()}
-        for each in parameters:
-            if isinstance(each, Option) and each.name in headings:
-                each.heading = headings.pop(each.name)
+        headings = {param_name: heading for heading, names in sections.items() for param_name in names.split()}
+        for param in parameters:
+            if isinstance(param, Option) and param.name in headings:
+                param.heading = headings.pop(param.name)
         if headings:
             raise TypeError(f"{name}: no option is named {', '.join(headings)}")
 
         @wraps(function)
-        def called(**given: Any) -> object:
+        def called(**values: Any) -> object:
             for group, (kind, names) in groups.items():
-                given[group] = kind(**{field_name: given.pop(field_name) for field_name in names})
-            return function(**given)
+                values[group] = kind(**{field_name: values.pop(field_name) for field_name in names})
+            return function(**values)
 
-        declare = (click if of is None else of).command
+        declare = (click if parent is None else parent).command
         return declare(name, cls=Command, params=parameters, **attributes)(called)
 
     return made
 
 
-def _read_annotations(of: Callable[..., object] | type[Any]) -> dict[str, Any]:
+def _read_annotations(owner: Callable[..., object] | type[Any]) -> dict[str, Any]:
     """The annotations of a function or class. One that is imported for type checkers only is `Any`."""
     hints: dict[str, Any] = {}
-    for name, written in get_annotations(of).items():
+    for name, annotation in get_annotations(owner).items():
         try:
-            hints[name] = eval(written, vars(sys.modules[of.__module__]))
+            hints[name] = eval(annotation, vars(sys.modules[owner.__module__]))
         except NameError:
             hints[name] = Any
     return hints
 
 
 def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
-    made, names, attributes = declared.metadata[_DECLARED]
+    kind_of_parameter, names, attributes = declared.metadata[_DECLARED]
     attributes = dict(attributes)
     if isinstance(attributes.get("default"), StrEnum):
         attributes["default"] = attributes["default"].value  # click would show its name
@@ -212,7 +212,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
         attributes["type"] = click.IntRange(*ends) if _inner(kind) is int else click.FloatRange(*ends)
     if not attributes.keys() & {"type", "callback", "is_flag", "flag_value", "count", "nargs"}:
         attributes["type"] = _type_of(kind)
-    if made is click.Argument:
+    if kind_of_parameter is click.Argument:
         if get_origin(kind) is tuple:
             attributes.setdefault("nargs", -1)
         return click.Argument([name], **attributes)
@@ -274,7 +274,7 @@ def _standard_output_into(name: str) -> Iterator[None]:
     """Standard output goes into a file, which is there whole when the command has ended, and not after an error."""
     with WholeFile(name) as file:
         before, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(file), "utf-8")
-        written: TextIO = sys.stdout
+        output: TextIO = sys.stdout
         ended: BaseException | None = None
         try:
             yield
@@ -282,7 +282,7 @@ def _standard_output_into(name: str) -> Iterator[None]:
             ended = leaving
         finally:
             sys.stdout = before
-        written.flush()
+        output.flush()
         file.keep()
         if ended is not None:
             raise ended
@@ -352,18 +352,19 @@ class EngineOptions:
         settings = [parse_assignment(assignment) for assignment in self.settings]
         if len(self.tasks) == 1:
             return [task_of(self.tasks[0], settings, self.files)]
-        known = [{setting.name for setting in engine_class(task_of(text).engine).settings} for text in self.tasks]
+        settings_of_tasks = [
+            {setting.name for setting in engine_class(task_of(text).engine).settings} for text in self.tasks
+        ]
         for name, _ in (*settings, *self.files):
-            if not any(name in names for names in known):
+            if not any(name in names for names in settings_of_tasks):
                 raise InputError(
                     f"none of the engines has the setting {name!r}", remedy="Run: harness evaluate engines ENGINE"
                 )
-        tasks = [
-            task_of(
-                text, [pair for pair in settings if pair[0] in names], [pair for pair in self.files if pair[0] in names]
-            )
-            for text, names in zip(self.tasks, known, strict=True)
-        ]
+        tasks = []
+        for text, names in zip(self.tasks, settings_of_tasks, strict=True):
+            task_settings = [(name, value) for name, value in settings if name in names]
+            task_files = [(name, file) for name, file in self.files if name in names]
+            tasks.append(task_of(text, task_settings, task_files))
         for task in tasks:
             check_model(task)
         return tasks
@@ -420,23 +421,34 @@ class Site:
     @property
     def web_options(self) -> dict[str, Any]:
         """Fields of `harness.web.server.WebOptions` that differ from its defaults."""
-        values = {each.name: getattr(self, each.name) for each in fields(Site) if each.name != "web"}
+        values = {
+            option_field.name: getattr(self, option_field.name)
+            for option_field in fields(Site)
+            if option_field.name != "web"
+        }
         return {name: value for name, value in values.items() if not (value is None or value is False or value == "")}
 
     def demand_web(self, owner: str) -> None:
         """InputError for an option of the site without --web. owner: `raters'`."""
         if self.web_options and not self.web:
-            first = next(each for each in fields(Site) if each.name in self.web_options)
+            first = next(option_field for option_field in fields(Site) if option_field.name in self.web_options)
             _, names, _ = first.metadata[_DECLARED]
             name = names[0] if names else f"--{first.name.replace('_', '-')}"
             raise InputError(f"{name} applies only to the {owner} site", remedy="Add --web")
 
 
-def site_options(who: str) -> Any:
-    """`--web` and how the site is served, as `Site`. who: `raters'`, `live`; "" for a command that always serves it."""
-    own = {each.name: _with_web(each) if who else each for each in fields(Site) if _DECLARED in each.metadata}
-    served = f"Serve the {who} site; `harness rate invite` creates the links to log in."
-    return option_group(web=flag(served, hidden=not who), **own)
+def site_options(audience: str) -> Any:
+    """`--web` and how the site is served, as `Site`.
+
+    audience: `raters'`, `live`; "" for a command that always serves it.
+    """
+    options = {
+        option_field.name: _with_web(option_field) if audience else option_field
+        for option_field in fields(Site)
+        if _DECLARED in option_field.metadata
+    }
+    served = f"Serve the {audience} site; `harness rate invite` creates the links to log in."
+    return option_group(web=flag(served, hidden=not audience), **options)
 
 
 def _with_web(declared: Field[Any]) -> Any:

@@ -63,7 +63,7 @@ def power(
     from harness.scenario.bench import load_bench
     from harness.session.engine.assemble import power_of
 
-    loaded_bench, on = load_bench(bench), state == "on"
+    loaded_bench, turns_on = load_bench(bench), state == "on"
     switch = next((candidate for candidate in loaded_bench.power if candidate.device == device), None)
     if switch is None:
         raise InputError(
@@ -72,8 +72,8 @@ def power(
         )
     with _open_drivers(loaded_bench, switch.connection) as drivers:
         switched = power_of(replace(loaded_bench, power=(switch,)), drivers)[device]
-        _refuse_by_hand(switched.request(on=on))
-        lasted_s = _time(lambda: switched.turn(on=on, given_up=threading.Event()))
+        _refuse_by_hand(switched.request(on=turns_on))
+        lasted_s = _time(lambda: switched.turn(on=turns_on, given_up=threading.Event()))
     click.echo(plain_text(f"{device}: its power is {state}, after {seconds(lasted_s)}", 400))
 
 
@@ -89,7 +89,7 @@ def _open_drivers(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
         drivers = dict(assemble(alone, HostClock(), 0, Path(scratch)))
         driver = drivers[actuator.id]
         try:
-            driver.open(lambda seen: None)
+            driver.open(lambda observation: None)
             yield drivers
         finally:
             driver.close()

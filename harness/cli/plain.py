@@ -77,12 +77,12 @@ class _Recurrences:
         """Whether a row is held back, since that many like it were printed within the last minute."""
         if not isinstance(entry.record, Observed) or not isinstance(entry.record.observation, Recurrent):
             return False
-        seen = entry.record.observation
-        self._since_s.setdefault(seen.source, entry.at_s)
-        self._printed[seen.source] += 1
-        if self._printed[seen.source] <= MOST_A_MINUTE:
+        observation = entry.record.observation
+        self._since_s.setdefault(observation.source, entry.at_s)
+        self._printed[observation.source] += 1
+        if self._printed[observation.source] <= MOST_A_MINUTE:
             return False
-        self._held.setdefault(seen.source, []).append(seen)
+        self._held.setdefault(observation.source, []).append(observation)
         return True
 
 
@@ -133,7 +133,9 @@ class PlainPrinter:
             for text in self._recurrences.due(entry.at_s):
                 self._print(text, entry.wall_s)
             line = None if self._recurrences.holds(entry) else line
-        lines = [*([] if line is None else [line]), *(self._wake.add(entry) if self._wake else ())]
+        lines = [] if line is None else [line]
+        if self._wake:
+            lines += self._wake.add(entry)
         if entry.seq > self._old_until and lines:
             for text in lines:
                 self._print(text, entry.wall_s)
@@ -227,9 +229,9 @@ _EFFECTS = {
 
 def parse_effect(line: str) -> tuple[EffectOutcome, str] | None:
     """An answer on an effect, and what was seen; None for any other line."""
-    word, _, seen = line.strip().partition(" ")
+    word, _, comment = line.strip().partition(" ")
     effect = _EFFECTS.get(word.lower())
-    return None if effect is None else (effect, seen.strip())
+    return None if effect is None else (effect, comment.strip())
 
 
 HOW_SPEECH = "x and Enter: that was wrong, ask again"
@@ -237,18 +239,26 @@ HOW_SPEECH = "x and Enter: that was wrong, ask again"
 
 def how(question: OperatorAsked) -> str:
     """What the operator may type."""
-    return {Question.RECOGNITION: HOW, Question.EFFECT: HOW_EFFECT, Question.SPEECH: HOW_SPEECH}[question.about]
+    match question.about:
+        case Question.RECOGNITION:
+            return HOW
+        case Question.EFFECT:
+            return HOW_EFFECT
+        case Question.SPEECH:
+            return HOW_SPEECH
 
 
 class OperatorPrompt:
     """Sends each answer to the question that is open, if one is.
 
-    by: the operator's name. say: prints a line for the operator, from any thread.
+    operator: a name. say: prints a line for the operator, from any thread.
     """
 
-    def __init__(self, source: TextIO, by: str, send: Callable[[Command], None], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, source: TextIO, operator: str, send: Callable[[Command], None], say: Callable[[str], None]
+    ) -> None:
         self._source = source
-        self._by = by
+        self._operator = operator
         self._send = send
         self._say = say
         self._lock = threading.Lock()
@@ -302,10 +312,10 @@ class OperatorPrompt:
         if question.about is Question.EFFECT:
             effect = parse_effect(line)
             return effect and AnswerEffect(
-                uuid4().hex, self._by, question.trial_id, question.attempt, *effect, take=question.take
+                uuid4().hex, self._operator, question.trial_id, question.attempt, *effect, take=question.take
             )
         if question.about is Question.SPEECH:
             wrong = line.strip().lower() == "x"
-            return Misspoke(uuid4().hex, self._by, question.trial_id, question.attempt) if wrong else None
+            return Misspoke(uuid4().hex, self._operator, question.trial_id, question.attempt) if wrong else None
         answer = parse_answer(line)
-        return answer and AnswerOperator(uuid4().hex, self._by, question.trial_id, question.attempt, *answer)
+        return answer and AnswerOperator(uuid4().hex, self._operator, question.trial_id, question.attempt, *answer)

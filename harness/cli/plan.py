@@ -190,7 +190,7 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOut
         voices_for_claim,
     )
 
-    confidence, expected, each = request.confidence, request.fr_expected, math.floor(request.per_talker or 1)
+    confidence, expected, per_talker = request.confidence, request.fr_expected, math.floor(request.per_talker or 1)
     utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
     shown = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
     lines = [
@@ -211,16 +211,16 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOut
             f"(at most {_times(need.events, 'false reject')})"
         )
         if effect > 1:
-            lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / each):,} of them")
+            lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / per_talker):,} of them")
     if request.per_talker is None:
         lines += [
             "  This assumes one talker, or a new talker for each utterance. Reports count talkers: with several",
             "  utterances of each, add --per-talker N. Then more talkers are needed, rather than more utterances.",
         ]
     else:
-        talkers = fields["talkers_without_rejects"] = voices_for_claim(below, each, confidence)
+        talkers = fields["talkers_without_rejects"] = voices_for_claim(below, per_talker, confidence)
         lines.append(
-            f"  Reports allow for any correlation: they need {talkers:,} talkers with {each:,} utterances each, "
+            f"  Reports allow for any correlation: they need {talkers:,} talkers with {per_talker:,} utterances each, "
             "and no false reject"
         )
     return fields, lines
@@ -263,15 +263,18 @@ def _difference(request: PlanOptions, shares: tuple[float, float], effect: float
         "power": mcnemar_power(files, differing, request.alpha),
         "files_clustered": clustered,
     }
-    how = "errors independent"
+    assumption = "errors independent"
     if request.discordant is not None:
-        how = f"exactly one errs on {exact(100 * request.discordant)} % of them"
+        assumption = f"exactly one errs on {exact(100 * request.discordant)} % of them"
     test = f"McNemar's exact test, alpha {exact(request.alpha)}"
-    return fields, [
-        f"Two systems with {exact(100 * shares[0])} % and {exact(100 * shares[1])} % errors on the same files ({how}):",
+    first, second = (exact(100 * share) for share in shares)
+    lines = [
+        f"Two systems with {first} % and {second} % errors on the same files ({assumption}):",
         f"  {files:,} files to find the difference {exact(100 * request.power)} % of the time ({test})",
-        *([f"  With these talkers: {clustered:,}"] if effect > 1 else []),
     ]
+    if effect > 1:
+        lines.append(f"  With these talkers: {clustered:,}")
+    return fields, lines
 
 
 def _times(count: int, noun: str) -> str:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
 
 
-def _condition(ctx: click.Context, param: click.Parameter, written: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    pairs = [(text, text.partition("=")) for text in written]
+def _condition(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [(text, text.partition("=")) for text in texts]
     for text, (axis, _, label) in pairs:
         if not (axis and label):
             raise InputError(f"--condition {text!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
@@ -177,13 +177,13 @@ def command(
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
 
 
-def _keys(named: Path | None) -> RaterKeys:
+def _keys(chosen: Path | None) -> RaterKeys:
     place = config_folder() / "rater_keys.yaml"
-    if named is None and not place.is_file():
+    if chosen is None and not place.is_file():
         return RaterKeys()
     from harness.rating.files.rounds import load_rater_keys  # here: slow to import
 
-    return load_rater_keys(named or place)
+    return load_rater_keys(chosen or place)
 
 
 def _sit(
@@ -224,7 +224,7 @@ def _warn_without_sound(player: RaterPlayer) -> None:
 FAULT, INTERRUPTED = 3, 130
 
 
-def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound, *, listing: bool) -> int:
+def _judge_by_program(request: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:
     """Judges by a program until nothing is left; returns the exit status."""
     from harness.base.program_pipe import program_command
     from harness.rating.program_rater import ProgramRater, UnjudgedItem, sitting
@@ -235,7 +235,9 @@ def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound
             "this round requires that each response is heard to the end, which a program cannot show",
             remedy="Name the sessions instead of the round file, and give the round another name with --round",
         )
-    arguments = program_command("--program", written, "--program './their-rater --model x'", "--program 'python3 …'")
+    arguments = program_command(
+        "--program", command_text, "--program './their-rater --model x'", "--program 'python3 …'"
+    )
     # Training, shares and proposals of the round are for people.
     round_ = replace(round_, exercises=(), raters=(), raters_per_item=None, proposals=None)
     room = RatingRoom(round_)
@@ -268,8 +270,8 @@ def _judge_by_program(request: ProgramOptions, written: str, round_: RatingRound
                     judged += 1
                     answer = outcome.answer
                     reason = plain_text(answer.reason, 200)
-                    where = f"response {outcome.position} of {desk.view.count.total} ({outcome.item.id})"
-                    click.echo(f"{where}: {LABELS[answer.category]}, {fixed(answer.confidence, 2)}, {reason}")
+                    response = f"response {outcome.position} of {desk.view.count.total} ({outcome.item.id})"
+                    click.echo(f"{response}: {LABELS[answer.category]}, {fixed(answer.confidence, 2)}, {reason}")
         except KeyboardInterrupt:
             click.echo("harness: interrupted", err=True)
             status = INTERRUPTED
@@ -299,10 +301,10 @@ def _list_raters(
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     yield f"round {plain_text(room.round.id)}: {responses}"
     yield f"raters disagree on {counted(len(room.disputed), 'response')}"
-    for each in raters:
+    for summary in raters:
         to_do = "to settle" if adjudicating else "to judge"
         exercises = ""
         if room.round.exercises and not adjudicating:
-            done, every = each.exercises
+            done, every = summary.exercises
             exercises = f"; exercises: {done} of {every} done"
-        yield f"{plain_text(each.rater)}: {each.count.total} {to_do}, {counts_in_words(each.count)}{exercises}"
+        yield f"{plain_text(summary.rater)}: {summary.count.total} {to_do}, {counts_in_words(summary.count)}{exercises}"

@@ -45,9 +45,9 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         if item.recognition is Recognition.NO:
             yield "recognised: no, the device heard other words"
     if item.effect is not None:
-        wanted, known = effect_words(item.effect)
-        yield f"wanted effect: {wanted}"
-        yield f"effect: {known}"
+        expected, state = effect_words(item.effect)
+        yield f"wanted effect: {expected}"
+        yield f"effect: {state}"
     if item.note:
         yield f"{'context' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
     if item.core_capability:
@@ -235,9 +235,9 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | InvalidComman
         return by_key
     if (action := keys.action(first)) is not None:
         return TypedCommand(_BY_ACTION[action], rest)
-    named = _normal(line)
+    word = _normal(line)
     for category in Category:
-        if named in (category.value, _normal(LABELS[category])):
+        if word in (category.value, _normal(LABELS[category])):
             return category
     if first.lower() in _BY_WORD:
         return TypedCommand(_BY_WORD[first.lower()], rest)
@@ -249,19 +249,19 @@ def flag_of(rest: str) -> Flag | InvalidCommand:
 
 
 def sub_flag_of(rest: str) -> SubFlag | InvalidCommand:
-    known = [sub_flag.value for sub_flag in SubFlag]
-    return next((sub_flag for sub_flag in SubFlag if sub_flag.value == _normal(rest)), _no_word(rest, known))
+    names = [sub_flag.value for sub_flag in SubFlag]
+    return next((sub_flag for sub_flag in SubFlag if sub_flag.value == _normal(rest)), _no_word(rest, names))
 
 
-def _no_word(rest: str, known: list[str]) -> InvalidCommand:
-    near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], known, n=1, cutoff=0.4)
-    return InvalidCommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
+def _no_word(rest: str, names: list[str]) -> InvalidCommand:
+    near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], names, n=1, cutoff=0.4)
+    return InvalidCommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(names)}")
 
 
 def _nearest(line: str, first: str) -> str:
-    known = [*_BY_WORD, *(category.value for category in Category)]
-    near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], known, n=1) or difflib.get_close_matches(
-        _normal(first)[:LONGEST_TOLD], known, n=1
+    words = [*_BY_WORD, *(category.value for category in Category)]
+    near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], words, n=1) or difflib.get_close_matches(
+        _normal(first)[:LONGEST_TOLD], words, n=1
     )
     return f"Did you mean {near[0]!r}?" if near else "help lists the commands"
 

@@ -175,13 +175,15 @@ class _PlainSitting:
         self._desk.present()
         if self._aid is not None and self._take_aid_line(self._aid, line):
             return self.status == DONE or self.person
-        meant = parse(line, self._keys)
-        if isinstance(meant, TypedCommand) and meant.word is RateWord.QUIT:
+        answer = parse(line, self._keys)
+        if isinstance(answer, TypedCommand) and answer.word is RateWord.QUIT:
             return False
-        return self.carry_out(lambda: self._execute(meant))
+        return self.carry_out(lambda: self._execute(answer))
 
-    def _execute(self, meant: Category | TypedCommand | InvalidCommand) -> str:
-        wrong = self._save_and_show(lambda: self._desk.judge(meant)) if isinstance(meant, Category) else self._do(meant)
+    def _execute(self, answer: Category | TypedCommand | InvalidCommand) -> str:
+        wrong = (
+            self._save_and_show(lambda: self._desk.judge(answer)) if isinstance(answer, Category) else self._do(answer)
+        )
         if not wrong and (self._desk.view.item is None or time.monotonic() - self._read_at_s > READ_AGAIN_S):
             self.refresh_room()
         return wrong
@@ -316,8 +318,8 @@ class _PlainSitting:
         except LogError as error:
             return f"cannot play the recording: {error}"
         except HarnessError as error:
-            where = "; other devices: harness admin sound list" if isinstance(error, DeviceError) else ""
-            return f"cannot play: {error}{where}"
+            hint = "; other devices: harness admin sound list" if isinstance(error, DeviceError) else ""
+            return f"cannot play: {error}{hint}"
         return ""
 
     # The decision aid

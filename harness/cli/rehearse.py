@@ -188,9 +188,9 @@ def _lines(done: RehearsalResult) -> Iterator[str]:
     parts += [f"{hours(ambient_s)} of ambient sound"] if ambient_s else []
     low, middle, high = done.durations_s
     disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if request.faults else "without faults"
-    of = ("95 % of " if request.nights >= LEAST_NIGHTS else "") + counted(request.nights, "simulated run")
+    share_text = ("95 % of " if request.nights >= LEAST_NIGHTS else "") + counted(request.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
-    span = f"{of}: {hours(low)} to {hours(high)}"
+    span = f"{share_text}: {hours(low)} to {hours(high)}"
     yield f"  duration   about {hours(middle)} ({span}), {disturbed}; a real run takes longer"
     yield (
         f"  assumed    {percent(request.missed)} of wake phrases missed, {percent(request.misheard)} of queries "
@@ -256,14 +256,14 @@ def _nights(done: RehearsalResult, width: int) -> Iterator[str]:
     yield ""
     yield from histogram([(night.duration_s, verdict) for night, verdict in nights], width)
 
-    def table(of: str, unit: str, counts: Sequence[Counter[str]], names: Mapping[str, str]) -> Iterator[str]:
+    def table(title: str, unit: str, counts: Sequence[Counter[str]], names: Mapping[str, str]) -> Iterator[str]:
         rows = [
             (names.get(kind, kind), str(sum(count[kind] > 0 for count in counts)), str(times))
             for kind, times in sum(counts, Counter[str]()).most_common()
         ]
         if rows:
             yield ""
-            yield from text_table((Column(of, left=True), Column("runs"), Column(unit)), rows, width)
+            yield from text_table((Column(title, left=True), Column("runs"), Column(unit)), rows, width)
 
     yield from table("faults", "times", [night.faults for night, _ in nights], FAULTS)
     yield from table("what interrupted attempts", "attempts", [night.spoiled for night, _ in nights], {})
@@ -285,8 +285,8 @@ def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterato
         bar = bars.get(row, Counter())
         drawn = "".join(blocks[verdict] * max(1, round(bar[verdict] * scale)) for verdict in blocks if verdict in bar)
         yield f"{hours(first_s + row * step_s):>10}  {drawn} {bar.total() or ''}".rstrip()
-    known = {verdict for _, verdict in runs}
-    yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in known)
+    verdicts = {verdict for _, verdict in runs}
+    yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in verdicts)
 
 
 def _decision_text(limit: RehearsedLimit, done: RehearsalResult) -> str:
@@ -346,8 +346,10 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
             yield plain_text(f"{first.device}: false rejects {false_rejects(ratio)}", 400)
         if rate.hours:
             rate_text, ends = number(rate.per_hour), text.number_interval(rate.interval)
-            of = f"{rate.count} in {exposure(rate.hours)}"
-            yield plain_text(f"{first.device}: false accepts {of} = {rate_text} per hour (95 % interval {ends})", 400)
+            count_text = f"{rate.count} in {exposure(rate.hours)}"
+            yield plain_text(
+                f"{first.device}: false accepts {count_text} = {rate_text} per hour (95 % interval {ends})", 400
+            )
 
 
 def _rehearsal_json(done: RehearsalResult) -> dict[str, Any]:

@@ -370,7 +370,9 @@ def command(
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
-    presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
+    presence = None
+    if attended is not None:
+        presence = OperatorPresence.PRESENT if attended else OperatorPresence.ABSENT
     _demand_alone(site, options)
     choose_one(prepare=only_prepare, web=site.web, no_watch=options.no_watch)
 

@@ -104,12 +104,12 @@ class ScoreRules:
         if self.unit is not TextUnit.WORD:
             # These have a meaning for whole words only.
             expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
-            given = (
+            options = (
                 ("--optional-words", self.optional_words),
                 ("--fragments", self.fragments),
                 (expanded, self.normalise == Normalisation.EXPANDED_SNOR),
             )
-            for name, holds in given:
+            for name, holds in options:
                 if holds:
                     raise InputError(
                         f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
@@ -138,14 +138,14 @@ class ScoreRules:
             raise InputError("--collar needs --speakers tcp", remedy="Add it, or remove --collar")
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
             raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
-        given = (
+        options = (
             ("--optional-words", self.optional_words),
             ("--fragments", self.fragments),
             ("--glm", self.glm is not None),
             ("--like-sclite", self.like_sclite and self.speakers is not None),
             ("--speakers", self.speakers is not None and self.by_time),
         )
-        for name, holds in given:
+        for name, holds in options:
             if holds and (self.by_time or self.speakers is not None):
                 other = "--by-time" if self.by_time else "--speakers"
                 raise InputError(f"{name} cannot be combined with {other}", remedy="Remove one of them")
@@ -231,10 +231,12 @@ def command(
         raise InputError("the JSON and the page have the same target", remedy="Give one of them another file name")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
-        of = stack.enter_context(readable(reference))
-        listed = stack.enter_context(readable(groups)) if groups else None
+        reference_file = stack.enter_context(readable(reference))
+        groups_file = stack.enter_context(readable(groups)) if groups else None
         heard = [stack.enter_context(readable(hypothesis)) for hypothesis in hypotheses]
-        systems = [_score(of, file, rules, listed, crossed, hashed=json_target is not None) for file in heard]
+        systems = [
+            _score(reference_file, file, rules, groups_file, crossed, hashed=json_target is not None) for file in heard
+        ]
     scorings = [system.scoring for system in systems]
     comparisons = compare(scorings) if len(systems) > 1 else ()
     by_groups = compared_by_groups([(system.scoring, system.groups) for system in systems]) if len(systems) > 1 else ()
@@ -264,7 +266,7 @@ def _score(
     reference: InputFile,
     hypothesis: InputFile,
     rules: ScoreRules,
-    listed: InputFile | None,
+    groups_file: InputFile | None,
     crossed: Sequence[Cross],
     *,
     hashed: bool,
@@ -285,9 +287,9 @@ def _score(
     talkers: tuple[TalkerPair, ...] = ()
     if rules.speakers is not None:
         scoring, pairs = _by_talkers((reference, form), (hypothesis, heard_form), rules, wording)
-        of, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
+        references, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
     else:
-        of, hypotheses = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
+        references, hypotheses = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
         aligned = None
         if rules.by_time:
             from harness.transcripts.by_time import by_time
@@ -299,10 +301,10 @@ def _score(
 
             path, codec = Path(rules.glm), rules.glm_encoding or rules.encoding
             mapping = read_mapping(path, codec, form, MappedSide.REFERENCE)
-            of, name = mapping.mapped_transcripts(of), f"{name}, mapped by {mapping.name}"
+            references, name = mapping.mapped_transcripts(references), f"{name}, mapped by {mapping.name}"
             hypotheses = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).mapped_transcripts(hypotheses)
         scoring = score(
-            replace(of, file=reference.name),
+            replace(references, file=reference.name),
             replace(hypotheses, file=hypothesis.name),
             wording,
             name,
@@ -312,28 +314,35 @@ def _score(
             fragments=rules.fragments,
             aligned=aligned,
         )
-    if scoring.surplus and len(scoring.without_hypothesis) == len(of):
+    if scoring.surplus and len(scoring.without_hypothesis) == len(references):
         # Probably other utterances, or ids that are spelled differently.
-        here, there = f"{hypothesis.name} has {scoring.surplus[0]}", f"{reference.name} has {of.ids[0]}"
-        click.echo(f"harness: no hypothesis matches a reference: {shown(here)}, {shown(there)}", err=True)
-    for transcripts, name in ((of, reference.name), (hypotheses, hypothesis.name)):
+        surplus_text, reference_text = (
+            f"{hypothesis.name} has {scoring.surplus[0]}",
+            f"{reference.name} has {references.ids[0]}",
+        )
+        click.echo(
+            f"harness: no hypothesis matches a reference: {shown(surplus_text)}, {shown(reference_text)}", err=True
+        )
+    for transcripts, name in ((references, reference.name), (hypotheses, hypothesis.name)):
         if transcripts.not_scored:
             left_out = counted(transcripts.not_scored, "word")
             click.echo(f"harness: {shown(name)}: left out {left_out} of a type other than lex", err=True)
     # A speaker's segments may have several labels.
     labelled = form if rules.speakers is None else TranscriptFormat.SEGLST
-    sources = _groupings(reference, of, labelled, listed, rules.encoding)
+    sources = _groupings(reference, references, labelled, groups_file, rules.encoding)
     scoring = with_queries(scoring, sources)
     source = ScoringSource(
-        reference=_source_file(reference, form, of.encoding, hashed),
+        reference=_source_file(reference, form, references.encoding, hashed),
         hypothesis=_source_file(hypothesis, heard_form, hypotheses.encoding, hashed),
         like_sclite=rules.like_sclite,
         optional_words=rules.optional_words,
         fragments=rules.fragments,
-        groups=_source_file(listed, TranscriptFormat.CSV, encoding_name(rules.encoding), hashed) if listed else None,
+        groups=_source_file(groups_file, TranscriptFormat.CSV, encoding_name(rules.encoding), hashed)
+        if groups_file
+        else None,
     )
     groups = group_figures(scoring, sources, crossed) if sources or crossed else None
-    entities = entity_errors(scoring, of) if wording.reads_marks[0] and rules.speakers is None else None
+    entities = entity_errors(scoring, references) if wording.reads_marks[0] and rules.speakers is None else None
     return SourcedScoring(
         scoring=scoring,
         source=source,
@@ -358,19 +367,19 @@ def _by_talkers(
     from harness.transcripts.words import WordRules
 
     assert rules.speakers is not None
-    of, hypotheses = (
+    references, hypotheses = (
         replace(read_segments(file.path, form, rules.encoding, may_be_empty=file is hypothesis[0]), file=file.name)
         for file, form in (reference, hypothesis)
     )
     collar_s = COLLAR_S if rules.collar is None else rules.collar
     wording = replace(wording, marks=MarkScope.NONE)
-    pairs = pair_talkers(of, hypotheses, wording, rules.speakers, collar_s)
+    pairs = pair_talkers(references, hypotheses, wording, rules.speakers, collar_s)
     name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
     if rules.speakers is SpeakerPairing.TCP:
         name = f"{name} with a collar of {exact(collar_s)} s"
     # The words are normalised already.
-    written = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=wording.unit)
-    scoring = score(pairs.references, pairs.hypotheses, written, name, aligned=lambda *_: pairs.aligned)
+    word_rules = WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE, unit=wording.unit)
+    scoring = score(pairs.references, pairs.hypotheses, word_rules, name, aligned=lambda *_: pairs.aligned)
     return scoring, pairs
 
 
@@ -378,23 +387,23 @@ def _groupings(
     reference: InputFile,
     references: Transcripts,
     form: TranscriptFormat,
-    listed: InputFile | None,
+    groups_file: InputFile | None,
     encoding: str | None,
 ) -> list[Groupings]:
     """The list, and the labels of an stm file; InputError for a mistake in either."""
-    if listed is None and form is not TranscriptFormat.STM:
+    if groups_file is None and form is not TranscriptFormat.STM:
         return []
     from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list
 
     groupings: list[Groupings] = []
-    if listed is not None:
-        groups = read_groups(listed.path, encoding, case_counts=form is TranscriptFormat.CSV)
-        groupings.append(replace(groups, file=listed.name))
+    if groups_file is not None:
+        groups = read_groups(groups_file.path, encoding, case_counts=form is TranscriptFormat.CSV)
+        groupings.append(replace(groups, file=groups_file.name))
     if form is TranscriptFormat.STM:
-        taken = [grouping.name for groups in groupings for grouping in groups.groupings]
-        labels = read_labels(reference.path, references, encoding, taken)
+        names = [grouping.name for groups in groupings for grouping in groups.groupings]
+        labels = read_labels(reference.path, references, encoding, names)
         groupings += [labels] if labels else []
-    if listed is not None:
+    if groups_file is not None:
         refuse_other_list(groupings[0], replace(references, file=reference.name))
     return groupings
 

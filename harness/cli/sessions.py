@@ -77,15 +77,15 @@ def user_name() -> str:
         return f"user-{os.getuid()}"
 
 
-def session_folder(named: str) -> Path:
+def session_folder(name: str) -> Path:
     """The folder of a session that is named by path, or by its name below ./sessions; InputError with the nearest."""
-    for candidate in (Path(named), SESSIONS / named):
+    for candidate in (Path(name), SESSIONS / name):
         if (folder := SessionFolder(candidate)).database.is_file() or folder.rescue.is_file():
             return candidate
-    there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
-    newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
+    names = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
+    newest = f"The newest in ./{SESSIONS}: {names[-1]}" if names else "Give the path that `harness run` printed"
     raise InputError(
-        f"{plain_text(named, 200)} is not a session", remedy=f"{did_you_mean(Path(named).name, there)}{newest}"
+        f"{plain_text(name, 200)} is not a session", remedy=f"{did_you_mean(Path(name).name, names)}{newest}"
     )
 
 
@@ -117,12 +117,12 @@ def only_unfinished() -> Path:
     )
 
 
-def named_round(named: Sequence[str]) -> RatingRound | None:
+def named_round(names: Sequence[str]) -> RatingRound | None:
     """The round of a round file; None when sessions are named. InputError for a round file beside anything else."""
-    files = [name for name in named if name.endswith(ROUND_SUFFIXES) or Path(name).is_file()]
+    files = [path_text for path_text in names if path_text.endswith(ROUND_SUFFIXES) or Path(path_text).is_file()]
     if not files:
         return None
-    if len(named) > 1:
+    if len(names) > 1:
         raise InputError(
             f"{files[0]} is a round file, which already names its sessions", remedy="Give the round file only"
         )
@@ -133,18 +133,18 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
 
 def rated_sessions(request: RatedSessionOptions) -> RatedSessions:
     """The sessions, and the round whose judgments count: the one on the command line, else the round file's."""
-    named, round_id = request.named, request.round_id
-    round_ = named_round(named)
+    names, round_id = request.named, request.round_id
+    round_ = named_round(names)
     if round_ is None:
-        return RatedSessions(tuple(session_folder(session) for session in named), None, round_id)
+        return RatedSessions(tuple(session_folder(session) for session in names), None, round_id)
     folders = tuple(session_folder(session) for session in round_.sessions)
     return RatedSessions(folders, round_, round_.id if round_id is None else round_id)
 
 
-def demand_known(name: str, known: Collection[str], noun: str) -> None:
+def demand_known(name: str, names: Collection[str], noun: str) -> None:
     """InputError, with the nearest name, for an unknown name."""
-    if name not in known:
+    if name not in names:
         raise InputError(
             f"there is no {noun} {plain_text(name, 80)!r}",
-            remedy=nearest(name, sorted(known)) if known else "Nothing has been judged yet",
+            remedy=nearest(name, sorted(names)) if names else "Nothing has been judged yet",
         )

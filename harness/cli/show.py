@@ -71,10 +71,10 @@ def command(
     elif wer:
         heard = heard_in(progress.trials, wake)
         columns = {axis for trial in progress.trials for axis, _ in trial.trial.conditions}
-        known = [*Grouping, *sorted(columns - set(Grouping))]
+        column_names = [*Grouping, *sorted(columns - set(Grouping))]
         for name in groupings:
-            if name not in known:
-                raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, known))
+            if name not in column_names:
+                raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, column_names))
         lines = summary.heard_tables(heard, normalisation_of(progress), groupings)
         stream.write("\n".join(lines) + "\n")
     elif trials:
@@ -110,8 +110,10 @@ def print_findings(findings: LogFindings) -> int:
         click.echo(f"note   {plain_text(line, 400)}")
     for name, end in findings.ends:
         click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
-    missing_seal = ", but only partly sealed" if findings.ends else ", but not sealed"
-    verdict = "damaged" if findings.damage else f"whole{'' if findings.sealed else missing_seal}"
+    verdict = "damaged"
+    if not findings.damage:
+        missing_seal = ", but only partly sealed" if findings.ends else ", but not sealed"
+        verdict = "whole" if findings.sealed else f"whole{missing_seal}"
     things = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
     click.echo(f"{findings.rows} {things}: {verdict}")
     return 3 if findings.damage else 0

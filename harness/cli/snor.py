@@ -76,7 +76,7 @@ def command(
             "--place-edits applies only to .snr", remedy="Use --output-format snr, or remove --place-edits"
         )
     codec = checked_encoding(encoding)
-    seen = None if repeated_ids else SeenIds()
+    seen_ids = None if repeated_ids else SeenIds()
     pairs: set[str] | None = None if homophones is None else set()
     try:
         with ExitStack() as stack:
@@ -88,7 +88,7 @@ def command(
                 demand_reader()
             for name in files or (STREAM,):
                 file_problems = _convert(
-                    name, form=to, encoding=codec, place_edits=place_edits, seen=seen, write=write, pairs=pairs
+                    name, form=to, encoding=codec, place_edits=place_edits, seen_ids=seen_ids, write=write, pairs=pairs
                 )
                 faulty += bool(file_problems)
                 problems += file_problems
@@ -99,9 +99,9 @@ def command(
                 sys.exit(EXIT_PROBLEMS)
             if pairs is not None:
                 by_sound = sorted((homophone(word), word) for word in pairs)
-                listed = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
+                pair_lines = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
                 write_pairs = _to_stdout() if pair_file is None else pair_file.write
-                write_pairs(listed)
+                write_pairs(pair_lines)
             for whole_file in (file, pair_file):
                 if whole_file is not None:
                     whole_file.keep()
@@ -114,7 +114,7 @@ def _convert(
     form: SnorForm,
     encoding: str,
     place_edits: bool,
-    seen: SeenIds | None,
+    seen_ids: SeenIds | None,
     write: Callable[[bytes], object],
     pairs: set[str] | None,
 ) -> int:
@@ -128,7 +128,7 @@ def _convert(
         try:
             with _reader(name) as read:
                 yield from converted_blocks(
-                    read, shown, form, encoding=encoding, place_edits=place_edits, seen_ids=seen
+                    read, shown, form, encoding=encoding, place_edits=place_edits, seen_ids=seen_ids
                 )
         except InputError as error:
             yield ConvertedBlock([], [error])

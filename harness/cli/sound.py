@@ -34,7 +34,7 @@ def command() -> None:
     """List sound devices, check the sound path, record people, and find recordings that cannot be played."""
 
 
-@verb("list", of=command)
+@verb("list", parent=command)
 def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
     """List the sound devices. A bench file names one of them as sound_device."""
     from harness.base.text_table import Column, text_table
@@ -59,7 +59,7 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         click.echo(line)
 
 
-@verb("recordings", of=command)
+@verb("recordings", parent=command)
 def list_recordings(
     *,
     paths: tuple[Path, ...] = argument(required=True),
@@ -114,8 +114,8 @@ def _rescue(path: Path, target: Path) -> dict[str, object] | None:
 def _rescue_words(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
         return "None of it can be rescued"
-    of = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
-    return f"Rescued {fixed(rescued['seconds'], 2)}{of} s: {rescued['file']}"
+    total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
+    return f"Rescued {fixed(rescued['seconds'], 2)}{total_text} s: {rescued['file']}"
 
 
 def _sound_files(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
@@ -146,7 +146,7 @@ def _refusal(path: Path) -> InputError | None:
     return None
 
 
-@verb("check", of=command)
+@verb("check", parent=command)
 def check(
     *,
     speaker: str = option("Sound device that plays.", required=True),
@@ -176,8 +176,10 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
     from harness.sound.sound_devices import list_command
 
     server = sound_server or (bench.sound_server if bench is not None else "system")
-    own = bench.microphone if bench is not None else None
-    name = microphone or getattr(own.options if own is not None else None, "sound_device", None)
+    bench_microphone = bench.microphone if bench is not None else None
+    name = microphone or getattr(
+        bench_microphone.options if bench_microphone is not None else None, "sound_device", None
+    )
     if name is None:
         raise InputError(
             "the bench has no microphone that records" if bench is not None else "no microphone is named",
@@ -186,7 +188,7 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
     return name, server
 
 
-@verb("record", of=command)
+@verb("record", parent=command)
 def record(
     *,
     prompts: Path = argument("PROMPTS", type=A_FILE),
@@ -260,11 +262,12 @@ def _name_devices(columns: Iterable[str]) -> dict[str, str]:
     from harness.model.errors import InputError
 
     values: dict[str, str] = {}
-    for written in columns:
-        name, equals, value = written.partition("=")
+    for assignment in columns:
+        name, equals, value = assignment.partition("=")
         if not equals or name in values:
             raise InputError(
-                f"--column {written!r} does not have the form NAME=VALUE, or is repeated", remedy="Such as distance=3m"
+                f"--column {assignment!r} does not have the form NAME=VALUE, or is repeated",
+                remedy="Such as distance=3m",
             )
         values[name] = value
     return values

@@ -36,37 +36,37 @@ class InputFile:
 
 
 @contextmanager
-def readable(written: str) -> Iterator[InputFile]:
+def readable(name: str) -> Iterator[InputFile]:
     """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile.
 
     InputError of the block names the file as the person did.
     """
-    path = Path(written)
+    path = Path(name)
     # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
-    if written != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
-        with _add_file_name(InputFile(path, written)) as file:
+    if name != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
+        with _add_file_name(InputFile(path, name)) as file:
             yield file
         return
     import tempfile  # here, since it takes long to import and few need it
 
     with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
         copy_path = Path(folder) / "input"
-        if written == STDIN:
+        if name == STDIN:
             refuse_endless(0, STDIN_NAME)
             _keep(sys.stdin.buffer, copy_path, STDIN_NAME)
         else:
             try:
-                refuse_endless(path, written)
+                refuse_endless(path, name)
                 stream = path.open("rb")
             except OSError as error:
                 raise InputError(
                     f"the file cannot be read: {error.strerror or error}",
-                    place=Place(written),
+                    place=Place(name),
                     remedy="Check the path and its permissions",
                 ) from error
             with stream:
-                _keep(stream, copy_path, written)
-        with _add_file_name(InputFile(copy_path, STDIN_NAME if written == STDIN else written)) as file:
+                _keep(stream, copy_path, name)
+        with _add_file_name(InputFile(copy_path, STDIN_NAME if name == STDIN else name)) as file:
             yield file
 
 
@@ -84,8 +84,8 @@ def _add_file_name(file: InputFile) -> Iterator[InputFile]:
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
     """InputError when a file to write is one of those to read."""
     for source in sources:
-        both = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
-        if both and os.path.samefile(source, target):
+        may_coincide = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
+        if may_coincide and os.path.samefile(source, target):
             raise InputError("this file is both an input and an output", place=Place(target), remedy="Name another")
 
 
@@ -116,8 +116,8 @@ def _name_file(error: InputError, file: InputFile) -> InputError:
     """The error with the name that people know in place of that of a temporary file."""
     if isinstance(error, InputProblems):
         problems = [_name_file(problem, file) for problem in error.problems]
-        same = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
-        return error if same else InputProblems(problems)
+        unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
+        return error if unchanged else InputProblems(problems)
     place = error.place
     if place is None or place.file != str(file.path) or place.file == file.name:
         return error

@@ -32,7 +32,10 @@ def reworded_error(error: click.UsageError, hint: str = "") -> CommandLineError:
     else:
         command = error.ctx.command_path if error.ctx is not None else "harness"
         text = f"{command}: {_sentences(error)}"
-    return CommandLineError(f"{text}{'' if text.endswith(('.', '?')) else '.'} {hint}" if hint else text, error.ctx)
+    if hint:
+        full_stop = "" if text.endswith((".", "?")) else "."
+        text = f"{text}{full_stop} {hint}"
+    return CommandLineError(text, error.ctx)
 
 
 def _sentences(error: click.UsageError) -> str:
@@ -44,9 +47,11 @@ def _sentences(error: click.UsageError) -> str:
     if isinstance(error, click.BadOptionUsage):
         return _without_value(error)
     if isinstance(error, click.NoSuchOption):
-        wanted = error.option_name.lstrip("-")  # click compares the hyphens, too
-        near = [name for name in error.possibilities or () if difflib.get_close_matches(wanted, [name.lstrip("-")])]
-        near = _settings(wanted, error.ctx) or near
+        option_name = error.option_name.lstrip("-")  # click compares the hyphens, too
+        near = [
+            name for name in error.possibilities or () if difflib.get_close_matches(option_name, [name.lstrip("-")])
+        ]
+        near = _settings(option_name, error.ctx) or near
         return f"there is no option {error.option_name}. {_nearest(near, error.ctx)}"
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
         near = [repr(name) for name in getattr(error, "possibilities", None) or ()]
@@ -92,7 +97,7 @@ def _nearest(names: Sequence[str] | None, ctx: click.Context | None) -> str:
         return f"Did you mean {' or '.join(names)}?"
     if ctx is None:
         return "See harness --help"
-    whole = any("--help-all" in each.opts for each in ctx.command.get_params(ctx))
+    whole = any("--help-all" in param.opts for param in ctx.command.get_params(ctx))
     return f"See {ctx.command_path} {'--help-all' if whole else '--help'}"
 
 

@@ -51,7 +51,7 @@ class ValidatedFiles:
     def note(self, error: InputError) -> None:
         """Notes a problem, or several, each only once."""
         for problem in error.problems if isinstance(error, InputProblems) else (error,):
-            if str(problem) not in (str(known) for known in self.problems):
+            if str(problem) not in (str(earlier) for earlier in self.problems):
                 self.problems.append(problem)
 
     def read(self, path: Path) -> None:
@@ -158,7 +158,7 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
     """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
     from harness.base.findings import is_foreign
 
-    seen: set[str] = set()
+    visited: set[str] = set()
     for path in paths:
         inside = [path]
         if os.path.isdir(path):  # path.is_dir() fails at a name that is too long
@@ -170,9 +170,9 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
             findings.note(nothing)
         for file in inside:
             real = os.path.realpath(file)  # resolve() fails at a link to itself
-            if real in seen:
+            if real in visited:
                 continue
-            seen.add(real)
+            visited.add(real)
             if file != path and is_foreign(file):
                 findings.left_alone.append(file)
             else:
@@ -301,8 +301,8 @@ def _as_json(findings: ValidatedFiles) -> dict[str, object]:
 
 def _row(error: InputError | UnmetNeed) -> dict[str, object]:
     place = error.place or Place("")
-    where = {"file": place.file, "line": place.line or None, "column": place.column or None}
-    return {**where, "what": error.what, "remedy": error.remedy}
+    place_fields = {"file": place.file, "line": place.line or None, "column": place.column or None}
+    return {**place_fields, "what": error.what, "remedy": error.remedy}
 
 
 def _order(place: Place | None) -> tuple[str, int, int]:

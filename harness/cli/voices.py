@@ -20,7 +20,7 @@ def command() -> None:
     """List the installed voices, or speak a text into a file."""
 
 
-@verb("list", of=command)
+@verb("list", parent=command)
 def list_voices(*, engine: str | None = option("List every voice of this engine.")) -> None:
     """List the speech engines, their versions and voices, and how to install missing engines."""
     from rich.console import Console
@@ -54,7 +54,7 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
     Console(file=sys.stdout).print(table)
 
 
-@verb("say", of=command)
+@verb("say", parent=command)
 def say(
     *,
     text: str = argument(),

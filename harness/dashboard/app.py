@@ -128,17 +128,17 @@ class Dashboard(GuardedApp):
 
     def _follow_question(self, view: View) -> None:
         """Opens the question when the engine asks, and closes it when the engine stops waiting."""
-        wanted = self._question(view)
+        question = self._question(view)
         open_panel = next((screen for screen in self.screen_stack if isinstance(screen, QuestionPanel)), None)
-        if open_panel is not None and open_panel.question != wanted and open_panel is self.screen:
+        if open_panel is not None and open_panel.question != question and open_panel is self.screen:
             open_panel.dismiss(False)
             return
         # An open input stays; the question comes after it.
         free = open_panel is None and not isinstance(self.screen, Panel)
-        if wanted is None:
+        if question is None:
             self._opened = self._answered = None
-        elif free and wanted != self._opened:
-            self._ask(wanted)
+        elif free and question != self._opened:
+            self._ask(question)
 
     def _question(self, view: View) -> QuestionKey | None:
         state = view.state
@@ -160,11 +160,11 @@ class Dashboard(GuardedApp):
         self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
 
     def action_question(self) -> None:
-        wanted = self._question(self.watch_.view())
-        if wanted is None or wanted == self._answered:
+        question = self._question(self.watch_.view())
+        if question is None or question == self._answered:
             self.watch_.tell("there is no open question", False)
         elif not isinstance(self.screen, Panel):
-            self._ask(wanted)
+            self._ask(question)
 
     def on_command_wanted(self, message: CommandWanted) -> None:
         """Sends a command. It is refused at once when the engine is gone."""
@@ -287,12 +287,12 @@ def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
     """
     app = Dashboard(partial(EngineClient, socket_path), folder, rater)
     status = app.run()
-    where = plain_text(str(folder), 400)
+    folder_text = plain_text(str(folder), 400)
     view = app.watch_.view()
     if view.gone is not None:
-        sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness run resume {where}\n")
+        sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness run resume {folder_text}\n")
     elif view.goodbye is not None:
-        sys.stdout.write(f"The session has ended. See its results: harness report show {where}\n")
+        sys.stdout.write(f"The session has ended. See its results: harness report show {folder_text}\n")
     else:
-        sys.stdout.write(f"Detached; the session continues. Return with: harness run attach {where}\n")
+        sys.stdout.write(f"Detached; the session continues. Return with: harness run attach {folder_text}\n")
     return GONE_EXIT_CODE if status is None else status

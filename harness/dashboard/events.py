@@ -49,11 +49,11 @@ def event_line(entry: row.Entry, rows: RowWriter) -> EventLine | None:
     text = rows.text(entry.record)
     if text is None:
         return None
-    seen = entry.record.observation if isinstance(entry.record, row.Observed) else None
+    observation = entry.record.observation if isinstance(entry.record, row.Observed) else None
     clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
-    late = seen.count if isinstance(seen, seen_by.Overrun) else 0
-    renews = f"clock {seen.source}" if isinstance(seen, seen_by.ClockFitted) else ""
-    return EventLine(entry.seq, clock, plain_text(text, 200), _tone(entry.record, seen), late, renews)
+    late = observation.count if isinstance(observation, seen_by.Overrun) else 0
+    renews = f"clock {observation.source}" if isinstance(observation, seen_by.ClockFitted) else ""
+    return EventLine(entry.seq, clock, plain_text(text, 200), _tone(entry.record, observation), late, renews)
 
 
 _TONES: dict[type, LineTone] = {
@@ -86,5 +86,5 @@ def _tone(record: row.Record, observation: seen_by.Observation | None) -> LineTo
             return LineTone.QUIET if level == "ok" else LineTone.FAULT
         case seen_by.StimulusEnded(complete=True) | seen_by.Earcon(of=""):
             return LineTone.QUIET
-        case of:
-            return _TONES.get(type(of), LineTone.PLAIN)
+        case event:
+            return _TONES.get(type(event), LineTone.PLAIN)

@@ -71,21 +71,21 @@ class KeyGuard:
     def _press_times(self, event: events.Key) -> tuple[float, float]:
         """When the key went down, and when it did if it proves to be held."""
         keys, mine = self._keys, (event.key, event.time)
-        at = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == mine), None)
-        if at is None:
+        index = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == mine), None)
+        if index is None:
             return event.time, event.time
-        first = at
+        first = index
         while first and self._gap_s(first) < REPEAT_S:
             first -= 1
-        is_last = at == len(keys) - 1
-        held = first < at or (not is_last and self._gap_s(at + 1) < REPEAT_S)
+        is_last = index == len(keys) - 1
+        is_held = first < index or (not is_last and self._gap_s(index + 1) < REPEAT_S)
         earlier = first - 1 if first and self._gap_s(first) < FIRST_REPEAT_S else first
-        pressed_s = keys[earlier if held else first][1]
+        pressed_s = keys[earlier if is_held else first][1]
         return pressed_s, keys[earlier][1] if is_last else pressed_s
 
-    def _gap_s(self, at: int) -> float:
+    def _gap_s(self, index: int) -> float:
         """Seconds since the previous key; infinite when that was another key."""
-        (before, before_s), (key, key_s) = self._keys[at - 1], self._keys[at]
+        (before, before_s), (key, key_s) = self._keys[index - 1], self._keys[index]
         return key_s - before_s if before == key else float("inf")
 
 

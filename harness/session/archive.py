@@ -290,9 +290,9 @@ class _MemberNames:
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[:depth])
             key = unicodedata.normalize("NFC", path).casefold()
-            known = self._spelt.get(key, path)
-            if known != path:
-                return f"it differs from {_show(known)} only by case or accents"
+            earlier = self._spelt.get(key, path)
+            if earlier != path:
+                return f"it differs from {_show(earlier)} only by case or accents"
             if path in self._files or (key in self._spelt and path == name):
                 return "it is there twice" if path == name else f"{_show(path)} is a file"
             self._spelt[key] = path

@@ -107,38 +107,38 @@ class Attempt:
     interruption: str = ""
     closed_s: float | None = None
 
-    def take_in(self, seen: Observation, now_s: float) -> bool:
+    def take_in(self, observation: Observation, now_s: float) -> bool:
         """Adds an observation; whether it may change the verdict."""
-        match seen:
-            case Wake() if self._of_opening(seen):
+        match observation:
+            case Wake() if self._of_opening(observation):
                 self.opened = True
                 return False
             case Wake():
-                self.wakes.append(seen)
+                self.wakes.append(observation)
             case Transcript(final=True, text=text):
                 self.transcripts.append(text)
                 self.told_s = now_s
             case Intent():
-                self.intents.append(seen)
+                self.intents.append(observation)
                 self.told_s = now_s
             case Unread(what=problem):
                 self.unread = self.unread or problem
             case OperatorAnswer() if self.asked:
-                self.answer = seen
+                self.answer = observation
             case StateTold():
-                self.reported_states.append(seen)
+                self.reported_states.append(observation)
                 return False
             case SpeechStarted(at=at) | Earcon(at=at):
                 self.sounds.append(at)
                 return False
             case Overrun(source=self.trial.microphone):
-                self.host.gaps.append(seen)
+                self.host.gaps.append(observation)
             case Overrun(source=self.trial.loudspeaker, at=at):
                 if self.ended is not None and at.at_s > self.ended.at_s + TAIL_S:
                     return False  # late silence changes nothing
-                self.host.late_sound.append(seen)
+                self.host.late_sound.append(observation)
             case HostStalled():
-                self.host.stalls.append(seen)
+                self.host.stalls.append(observation)
             case _:
                 return False
         return True
@@ -175,17 +175,17 @@ class Attempt:
                 return None if self.started_audio_s is None else at_s - self.started_audio_s
         return None
 
-    def _of_opening(self, seen: Wake) -> bool:
+    def _of_opening(self, wake: Wake) -> bool:
         """Whether it lies nearer to the phrase of the opening than to the query's own."""
         timing = self.timing
         if not timing.other_phrases:
             return False
         own_s = timing.query_start_s if timing.wake_end_s is None else timing.wake_end_s
-        until_s, place_s = (timing.other_phrases[0][1] + own_s) / 2, self.place_s(seen)
+        until_s, place_s = (timing.other_phrases[0][1] + own_s) / 2, self.place_s(wake)
         if place_s is not None:
             return place_s < until_s
         until = self.moment(until_s)
-        return until is None or seen.at.at_s < until.at_s
+        return until is None or wake.at.at_s < until.at_s
 
     @property
     def query_end(self) -> Stamp | None:
@@ -313,16 +313,18 @@ class Attempt:
     def _by_device(self) -> RecognitionVerdict:
         judged = [(text, recognised(self.trial, text)) for text in self.transcripts]
         # A device may report an empty or half transcript first; the first right one counts, else the first with words.
-        right = next((each for each in judged if each[1].recognised), None)
-        text, comparison = right or next((each for each in judged if each[0].strip()), judged[0])
+        right = next((candidate for candidate in judged if candidate[1].recognised), None)
+        text, comparison = right or next((candidate for candidate in judged if candidate[0].strip()), judged[0])
         recognition = Recognition.YES if comparison.recognised else Recognition.NO
         return RecognitionVerdict(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
     def _by_operator(self, answer: OperatorAnswer) -> RecognitionVerdict:
         says = answer.recognised
         if not answer.heard:
-            plain = {True: Recognition.YES, False: Recognition.NO, None: Recognition.UNKNOWN}[says]
-            return RecognitionVerdict(plain, EvidenceSource.OPERATOR)
+            recognition = Recognition.UNKNOWN
+            if says is not None:
+                recognition = Recognition.YES if says else Recognition.NO
+            return RecognitionVerdict(recognition, EvidenceSource.OPERATOR)
         comparison = recognised(self.trial, answer.heard)
         right = comparison.recognised if says is None else says
         recognition = Recognition.YES if right else Recognition.NO
@@ -372,9 +374,9 @@ class Attempt:
         if end is None:
             return None
         until_s = math.inf if self.closed_s is None else self.closed_s
-        sounds = [at for at in self.sounds if end.at_s - GUARD_S <= at.at_s < until_s]
+        sounds = [stamp for stamp in self.sounds if end.at_s - GUARD_S <= stamp.at_s < until_s]
         sounds += [frozen.starts] if frozen is not None else []
-        first = min(sounds, key=lambda at: at.at_s, default=None)
+        first = min(sounds, key=lambda stamp: stamp.at_s, default=None)
         return None if first is None else self.host.duration_between(self.begun_s, end, first)
 
     @property
@@ -480,7 +482,9 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
         return ()
     # The latest moment that the time may mean: in doubt, the query caused the state.
     states = [state for state in attempt.reported_states if state.at.at_s + state.at.error_s >= end.at_s]
-    return tuple(wanted for wanted in check.state if not any(wanted.fits(state.name, state.value) for state in states))
+    return tuple(
+        expected for expected in check.state if not any(expected.fits(state.name, state.value) for state in states)
+    )
 
 
 def looks_until_s(attempt: Attempt) -> float | None:
@@ -548,7 +552,7 @@ def owner_of(
     """
     match observation:
         case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
-            return next((each for each in (current, previous) if each and each.play_id == play_id), None)
+            return next((attempt for attempt in (current, previous) if attempt and attempt.play_id == play_id), None)
         case LinkLost() | LinkBack():
             return None
         case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() | Unread() if (

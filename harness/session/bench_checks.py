@@ -85,17 +85,17 @@ class BenchCheck:
         self._offset_s = wall_offset_s()
         self._delays: dict[str, list[float]] = {}
 
-    def see(self, seen: Observation) -> None:
+    def see(self, observation: Observation) -> None:
         """Takes an observation; never blocks."""
         with self._lock:
-            self._seen.see(seen)
-            if isinstance(seen, ListeningProved):
-                self._beats_s[seen.source] = self._clock.now_s()
-            played = self._starts.get(seen.play_id) if isinstance(seen, StimulusStarted) else None
+            self._seen.see(observation)
+            if isinstance(observation, ListeningProved):
+                self._beats_s[observation.source] = self._clock.now_s()
+            played = self._starts.get(observation.play_id) if isinstance(observation, StimulusStarted) else None
         if played is not None and self._microphone is not None:
             started, sound = played
-            self._microphone.own_sound(cast(StimulusStarted, seen).play_id, sound, seen.at.at_s)
-            started.put(seen.at)
+            self._microphone.own_sound(cast(StimulusStarted, observation).play_id, sound, observation.at.at_s)
+            started.put(observation.at)
 
     def unopened(self, id: str, why: str) -> None:
         """A driver could not be opened."""
@@ -226,24 +226,24 @@ class BenchCheck:
         try:
             called_s = self._clock.now_s()
             self._loudspeakers[part.id].play(play_id, sound)
-            at = started.get(timeout=START_LIMIT_S)
+            start = started.get(timeout=START_LIMIT_S)
         except Empty:
             raise DeviceError("did not start to play within 3 s", remedy="Check its sound device") from None
         finally:
             with self._lock:
                 del self._starts[play_id]
-        ends_s = at.at_s + sound.duration_s + TAIL_S
+        ends_s = start.at_s + sound.duration_s + TAIL_S
         if given_up.wait(max(0.0, self._clock.real_s(ends_s - self._clock.now_s()))):
             self._loudspeakers[part.id].stop()
             return None
-        recording, exact_s = microphone.cut(max(called_s, at.at_s - LEAD_S), ends_s)
-        known = at_rate(sound, recording.rate_hz)
-        match = find(recording.samples, known.samples)
+        recording, exact_s = microphone.cut(max(called_s, start.at_s - LEAD_S), ends_s)
+        reference = at_rate(sound, recording.rate_hz)
+        match = find(recording.samples, reference.samples)
         if match.correlation < HEARD_FROM:
             return None
         first = round(match.sample)
-        level_dbfs = rms_dbfs(recording.samples[first : first + len(known.samples)])
-        return (exact_s + match.sample / recording.rate_hz - at.at_s) * 1000, level_dbfs
+        level_dbfs = rms_dbfs(recording.samples[first : first + len(reference.samples)])
+        return (exact_s + match.sample / recording.rate_hz - start.at_s) * 1000, level_dbfs
 
     def _loop_delay(self) -> Iterator[Check]:
         limit_ms = self._checks.loop_delay_spread_ms_max

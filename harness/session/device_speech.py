@@ -45,9 +45,9 @@ def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule
     broken = False
     for span in spans:
         if not chain:
-            over = span.starts.at_s < query_end_s - GUARD_S
+            is_earlier = span.starts.at_s < query_end_s - GUARD_S
             until_s = now_s if span.ends is None else span.ends.at_s
-            if not over or until_s > query_end_s:
+            if not is_earlier or until_s > query_end_s:
                 chain.append(span)
             continue
         ends = chain[-1].ends
@@ -78,19 +78,19 @@ class Quiet:
     def sounded(self, at_s: float) -> None:
         self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
 
-    def speech_started(self, at: Stamp) -> Span | None:
+    def speech_started(self, stamp: Stamp) -> Span | None:
         """The new span; None during earlier speech."""
-        self.sounded(at.at_s)
+        self.sounded(stamp.at_s)
         if self.span is not None:
             return None
-        self.span = Span(at)
+        self.span = Span(stamp)
         return self.span
 
-    def speech_ended(self, at: Stamp) -> None:
-        self.sounded(at.at_s)
+    def speech_ended(self, stamp: Stamp) -> None:
+        self.sounded(stamp.at_s)
         if self.span is not None:
             # Stamps have errors: speech never ends before it starts.
-            self.span.ends = at if at.at_s >= self.span.starts.at_s else self.span.starts
+            self.span.ends = stamp if stamp.at_s >= self.span.starts.at_s else self.span.starts
             self.span = None
 
     def since(self, now_s: float) -> float | None:

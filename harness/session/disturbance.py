@@ -38,8 +38,9 @@ class LateSound:
     @property
     def in_words(self) -> str:
         """`180 blocks late or lost: about 1.38 % of near, 1.08 % of far`; "" without any."""
-        of = ", ".join(f"{percent(share)} of {plain_text(source, 40)}" for source, share in self.shares())
-        return f"{counted(self.blocks, 'block')} late or lost{of and f': about {of}'}" if self.blocks else ""
+        shares_text = ", ".join(f"{percent(share)} of {plain_text(source, 40)}" for source, share in self.shares())
+        about = f": about {shares_text}" if shares_text else ""
+        return f"{counted(self.blocks, 'block')} late or lost{about}" if self.blocks else ""
 
     @property
     def consequence(self) -> str:

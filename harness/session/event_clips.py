@@ -91,12 +91,12 @@ class EventClips:
     @property
     def pending(self) -> bool:
         """True while a clip is unfinished, or not yet named by a row."""
-        return bool(self._saving) or not all(self._explained(wanted.seq) for wanted in self._wanted)
+        return bool(self._saving) or not all(self._explained(clip.seq) for clip in self._wanted)
 
     @property
     def longest_s(self) -> float:
         """How long after an event its clip may wait for sound."""
-        return max((wanted.settings.clip_after_s for wanted in self._wanted), default=0.0) + ARRIVAL_S
+        return max((clip.settings.clip_after_s for clip in self._wanted), default=0.0) + ARRIVAL_S
 
     def begins(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
         """Announces a listening trial's stimulus before it is played."""
@@ -119,13 +119,13 @@ class EventClips:
     def tick(self, now_s: float, *, hurry: bool = False) -> None:
         """Cuts clips that are due. hurry: cut with the sound so far, because no more will arrive."""
         left = []
-        for wanted in self._wanted:
-            explained = self._explained(wanted.seq) if hurry or self._is_due(wanted, now_s) else None
+        for clip in self._wanted:
+            explained = self._explained(clip.seq) if hurry or self._is_due(clip, now_s) else None
             if explained is None and not hurry:
-                left.append(wanted)
+                left.append(clip)
             elif not explained:
-                self._saving.add(wanted.seq)
-                self._pool.submit(self._save, wanted, self._cutter(wanted, now_s))
+                self._saving.add(clip.seq)
+                self._pool.submit(self._save, clip, self._cutter(clip, now_s))
         self._wanted = left
 
     def clip_finished(self, seq: int) -> None:
@@ -167,31 +167,31 @@ class EventClips:
 
     # Cutting
 
-    def _is_due(self, wanted: _WantedClip, now_s: float) -> bool:
-        after_s = wanted.settings.clip_after_s
-        if wanted.line_s is None:
-            return now_s >= wanted.at_s + after_s + ARRIVAL_S
-        played = self._played.get(wanted.player)
+    def _is_due(self, clip: _WantedClip, now_s: float) -> bool:
+        after_s = clip.settings.clip_after_s
+        if clip.line_s is None:
+            return now_s >= clip.at_s + after_s + ARRIVAL_S
+        played = self._played.get(clip.player)
         # Over a wire, nothing may follow the last sound. Then the clip ends with it.
-        return now_s >= wanted.since_s + after_s or bool(played and played[-1].ends_s >= wanted.line_s + after_s)
+        return now_s >= clip.since_s + after_s or bool(played and played[-1].ends_s >= clip.line_s + after_s)
 
-    def _cutter(self, wanted: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
+    def _cutter(self, request: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
         """What the clips' thread calls for the sound and its start; it gets None if the sound is not kept any more."""
-        before_s, after_s = wanted.settings.clip_before_s, wanted.settings.clip_after_s
-        if wanted.line_s is not None:
-            played = self._played.get(wanted.player, [])
-            excerpt = _cut_played(played, wanted.line_s - before_s, wanted.line_s + after_s)
+        before_s, after_s = request.settings.clip_before_s, request.settings.clip_after_s
+        if request.line_s is not None:
+            played = self._played.get(request.player, [])
+            excerpt = _cut_played(played, request.line_s - before_s, request.line_s + after_s)
             if excerpt is None:
                 return lambda: None
             # The clip's time line is the host's, with the event where it was stamped.
-            clip = excerpt[0], wanted.at_s - wanted.line_s + excerpt[1]
+            clip = excerpt[0], request.at_s - request.line_s + excerpt[1]
             return lambda: clip
         microphone = self._microphone
         if microphone is None:
             return lambda: None
-        return lambda: microphone.cut(wanted.at_s - before_s, min(wanted.at_s + after_s, now_s))
+        return lambda: microphone.cut(request.at_s - before_s, min(request.at_s + after_s, now_s))
 
-    def _save(self, wanted: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
+    def _save(self, request: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
         """Runs in the clips' thread."""
         clip: Clip | None = None
         why = "the sound around it is not kept any more"
@@ -201,7 +201,7 @@ class EventClips:
                 clip = self._log.save_clip(*excerpt)
         except (DeviceError, LogError) as error:
             why = str(error)
-        self._on_result(ClipResult(wanted.seq, clip, "" if clip else why))
+        self._on_result(ClipResult(request.seq, clip, "" if clip else why))
 
 
 def _cut_played(played: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:

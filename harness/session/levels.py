@@ -47,8 +47,10 @@ class LevelRule:
         """None if the microphone is not calibrated."""
         if bench.microphone is None or bench.microphone.calibration is None:
             return None
-        known = {speaker.id: speaker.calibration for speaker in bench.loudspeakers if speaker.calibration is not None}
-        return cls(bench.microphone.calibration, known, bench.level_tolerance_db)
+        calibrations = {
+            speaker.id: speaker.calibration for speaker in bench.loudspeakers if speaker.calibration is not None
+        }
+        return cls(bench.microphone.calibration, calibrations, bench.level_tolerance_db)
 
     def measure(
         self,
@@ -57,7 +59,7 @@ class LevelRule:
         sound: Waveform,
         started_s: float,
         microphone: Hears,
-        beside: Mapping[str, Waveform] = NO_NOISE,
+        noises: Mapping[str, Waveform] = NO_NOISE,
         asked_dbfs: float | None = None,
     ) -> LevelMeasured | None:
         """The levels of a sound that has just ended; None if the loudspeaker is not calibrated.
@@ -79,10 +81,10 @@ class LevelRule:
             asked_dbfs = active.level_dbfs if active else played_dbfs
         asked_spl = calibration.spl(asked_dbfs)
         powers = [10 ** (calibration.spl(played_dbfs) / 10)]
-        for player, noise in beside.items():  # sounds that have nothing in common add by their powers
-            if (known := self.loudspeakers.get(player)) is not None:
-                under = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
-                powers.append(10 ** (known.spl(rms_dbfs(under)) / 10))
+        for player, noise in noises.items():  # sounds that have nothing in common add by their powers
+            if (noise_calibration := self.loudspeakers.get(player)) is not None:
+                excerpt = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
+                powers.append(10 ** (noise_calibration.spl(rms_dbfs(excerpt)) / 10))
         off_db = None if heard_dbfs is None else self.microphone.spl(heard_dbfs) - 10 * math.log10(sum(powers))
         return LevelMeasured(
             row.trial_id,
@@ -120,7 +122,7 @@ def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hear
     pause, _ = microphone.cut(started_s + begins_s, started_s + ends_s)
     before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)
     block = round(MOMENT_S * before.rate_hz)
-    moments = [before.samples[at : at + block] for at in range(0, len(before.samples) - block + 1, block)]
+    moments = [before.samples[start : start + block] for start in range(0, len(before.samples) - block + 1, block)]
     pause_dbfs, quiet = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
     if pause_dbfs >= quiet + SOUNDING_DB:
         return ""

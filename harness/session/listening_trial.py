@@ -102,13 +102,13 @@ class ListeningAttempt:
         over_s = ended.at_s - start.at_s - self.timing.duration_s - start.error_s - ended.error_s
         return over_s if over_s > STALL_S else 0.0
 
-    def offset_s(self, target: Target, at: Stamp, audio_s: float | None) -> float:
+    def offset_s(self, target: Target, stamp: Stamp, audio_s: float | None) -> float:
         """Place of a device's report in the stimulus, in seconds from its first sample."""
         player = target.player
         if target.injected and audio_s is not None:
             return audio_s - self.audio_s.get(player, 0.0)
         origin = (None if target.injected else self.heard) or self.begun.get(player)
-        return at.at_s - (origin.at_s if origin else self.begun_s)
+        return stamp.at_s - (origin.at_s if origin else self.begun_s)
 
     def woke(self, target: Target, wake: Wake) -> None:
         """Notes that a device woke to the phrase or to that of the opening, if the event lies within its window."""
@@ -140,7 +140,7 @@ class ListeningAttempt:
 
     def listens_until_s(self) -> float:
         """Until when an event of this attempt may arrive. For injected sound, this is its end."""
-        until_s = max((at.at_s for at in self.ended.values()), default=self.begun_s)
+        until_s = max((stamp.at_s for stamp in self.ended.values()), default=self.begun_s)
         settings = self.listening.settings
         for player in self._in_real_time:
             origin_s = (self.heard or self.begun.get(player) or Stamp(self.begun_s)).at_s
@@ -196,12 +196,14 @@ class ListeningMachine(Take):
 
     # Requests to the machine
 
-    def begin(self, now_s: float, *, not_before_s: float | None = None, seen: BenchState | None = None) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. seen: how devices and links are at this moment."""
+    def begin(
+        self, now_s: float, *, not_before_s: float | None = None, state: BenchState | None = None
+    ) -> list[Action]:
+        """Begins the take; no sound before `not_before_s`. state: how devices and links are at this moment."""
         self._tell(now_s)
         self._not_before_s = now_s if not_before_s is None else not_before_s
-        if seen is not None:
-            self._seen = seen.copy()
+        if state is not None:
+            self._seen = state.copy()
         self._enter(Phase.WAITING, "")
         return self._advance()
 
@@ -449,7 +451,10 @@ class ListeningMachine(Take):
             return
         # Of other trials than probes, the session does not use wake events.
         unheard = [target.device for target in silent] if self._listening.kind is TrialKind.PROBE else []
-        self._write(*((Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}") if unheard else (Outcome.COUNTED, "")))
+        if unheard:
+            self._write(Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}")
+        else:
+            self._write(Outcome.COUNTED, "")
         verdict = self._verdict()
         if verdict is not None:
             self._finish(verdict)
@@ -490,5 +495,5 @@ class ListeningMachine(Take):
 
     def _missing(self) -> list[str]:
         sources = {source for target in self._listening.targets for source in target.sources}
-        needed = sources | {*self._listening.players, *self.trial.noise_players}
-        return sorted((self._seen.lost | self._seen.gone) & needed)
+        required = sources | {*self._listening.players, *self.trial.noise_players}
+        return sorted((self._seen.lost | self._seen.gone) & required)

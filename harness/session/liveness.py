@@ -100,8 +100,8 @@ class Liveness:
     def add(self, record: Record, at_s: float) -> None:
         """Adds a row that was written at that time of the session's clock, in seconds."""
         match record:
-            case Observed(observation=seen):
-                self.see(seen)
+            case Observed(observation=observation):
+                self.see(observation)
             case SessionStarted(trials=trials):
                 self.plan(trials)
             case TrialStarted():
@@ -138,26 +138,28 @@ class Liveness:
         for life in self._lives.values():
             life.reacted = life.signed = life.restarted = life.counted = False
 
-    def see(self, seen: Observation) -> None:
-        device = self._devices.get(seen.source)
-        if isinstance(seen, StimulusStarted):
+    def see(self, observation: Observation) -> None:
+        device = self._devices.get(observation.source)
+        if isinstance(observation, StimulusStarted):
             for life in self._lives.values():
                 if life.last_s is None:  # so far in this run, there was time for a heartbeat from here on
-                    life.last_s = seen.at.at_s
-        match seen:
+                    life.last_s = observation.at.at_s
+        match observation:
             case StimulusStarted(play_id=play_id) if self._asked and self._asked.play_id == play_id:
-                self._played[seen.source] = seen
+                self._played[observation.source] = observation
             case Wake() | Transcript() | Intent() | ResponseText() if device:
-                self._sign(device, seen, reacted=True)
+                self._sign(device, observation, reacted=True)
             case Status(state=DeviceState.STARTED, at=at) if device:
                 self._restarted(self._lives[device], at.at_s)
             case Status(state=state) if device and state is not DeviceState.GONE:
-                self._sign(device, seen)
+                self._sign(device, observation)
             case ListeningProved() | StateTold() | Unread() if device:
-                self._lives[device].beats |= isinstance(seen, ListeningProved) and seen.proof is Proof.HEARTBEAT
-                self._sign(device, seen)
+                self._lives[device].beats |= (
+                    isinstance(observation, ListeningProved) and observation.proof is Proof.HEARTBEAT
+                )
+                self._sign(device, observation)
             case SpeechStarted() if self.checked and self.checked not in self._devices.values():
-                self._sign(self.checked, seen, reacted=True)
+                self._sign(self.checked, observation, reacted=True)
             case _:
                 pass
 
@@ -227,19 +229,19 @@ class Liveness:
             expects=None,
         )
 
-    def _sign(self, device: str, seen: Observation | None = None, *, reacted: bool = False) -> None:
-        """seen: the sign; None if only the trial's end gives it."""
+    def _sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
+        """sign: None if only the trial's end gives it."""
         life = self._lives[device]
-        if seen is not None:
-            at_s = seen.at.at_s
+        if sign is not None:
+            at_s = sign.at.at_s
             self._doubt(life, at_s)
             self._lives_at(life, at_s)
         # A sign proves nothing about the takes that called the device only after it.
-        life.silent = {} if seen is None else {take: s for take, s in life.silent.items() if seen.at.at_s < s}
-        life.signed |= seen is None or self._is_after(device, seen, reacts=False)
+        life.silent = {} if sign is None else {take: s for take, s in life.silent.items() if sign.at.at_s < s}
+        life.signed |= sign is None or self._is_after(device, sign, reacts=False)
         life.signs += 1
         if reacted:
-            life.reacted |= seen is None or self._is_after(device, seen, reacts=True)
+            life.reacted |= sign is None or self._is_after(device, sign, reacts=True)
             life.restarts = 0
 
     def _called_s(self, device: str) -> float:
@@ -249,7 +251,7 @@ class Liveness:
             return -math.inf
         return started.at.at_s + (self._asked.query_end_s if started.audio_s is None else 0.0)
 
-    def _is_after(self, device: str, seen: Observation, *, reacts: bool) -> bool:
+    def _is_after(self, device: str, sign: Observation, *, reacts: bool) -> bool:
         """Whether a sign comes after the phrase or query of this moment; reports may be late.
 
         reacts: after it has begun. Where the wake phrase of a query begins, is not known: after its sound has.
@@ -261,10 +263,10 @@ class Liveness:
             return False
         after_s = self._begins_s(self._asked) if reacts else self._asked.query_end_s
         if started.audio_s is None:
-            return seen.at.at_s >= started.at.at_s + after_s
-        place_s = getattr(seen, "audio_s", None)
+            return sign.at.at_s >= started.at.at_s + after_s
+        place_s = getattr(sign, "audio_s", None)
         # How fast sound is sent over a wire is not known: without a place on its line, its start decides.
-        return seen.at.at_s >= started.at.at_s if place_s is None else place_s >= started.audio_s + after_s
+        return sign.at.at_s >= started.at.at_s if place_s is None else place_s >= started.audio_s + after_s
 
     def _begins_s(self, row: AttemptStarted) -> float:
         if self._trials[row.trial_id].listening is None:

@@ -60,12 +60,12 @@ class LifeCheck:
                 if self._run.ending is not None:
                     break
                 if silent := self._liveness.silent(device):
-                    known = (
+                    reaction = (
                         "and no reaction to the repeated sound"
                         if is_repeated
                         else "and nothing to repeat that it reacted to"
                     )
-                    self._replay_unproven(device, silent, known)
+                    self._replay_unproven(device, silent, reaction)
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
                         self._pause(device, at_end=at_end)
                 else:
@@ -145,7 +145,7 @@ class UnfitPause:
     def settle(self) -> bool:
         """Whether it paused. An operator who resumes meanwhile has one more take played."""
         run = self._run
-        for by, why, over in (
+        for by, why, all_clear in (
             (DISK_BY, run.stage.short_of_room, "there is room again"),
             (NOISE_BY, self._too_loud, "it is quiet again"),
         ):
@@ -153,7 +153,7 @@ class UnfitPause:
                 run.pause(reason, by)
                 for _ in run.while_paused(reason):
                     if not why():
-                        run.go_on(f"{by}: {over}")
+                        run.go_on(f"{by}: {all_clear}")
                 return True
         return False
 
@@ -317,5 +317,5 @@ class FaultPause:
     def _list_lost(self, trial: Trial) -> list[str]:
         """What the trial needs and is lost now."""
         sources = (source for target in trial.targets for source in target.sources)
-        needed = {*sources, *trial.players, trial.microphone}
-        return sorted((self._run.seen.lost | self._run.seen.gone) & needed)
+        required = {*sources, *trial.players, trial.microphone}
+        return sorted((self._run.seen.lost | self._run.seen.gone) & required)

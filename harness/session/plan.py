@@ -110,11 +110,11 @@ def _groups(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
     labels: dict[AxisName, tuple[str | None, ...]] = {axis.name: (None, *axis.labels) for axis in matrix.axes}
     order: list[tuple[str | None, ...]] = [()]
     for name in matrix.group_by:
-        there = labels[name]
+        axis_labels = labels[name]
         order = [
             (*outer, label)
             for number, outer in enumerate(order)
-            for label in (there if number % 2 == 0 else there[::-1])
+            for label in (axis_labels if number % 2 == 0 else axis_labels[::-1])
         ]
     return {group: rank for rank, group in enumerate(order)}
 
@@ -125,8 +125,8 @@ def _cells(matrix: Matrix) -> Iterator[Cell]:
         for axis in matrix.axes
     ]
     for cell in itertools.product(*choices):
-        here = {name: label for name, label, _ in cell}
-        if not any(rule and all(here.get(axis) == label for axis, label in rule) for rule in matrix.exclude):  # type: ignore[call-overload]
+        labels = {name: label for name, label, _ in cell}
+        if not any(rule and all(labels.get(axis) == label for axis, label in rule) for rule in matrix.exclude):  # type: ignore[call-overload]
             yield cell
 
 
@@ -154,15 +154,17 @@ class _Planner:
     def _list_cells(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
         """The cells that differ for a template, each once, with every repetition."""
         axes = axes_of(template, through_air=through_air)
-        own = dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells)
-        return itertools.product(own, range(1, template.repeat + 1))
+        template_cells = dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells)
+        return itertools.product(template_cells, range(1, template.repeat + 1))
 
     def _id(self, template: TrialTemplate, cell: Cell, repetition: int, wait: str = "") -> str:
         parts = [template.id]
         for name, label, _ in cell:
             slug = re.sub(r"[^\w+-]+", "_", label).strip("_") or "none"
             parts.append(_SHORT[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
-        stem = ".".join([*parts, *([wait] if wait else []), f"r{repetition}"])
+        if wait:
+            parts.append(wait)
+        stem = ".".join([*parts, f"r{repetition}"])
         trial_id, count = stem, 1
         while trial_id in self._taken:  # labels that differ only in characters that an id omits
             count += 1
@@ -316,12 +318,15 @@ class _Planner:
             block: list[Pair] = []
             for cell, wait_s in itertools.product(self._cells, spec.waits_s):
                 trial_id = self._id(template, cell, repetition, f"w{exact(wait_s)}")
-                first, again = self._plan_query(template, cell, trial_id), self._plan_query(asked_again, cell, trial_id)
+                first, follow_up = (
+                    self._plan_query(template, cell, trial_id),
+                    self._plan_query(asked_again, cell, trial_id),
+                )
                 alone = {"close_dialogue": None, "effect": None}
                 prime = replace(first, id=f"{trial_id}.prime", memory=MemoryPart(), **alone)  # type: ignore[arg-type]
-                once = replace(again.reprompt, max_attempts=1, max_interruptions=0)
+                single_attempt = replace(follow_up.reprompt, max_attempts=1, max_interruptions=0)
                 part = MemoryPart(prime.id, wait_s, spec.shows, spec.forgets)
-                block.append((prime, replace(again, reprompt=once, memory=part, **alone)))  # type: ignore[arg-type]
+                block.append((prime, replace(follow_up, reprompt=single_attempt, memory=part, **alone)))  # type: ignore[arg-type]
             repetitions.append(block)
         chance = random.Random(f"{self._seed}:{template.id}")
         for block in repetitions:
@@ -346,8 +351,8 @@ class _Planner:
             soak = segments(template.ambient, f"{self._seed}:{trial_id}")
             for number, (source, ambience) in enumerate(soak, start=1):
                 listening = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
-                made = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
-                yield replace(made, recipe=replace(made.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
+                trial = self._plan_listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
+                yield replace(trial, recipe=replace(trial.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
         """A probe of an ambient template; it is played once more when a device has not heard it."""
@@ -373,8 +378,8 @@ class _Planner:
             _phrase(devices, probe_template),
             probe_every_s=spec.every_s,
         )
-        made = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
-        return replace(made, recipe=replace(made.recipe, noise=None))
+        trial = self._plan_listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
+        return replace(trial, recipe=replace(trial.recipe, noise=None))
 
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
         axis = {name: value for name, _, value in cell}
@@ -384,13 +389,13 @@ class _Planner:
             voice = VoiceSpec()
         targets = []
         for device in devices:
-            own, *also = device.sources
-            player = own if self._is_injected(device, template) else self._player(voice, axis.get("position"))
+            source, *also = device.sources
+            player = source if self._is_injected(device, template) else self._player(voice, axis.get("position"))
             states = {state for _, profile in device.equipment for state in profile.listening_states}
             targets.append(
                 Target(
                     device.id,
-                    own,
+                    source,
                     player,
                     tuple(sorted(device.reports)),
                     tuple(sorted(states)),
@@ -490,12 +495,14 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
     asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
     if asking and operator is not OperatorPresence.PRESENT:
         devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
-        of = f"{len(asking)} of {counted(len(trials), 'trial')}"
+        count = f"{len(asking)} of {counted(len(trials), 'trial')}"
         remedy = "Keep the dashboard open, or answer on a terminal: --plain --attended"
         if operator is OperatorPresence.ABSENT:
-            of = f"the operator is absent, and {of}"
+            count = f"the operator is absent, and {count}"
             remedy = "Use --attended, or write `operator: auto` in the bench and leave out --unattended"
-        note = f"{of} need a person who says whether {devices} understood: unanswered, they are inconclusive. {remedy}"
+        note = (
+            f"{count} need a person who says whether {devices} understood: unanswered, they are inconclusive. {remedy}"
+        )
         if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
             note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
         yield note
@@ -511,25 +518,28 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
 
 def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
     """Which limits on a p95 cannot pass, because too few of the trials give the time; with what to do."""
-    needed = values_needed(0.95)
+    least_count = values_needed(0.95)
     for name, counts in _times_planned(trials).items():
         for device, count in counts.items() if getattr(limits, name) is not None else ():
-            of = f"{name}[{device}]" if device else name
+            limit = f"{name}[{device}]" if device else name
             if count == 0:
-                yield f"{of} cannot pass: no trial of the plan gives this time. Leave the limit out, or add such trials"
-            elif count < needed:
-                yield f"{of} cannot pass with {counted(count, 'trial')}: p95 needs {needed}. Raise `repeat`"
+                remedy = "Leave the limit out, or add such trials"
+                yield f"{limit} cannot pass: no trial of the plan gives this time. {remedy}"
+            elif count < least_count:
+                yield f"{limit} cannot pass with {counted(count, 'trial')}: p95 needs {least_count}. Raise `repeat`"
 
 
 def _times_planned(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
     """Limit on a p95 → device, or "" for queries of all devices → the most times that there can be (`check_limits`)."""
-    queries = sum(trial.kind.asks and trial.memory is None and trial.responds for trial in trials)
+    queries = len([trial for trial in trials if trial.kind.asks and trial.memory is None and trial.responds])
     wakes, commands = dict[str, int](), dict[str, int]()
     for trial in trials:
         if trial.listening is None:
             continue
         for target in trial.targets:
-            wakes[target.device] = wakes.get(target.device, 0) + (trial.kind in (TrialKind.WAKE, TrialKind.COMMAND))
+            wakes.setdefault(target.device, 0)
+            if trial.kind in (TrialKind.WAKE, TrialKind.COMMAND):
+                wakes[target.device] += 1
             if trial.kind is TrialKind.COMMAND:
                 commands[target.device] = commands.get(target.device, 0) + 1
     return {

@@ -65,14 +65,14 @@ def said_text(trial: Trial) -> str:
 
 def place_of(trial: Trial) -> str:
     """Where the person stands, from the matrix: `mark 2, 1 m, 30°`; "" where it does not say."""
-    at = dict(trial.conditions)
-    named = at["position"].replace("_", " ") if "position" in at else ""
-    distance = f"{at['distance_m']} m" if "distance_m" in at else ""
-    angle = f"{at['angle_deg']}°" if "angle_deg" in at else ""
-    return ", ".join(part for part in (named, distance, angle) if part)
+    conditions = dict(trial.conditions)
+    position = conditions["position"].replace("_", " ") if "position" in conditions else ""
+    distance = f"{conditions['distance_m']} m" if "distance_m" in conditions else ""
+    angle = f"{conditions['angle_deg']}°" if "angle_deg" in conditions else ""
+    return ", ".join(part for part in (position, distance, angle) if part)
 
 
-def prompt_for(trial: Trial, text: str, *, again: bool = False, unheard: bool = False) -> TalkerPrompt:
+def prompt_for(trial: Trial, text: str, *, repeated: bool = False, unheard: bool = False) -> TalkerPrompt:
     """The prompt in the talker's language, in English where the harness does not know it."""
     language = trial.recipe.voice.language.partition("-")[0].lower()
     say, stand, more, nothing = _WORDS.get(language, _WORDS["en"])
@@ -80,7 +80,7 @@ def prompt_for(trial: Trial, text: str, *, again: bool = False, unheard: bool = 
     reason = ""
     if unheard:
         reason = nothing
-    elif again:
+    elif repeated:
         reason = more
     return TalkerPrompt(trial.talker, text, say, f"{stand} {place}" if place else "", reason)
 
@@ -135,8 +135,8 @@ class Prompter:
 
     def ask(self, machine: Machine, play_id: str, text: str, *, closing: bool = False) -> None:
         """Shows the prompt."""
-        again = (machine.attempt or 1) > 1 and not closing
-        prompt = prompt_for(machine.trial, text, again=again)
+        repeated = (machine.attempt or 1) > 1 and not closing
+        prompt = prompt_for(machine.trial, text, repeated=repeated)
         self._turn = _Turn(machine, play_id, text, prompt, self._listen(machine.trial), closing)
         self._show(self._turn)
 
@@ -145,22 +145,22 @@ class Prompter:
         turn = self._ended()
         return () if turn is None else self._cut(turn, "it was stopped")
 
-    def takes(self, seen: Observation, now_s: float) -> bool:
+    def takes(self, observation: Observation, now_s: float) -> bool:
         """Takes what is observed while the prompt stands; False for what goes to the machine at once."""
         self.tick(now_s)
         turn, microphone = self._turn, self._run.stage.microphone
         if turn is None or microphone is None:
             return False
-        if seen.source == microphone.id and isinstance(seen, SpeechStarted | SpeechEnded | Overrun):
-            return self._hear(turn, seen)
-        if isinstance(seen, LinkLost | LinkBack) or (
-            isinstance(seen, Status) and seen.state in (DeviceState.GONE, DeviceState.STARTED)
+        if observation.source == microphone.id and isinstance(observation, SpeechStarted | SpeechEnded | Overrun):
+            return self._hear(turn, observation)
+        if isinstance(observation, LinkLost | LinkBack) or (
+            isinstance(observation, Status) and observation.state in (DeviceState.GONE, DeviceState.STARTED)
         ):
             self._release(turn)  # it may end the attempt, and earlier observations come first
             return False
-        if turn.answered_s is None and turn.said.starts is not None and _answers(seen, turn.machine.trial):
+        if turn.answered_s is None and turn.said.starts is not None and _answers(observation, turn.machine.trial):
             turn.answered_s = now_s
-        turn.held.append(seen)
+        turn.held.append(observation)
         return True
 
     def tick(self, now_s: float) -> None:
@@ -185,19 +185,24 @@ class Prompter:
         run.append(OperatorAsked(machine.trial.id, machine.take, machine.attempt or 0, question, Question.SPEECH))
         run.show_machine()
 
-    def _hear(self, turn: _Turn, seen: SpeechStarted | SpeechEnded | Overrun) -> bool:
+    def _hear(self, turn: _Turn, observation: SpeechStarted | SpeechEnded | Overrun) -> bool:
         answered_s = turn.answered_s
-        if isinstance(seen, SpeechStarted) and turn.said.ends and answered_s and seen.at.at_s > answered_s:
+        if (
+            isinstance(observation, SpeechStarted)
+            and turn.said.ends
+            and answered_s
+            and observation.at.at_s > answered_s
+        ):
             self._keep(turn)  # the device speaks
             return False
         was = turn.said.starts
         try:
-            turn.said.see(seen)
+            turn.said.see(observation)
         except UnusableUtterance as error:
             self._not_said(turn, str(error))
             return False
         if turn.said.starts is None:  # speech from before the prompt
-            turn.held.append(seen)
+            turn.held.append(observation)
         elif was is None:
             self._run.prompt = turn.prompt, None
             self._run.show_machine()
@@ -276,22 +281,22 @@ class Prompter:
     def _cut(self, turn: _Turn, why: str) -> Sequence[Action]:
         """Reports to the machine that the stimulus did not come, and what was observed meanwhile."""
         machine, now_s = turn.machine, self._run.now_s()
-        player, held = machine.trial.players[0], turn.held
+        player, observations = machine.trial.players[0], turn.held
         turn.held = []
         cut = StimulusEnded(player, Stamp(now_s), turn.play_id, complete=False, why=why)
-        return [action for observation in (*held, cut) for action in machine.feed(observation, now_s)]
+        return [action for observation in (*observations, cut) for action in machine.feed(observation, now_s)]
 
     def _release(self, turn: _Turn) -> None:
-        held, turn.held = turn.held, []
-        for observation in held:
+        observations, turn.held = turn.held, []
+        for observation in observations:
             self._perform(turn.machine.feed(observation, self._run.now_s()))
 
 
-def _answers(seen: Observation, trial: Trial) -> bool:
+def _answers(observation: Observation, trial: Trial) -> bool:
     """Whether a device of the trial reports that it has heard the end of the speech."""
-    if not any(seen.source in target.sources for target in trial.targets):
+    if not any(observation.source in target.sources for target in trial.targets):
         return False
-    match seen:
+    match observation:
         case Status(state=state):
             return state in (DeviceState.THINKING, DeviceState.SPEAKING)
         case Transcript(final=final):

@@ -162,11 +162,11 @@ class Resumption:
 
     def next_take(self, trial_id: str) -> int:
         """Number of a new take of that trial."""
-        return 1 + max((take for known, take in self.takes if known == trial_id), default=0)
+        return 1 + max((take for earlier_id, take in self.takes if earlier_id == trial_id), default=0)
 
     def in_play(self, trial_id: str) -> bool:
         """True while a take of that trial is waiting or being played."""
-        return any(known == trial_id and (known, take) not in self.finished for known, take in self.takes)
+        return any(other_id == trial_id and (other_id, take) not in self.finished for other_id, take in self.takes)
 
     def cut_off(self) -> tuple[AttemptFinished, ...]:
         """Rows that mark the attempts interrupted by an engine's end."""
@@ -248,7 +248,7 @@ def _effect(request: AnswerEffect, standing: Resumption, trial_ids: Container[st
     trial_id, attempt = request.trial_id, request.attempt
     if trial_id not in trial_ids:
         return _unknown_text(trial_id)
-    takes = [take for known, take, number in standing.frozen if (known, number) == (trial_id, attempt)]
+    takes = [take for other_id, take, number in standing.frozen if (other_id, number) == (trial_id, attempt)]
     take = max(takes, default=0) if request.take is None else request.take
     if take not in takes:
         return f"attempt {attempt} of {trial_id} has no response whose effect could be judged"

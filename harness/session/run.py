@@ -239,8 +239,8 @@ class Run:
         offset_s = wall_s - after_s
         step_s, self._wall_offset_s = offset_s - self._wall_offset_s, offset_s
         if abs(step_s) > CLOCK_JUMP_S:
-            where = "ahead: it was set, or the host slept" if step_s > 0 else "back"
-            self.append(FaultMet("clock", f"the clock of this host jumped {fixed(abs(step_s), 0)} s {where}"))
+            direction = "ahead: it was set, or the host slept" if step_s > 0 else "back"
+            self.append(FaultMet("clock", f"the clock of this host jumped {fixed(abs(step_s), 0)} s {direction}"))
 
     def now_s(self) -> float:
         return self.stage.clock.now_s()
@@ -382,7 +382,7 @@ class Run:
             self.stage.alive()
             self._await_disk_space(full, resumed, backlog)
             try:
-                written = write()
+                entry = write()
                 break
             except LogFull as error:
                 full = error
@@ -392,7 +392,7 @@ class Run:
         self.arrivals.put_back(backlog)
         for command in resumed:
             self.stage.answer(command.id, True, "")
-        return written
+        return entry
 
     def _await_disk_space(self, full: LogFull, resumed: list[Resume], backlog: list[TimedArrival]) -> None:
         """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""

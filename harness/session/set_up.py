@@ -41,11 +41,11 @@ class PowerCycling:
         self._on_s = 0.0
         self._answered: dict[str, float] = {}
 
-    def see(self, seen: Observation) -> None:
+    def see(self, observation: Observation) -> None:
         """Takes an observation that may show that a device has booted."""
-        match seen:
+        match observation:
             case LinkBack(source=source, at=at) | Status(source=source, at=at) if at.at_s >= self._on_s:
-                if not isinstance(seen, Status) or seen.state is not DeviceState.GONE:
+                if not isinstance(observation, Status) or observation.state is not DeviceState.GONE:
                     self._answered[source] = at.at_s
             case _:
                 pass
@@ -84,8 +84,8 @@ class PowerCycling:
         run, heard = self._run, {target.device: target.sources for target in trial.targets}
         lost = run.seen.lost | run.seen.gone
         if devices is None:
-            named = set(re.findall(r"[\w.-]*\w", reason))
-            devices = [device for device, sources in heard.items() if (lost | named) & set(sources)]
+            sources_named = set(re.findall(r"[\w.-]*\w", reason))
+            devices = [device for device, sources in heard.items() if (lost | sources_named) & set(sources)]
         most = (run.stage.on_fault or OnFault()).power_cycles
         due = {
             device: heard[device]
@@ -137,14 +137,14 @@ class PowerCycling:
         off_s, boot_s, ready_s = (
             max(getattr(power[device].switch, key) for device in devices) for key in ("off_s", "boot_s", "ready_s")
         )
-        named = ", ".join(devices)
-        run.show(StateWord.PREPARING, f"{named}: the power is off")
+        names = ", ".join(devices)
+        run.show(StateWord.PREPARING, f"{names}: the power is off")
         if not run.rest(off_s):
             return False
         self._answered, self._on_s = {}, run.now_s()
         if not self._turn(devices, on=True):
             return False
-        run.show(StateWord.PREPARING, f"{named}: boots")
+        run.show(StateWord.PREPARING, f"{names}: boots")
         if not run.rest(boot_s, until=lambda: all(map(self._is_back, devices.values()))):
             return False
         if not run.rest(ready_s):
@@ -193,18 +193,18 @@ class TrialSettings:
 
     def note(self) -> None:
         """Logs the original values, unless an earlier run has. InputError or DeviceError if a device cannot be set."""
-        wanted: dict[str, dict[str, set[str]]] = {}
+        values_by_source: dict[str, dict[str, set[str]]] = {}
         for trial in self._run.trials.values():
             for connection in _connections(trial) if trial.settings else ():
                 for name, value in trial.settings:
-                    wanted.setdefault(connection, {}).setdefault(name, set()).add(value)
-        for connection, values in wanted.items():
+                    values_by_source.setdefault(connection, {}).setdefault(name, set()).add(value)
+        for connection, values in values_by_source.items():
             has = self._driver(connection).settings()
             for name, texts in values.items():
                 for text in sorted(texts):
                     _demand(connection, name, text, has)
-            known = self._run.standing.originals.get(connection, {})
-            originals = tuple((name, has[name].value) for name in sorted(values) if name not in known)
+            noted = self._run.standing.originals.get(connection, {})
+            originals = tuple((name, has[name].value) for name in sorted(values) if name not in noted)
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
                     f"{connection} reports no value of {unread[0]}, so it could not be set back",
@@ -225,9 +225,9 @@ class TrialSettings:
                 self._set(connection, {**originals, **dict(trial.settings)}, SettingsStage.TRIAL)
         places = dict(trial.stands)
         for id, stand in self._stands.items():
-            wanted = {stand.moves: places[id]} if id in places else self._home(id)
-            self._to_restore |= bool(wanted)
-            self._set(id, wanted, SettingsStage.TRIAL)
+            settings = {stand.moves: places[id]} if id in places else self._home(id)
+            self._to_restore |= bool(settings)
+            self._set(id, settings, SettingsStage.TRIAL)
         return self._run.ending is None
 
     def restore(self) -> list[FaultMet]:
@@ -253,17 +253,17 @@ class TrialSettings:
         home = self._stands[stand].home
         return {} if home is None else {self._stands[stand].moves: exact(home)}
 
-    def _set(self, source: str, wanted: Mapping[str, str], of: SettingsStage) -> None:
-        if not wanted:
+    def _set(self, source: str, settings: Mapping[str, str], stage: SettingsStage) -> None:
+        if not settings:
             return
         driver = self._driver(source)
         has = driver.settings()
-        changes = {name: value for name, value in wanted.items() if name not in has or not has[name].holds(value)}
+        changes = {name: value for name, value in settings.items() if name not in has or not has[name].holds(value)}
         for name, value in changes.items():
             if not self._change(source, name, value):
                 return
         if changes:
-            self._run.append(SettingsNoted(source, of, tuple(changes.items())))
+            self._run.append(SettingsNoted(source, stage, tuple(changes.items())))
 
     def _change(self, source: str, name: str, value: str) -> bool:
         """Whether it is done; False if the run ends before the operator has moved a stand."""

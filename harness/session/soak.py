@@ -43,11 +43,11 @@ def _apportion(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSo
     """Each source by its share of `count`. The rest goes to the largest remainders."""
     whole = sum(source.share for source in sources)
     exact = [count * source.share / whole for source in sources]
-    given = [math.floor(each) for each in exact]
-    by_remainder = sorted(range(len(sources)), key=lambda n: (given[n] - exact[n], n))
-    for n in by_remainder[: count - sum(given)]:
-        given[n] += 1
-    return [source for source, times in zip(sources, given, strict=True) for _ in range(times)]
+    counts = [math.floor(share) for share in exact]
+    by_remainder = sorted(range(len(sources)), key=lambda n: (counts[n] - exact[n], n))
+    for n in by_remainder[: count - sum(counts)]:
+        counts[n] += 1
+    return [source for source, times in zip(sources, counts, strict=True) for _ in range(times)]
 
 
 class _Stream:

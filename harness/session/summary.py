@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -120,8 +121,8 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
     for response in filter(None, (trial.response for trial in progress.trials)):
         key = (response.trial.id, response.take, response.attempt)
         latest = {name_key(judgment.rater): judgment for judgment in response.judgments if not judgment.adjudicates}
-        given = [judgment for judgment in response.judgments if latest.get(name_key(judgment.rater)) is judgment]
-        holds = [judgment for judgment in given if judgment.status is JudgmentStatus.HELD]
+        judgments = [judgment for judgment in response.judgments if latest.get(name_key(judgment.rater)) is judgment]
+        holds = [judgment for judgment in judgments if judgment.status is JudgmentStatus.HELD]
         evidence = progress.effects.get(key)
         if evidence is None and holds:
             due_wall_s = progress.responses_wall_s.get(key)
@@ -153,6 +154,7 @@ _EFFECT_WORDS = {
     EffectOutcome.WRONG: "WRONG",
     EffectOutcome.UNKNOWN: "unknown",
 }
+_COUNTED_AS = _EFFECT_WORDS | {EffectOutcome.UNKNOWN: "cannot tell"}
 
 
 def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | None) -> list[str]:
@@ -329,24 +331,13 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
     """The section of a session's summary: a line of counts, and one for each effect; [] when there is none."""
     if not items:
         return []
-    counts = ", ".join(
-        f"{count} {name}"
-        for name, count in (
-            *(
-                (_EFFECT_WORDS[word], sum(effect.evidence.word is word and not effect.is_open for effect in items))
-                for word in EffectOutcome
-                if word is not EffectOutcome.UNKNOWN
-            ),
-            ("cannot tell", sum(effect_word(effect) == "unknown" and not effect.is_open for effect in items)),
-            ("open", sum(effect.is_open for effect in items)),
-        )
-        if count
-    )
-    lines = [f"effects              {len(items)}: {counts}"]
+    counts = Counter("open" if effect.is_open else _COUNTED_AS[effect.evidence.word] for effect in items)
+    shown = ", ".join(f"{counts[name]} {name}" for name in (*_COUNTED_AS.values(), "open") if counts[name])
+    lines = [f"effects              {len(items)}: {shown}"]
     for effect in items:
-        who = "open" if effect.is_open else effect.evidence.source.value
-        wanted = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what it did", 60)
-        lines.append(f"  {fit(effect_word(effect), 8)} {fit(who, 8)}  {plain_text(effect.trial.id, 30)}: {wanted}")
+        source = "open" if effect.is_open else effect.evidence.source.value
+        aim = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what it did", 60)
+        lines.append(f"  {fit(effect_word(effect), 8)} {fit(source, 8)}  {plain_text(effect.trial.id, 30)}: {aim}")
         if effect.evidence.said:
             lines.append(f"                     {plain_text(effect.evidence.said, 300)}")
     return lines
@@ -458,16 +449,18 @@ def totals_lines(figures: Totals) -> list[str]:
         f"at the first attempt {share_with_interval(figures.first_attempt)}",
         f"attempts             {_attempts_needed_text(figures.attempts_needed, 'not recognised')}",
     ]
-    return [
-        finished_line(figures),
-        *(understood_lines(understood) if frames else ()),
-        *(words if figures.recognised.total or not frames else ()),
-        f"answered             {share_with_interval(figures.answered)}",
-        f"latency              {delays(figures.latency)}",
-        *([f"first sound          {figures.first_sounds}"] if figures.first_sounds.times.measured else []),
-        f"wake delay           {delays(figures.wake_delay)}",
-        f"judged               {figures.judged} of {counted(figures.to_judge, 'response')}",
-    ]
+    lines = [finished_line(figures)]
+    if frames:
+        lines += understood_lines(understood)
+    if figures.recognised.total or not frames:
+        lines += words
+    lines.append(f"answered             {share_with_interval(figures.answered)}")
+    lines.append(f"latency              {delays(figures.latency)}")
+    if figures.first_sounds.times.measured:
+        lines.append(f"first sound          {figures.first_sounds}")
+    lines.append(f"wake delay           {delays(figures.wake_delay)}")
+    lines.append(f"judged               {figures.judged} of {counted(figures.to_judge, 'response')}")
+    return lines
 
 
 def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
@@ -485,8 +478,8 @@ def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
 def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: str) -> str:
     """`12 at the 1st (80.0 %), 2 at the 2nd (13.3 %), 1 not recognised (6.67 %)`; failed: what the last are called."""
     shares = (
-        f"{share.count} {failed if needed is None else f'at the {ordinal(needed)}'} ({percent(share.value)})"
-        for needed, share in attempts
+        f"{share.count} {failed if number is None else f'at the {ordinal(number)}'} ({percent(share.value)})"
+        for number, share in attempts
         if share.value is not None
     )
     return ", ".join(shares) or NOTHING

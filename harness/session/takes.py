@@ -217,7 +217,7 @@ class Takes:
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
         begins_s = self._begins_s(trial, trial.reprompt.context_wait_s)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, state=run.seen))
         self._rendering.forget(trial)
 
     def _is_set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
@@ -265,7 +265,7 @@ class Takes:
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._begins_s(trial, run.stage.between_trials_s if through_air else None)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, state=run.seen))
         for row in run.stage.decisions():
             run.append(row)
 
@@ -294,18 +294,18 @@ class Takes:
     def _stimulus(self, trial: Trial, following: Iterable[TakeKey]) -> RenderedStimulus | HarnessError | None:
         """The trial's sound, or why there is none. None if the run ends first."""
         run = self._run
-        made = self._rendering.stimulus(trial)
+        rendering = self._rendering.stimulus(trial)
         for trial_id, _ in following:
             self._rendering.prerender(run.trials[trial_id])
-        if not made.done():
-            made.add_done_callback(lambda _: run.arrivals.put(WakeUp()))
+        if not rendering.done():
+            rendering.add_done_callback(lambda _: run.arrivals.put(WakeUp()))
             run.show(StateWord.PREPARING, "makes the stimulus", trial.id)
-        while not made.done() and run.ending is None:
+        while not rendering.done() and run.ending is None:
             run.serve()
         if run.ending is not None:
             return None
         try:
-            return made.result()
+            return rendering.result()
         except HarnessError as error:
             self._rendering.forget(trial)
             return error
@@ -415,16 +415,16 @@ class Takes:
                 run.append(row)
         return ()
 
-    def _sound(self, machine: Machine, play_id: str, beside: Mapping[str, Waveform]) -> Sequence[Action]:
+    def _sound(self, machine: Machine, play_id: str, noises: Mapping[str, Waveform]) -> Sequence[Action]:
         """Starts the sound on every player of the trial, or reports to the machine which player refused.
 
-        beside: loudspeaker → noise that it plays at the same time.
+        noises: loudspeaker → noise that it plays at the same time.
 
         If the disk was full in between, the attempt is interrupted without a sound.
         """
         run = self._run
         sounding: list[str] = []
-        noise = [(player, f"{play_id}.noise", sound) for player, sound in beside.items()]
+        noise = [(player, f"{play_id}.noise", sound) for player, sound in noises.items()]
         speech = [(player, play_id, run.sounds[play_id]) for player in machine.trial.players]
         for player, name, sound in () if run.was_full else (*noise, *speech):
             try:
@@ -458,8 +458,8 @@ class Takes:
             recipe = run.machine.trial.recipe
             # A phrase of a second has a level of its own: in P.56, 0.2 s after it are part of it.
             asked_dbfs = None if recipe.as_recorded or recipe.placement else recipe.level_dbfs
-            ear, beside = stage.microphone, run.beside
-            level = stage.levels.measure(row, observation.source, sound, left_s, ear, beside, asked_dbfs)
+            ear, noises = stage.microphone, run.beside
+            level = stage.levels.measure(row, observation.source, sound, left_s, ear, noises, asked_dbfs)
         except DeviceError as error:
             run.append(FaultMet(stage.microphone.id, str(error)))
             return

@@ -120,14 +120,14 @@ class TalkerFolder:
         for path, facts, place in read_list(folder / LIST):
             ends_s = facts.phrase_end_s
             end_ms = "" if ends_s is None else fixed(ends_s * 1000, 0)
-            known = {"recording": path, **dict(facts.traits), "phrase_end_ms": end_ms}
-            if set(known) != {*COLUMNS, *extra}:
+            row = {"recording": path, **dict(facts.traits), "phrase_end_ms": end_ms}
+            if set(row) != {*COLUMNS, *extra}:
                 raise InputError(
-                    f"the list has the columns {', '.join(known)}; this talker has {', '.join([*COLUMNS, *extra])}",
+                    f"the list has the columns {', '.join(row)}; this talker has {', '.join([*COLUMNS, *extra])}",
                     place=place,
                     remedy="Use another folder, or the same --column options",
                 )
-            self._rows.append(known)
+            self._rows.append(row)
 
     def count(self, prompt: str) -> int:
         """How many recordings of this prompt this talker has."""
@@ -164,9 +164,9 @@ class TalkerSpeech:
         self.starts: Stamp | None = None
         self.ends: Stamp | None = None
 
-    def see(self, seen: Observation) -> None:
+    def see(self, observation: Observation) -> None:
         """Takes what the microphone observed, in order. UnusableUtterance if samples of the speech were lost."""
-        match seen:
+        match observation:
             case Overrun() if self.starts is not None:
                 raise UnusableUtterance("samples were lost, because this computer is too busy. Say it again")
             case SpeechStarted(at=at) if at.at_s >= self._since_s:
@@ -241,8 +241,8 @@ class Talker:
                     raise SoundError(f"the microphone was lost: {problem}", remedy="Reconnect it, and run this again")
                 case None:
                     pass
-                case seen:
-                    speech.see(seen)
+                case observation:
+                    speech.see(observation)
         assert speech.starts is not None
         assert speech.ends is not None
         return speech.starts.at_s, speech.ends.at_s

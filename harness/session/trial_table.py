@@ -109,9 +109,9 @@ def _of_trial(progress: TrialProgress) -> dict[str, Value]:
         }
     if trial.expects is not None:
         frame = progress.last_verdict.understood if progress.last_verdict else None
-        known = frame is not None and frame.intents is not None
+        is_known = frame is not None and frame.intents is not None
         row["expected"] = plain_text(written(trial.expects.intents, trial.expects.slots))
-        row["understood"] = plain_text(written(frame.intents or (), frame.slots)) if frame and known else None
+        row["understood"] = plain_text(written(frame.intents or (), frame.slots)) if frame and is_known else None
         row["intents_right"] = None if frame is None or frame.intents_right is None else int(frame.intents_right)
         row["frame_right"] = None if frame is None or frame.right is None else int(frame.right)
     if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks

@@ -88,9 +88,9 @@ def in_words(cause: str) -> str:
     return code.replace("_", " ") + colon + more
 
 
-def unread_in_words(seen: Unread) -> str:
+def unread_in_words(reports: Unread) -> str:
     """Reports of a device that the harness lost."""
-    return f"{seen.count} lines; reason for the last: {seen.what}" if seen.count > 1 else seen.what
+    return f"{reports.count} lines; reason for the last: {reports.what}" if reports.count > 1 else reports.what
 
 
 LONGEST_LINE = 1000
@@ -115,6 +115,8 @@ _RECOGNITION: dict[Recognition, str] = {
     Recognition.UNKNOWN: "recognition unknown",
     Recognition.NOT_ASSESSED: "recognition not assessed",
 }
+_CHECK_WORDS = {"ok": "ok", "warn": "WARNING", "fail": "REFUSED"}
+_ANSWER_WORDS = {True: "yes", False: "no", None: "cannot tell"}
 ENDED: dict[EndReason, str] = {
     EndReason.COMPLETED: "all trials are finished",
     EndReason.ABORTED: "aborted",
@@ -270,8 +272,7 @@ class RowWriter:
             case PowerSwitched():
                 return _power(record)
             case BenchChecked(check=check, level=level, says=says):
-                word = {"ok": "ok", "warn": "WARNING", "fail": "REFUSED"}[level]
-                return f"check {check}: {word}: {plain_text(says, 400)}"
+                return f"check {check}: {_CHECK_WORDS[level]}: {plain_text(says, 400)}"
             case FaultMet(source=source, what=problem):
                 return f"FAULT {plain_text(source, 60)}: {plain_text(problem, 400)}"
             case _:
@@ -281,7 +282,7 @@ class RowWriter:
         match record:
             case EngineStarted(run=1) | Observed(observation=Transcript(final=False)):
                 return True
-            case Observed(observation=seen) if isinstance(seen, _DETAILS):
+            case Observed(observation=observation) if isinstance(observation, _DETAILS):
                 return True
             case TrialStarted(take=1) | AttemptStarted(attempt=1) | Observed(observation=Wake() | Transcript()):
                 pass
@@ -297,20 +298,18 @@ class RowWriter:
 
     def _trial(self, trial_id: str, take: int) -> str:
         trial = self._trials.get(trial_id)
-        again = f" (take {take})" if take > 1 else ""
+        take_text = f" (take {take})" if take > 1 else ""
         if trial is None:
-            return f"TRIAL {plain_text(trial_id, 80)}{again}"
+            return f"TRIAL {plain_text(trial_id, 80)}{take_text}"
         query = trial.recipe.query
+        heading = f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{take_text}"
         if trial.listening is not None:
-            return (
-                f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening_text(trial, trial.listening)}"
-            )
+            return f"{heading}: {_listening_text(trial, trial.listening)}"
         words = quoted(query.text if isinstance(query, SpokenText) else trial.reference)
-        where = f" · {plain_text(trial.condition)}" if trial.conditions else ""
-        place = f"{trial.number}/{len(self._trials)}"
-        wants = trial.expects
-        frame = "" if wants is None else f", expected {written(wants.intents, wants.slots)}"
-        return f"TRIAL {place} {trial.id}{again}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
+        condition = f" · {plain_text(trial.condition)}" if trial.conditions else ""
+        expects = trial.expects
+        frame = "" if expects is None else f", expected {written(expects.intents, expects.slots)}"
+        return f"{heading}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{condition}"
 
 
 def _listening_text(trial: Trial, listening: ListeningSpec) -> str:
@@ -324,8 +323,8 @@ def _listening_text(trial: Trial, listening: ListeningSpec) -> str:
         case SpokenText(text=text):
             content = f"{quoted(text)}, {trial.recipe.voice.label()}"
     to = ", ".join(f"{target.device}{' (injected)' if target.injected else ''}" for target in listening.targets)
-    where = f" · {plain_text(trial.condition)}" if trial.conditions else ""
-    return f"{listening.kind.value} {content} to {to}{where}"
+    condition = f" · {plain_text(trial.condition)}" if trial.conditions else ""
+    return f"{listening.kind.value} {content} to {to}{condition}"
 
 
 def _of_attempt(record: Record) -> str | None:
@@ -360,9 +359,11 @@ def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
 def _frame(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
     """What was understood, part by part, with signs if the device reported something."""
     parts = () if trial is None else parts_of(trial, row)
-    comparison = compared(parts) or (
-        "nothing, as expected" if frame.right else "nothing" if frame.intents is not None else ""
-    )
+    comparison = compared(parts)
+    if not comparison and frame.right:
+        comparison = "nothing, as expected"
+    elif not comparison and frame.intents is not None:
+        comparison = "nothing"
     return f"{verdict_in_words(frame)}{': ' if comparison else ''}{comparison}"
 
 
@@ -417,8 +418,7 @@ def _observation_text(observation: Observation) -> str | None:
         case DeviceDescribed():
             return f"    {described_in_words(observation)}"
         case OperatorAnswer(recognised=recognised, heard=heard):
-            word = {True: "yes", False: "no", None: "cannot tell"}[recognised]
-            return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"
+            return f"    operator: {_ANSWER_WORDS[recognised]}{', heard ' + quoted(heard) if heard else ''}"
         case Unread(source=source):
             return f"NOT READ {source}: {plain_text(unread_in_words(observation), 300)}"
         case LinkLost(source=source, what=problem):
@@ -426,8 +426,8 @@ def _observation_text(observation: Observation) -> str | None:
         case LinkBack(source=source):
             return f"BACK {source}"
         case HostStalled(lasted_s=lasted_s, load=load, steal=steal):
-            taken = "" if steal is None else f", {percent(steal)} steal"
-            return f"HOST stalled for {seconds(lasted_s)} (load {fixed(load, 1)}{taken})"
+            steal_text = "" if steal is None else f", {percent(steal)} steal"
+            return f"HOST stalled for {seconds(lasted_s)} (load {fixed(load, 1)}{steal_text})"
 
 
 Recurrent = HostStalled | LinkLost | LinkBack
@@ -468,8 +468,8 @@ def connection_in_words(connection: DeviceConnection) -> str:
         parts.append(f"connection lost{times}{f' ({away})' if away else ''}")
     if connection.restarts:
         parts.append(f"restarted {counted(connection.restarts, 'time')}")
-    attempts = [f"{counted(connection.interrupted, 'attempt')} interrupted"] if connection.interrupted else []
-    return "; ".join([*([", ".join(parts)] if parts else []), *attempts])
+    attempts = f"{counted(connection.interrupted, 'attempt')} interrupted" if connection.interrupted else ""
+    return "; ".join(filter(None, (", ".join(parts), attempts)))
 
 
 LONGEST = 200

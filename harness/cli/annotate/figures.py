@@ -118,9 +118,9 @@ def agreement(
         only = tuple(known_name(name, ledger.annotators) for name in only)
         unknown = next((name for name in only if name not in ledger.annotators), None)
         if unknown is not None:
-            known = ", ".join(plain_text(annotator, 64) for annotator in ledger.annotators)
+            annotators = ", ".join(plain_text(annotator, 64) for annotator in ledger.annotators)
             raise InputError(
-                f"{unknown!r} has not labelled anything in this project", remedy=f"Annotators: {known or 'none'}"
+                f"{unknown!r} has not labelled anything in this project", remedy=f"Annotators: {annotators or 'none'}"
             )
         pairs = of_annotators.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         together = None if differing else of_annotators.all_annotators(room.utterances, ledger, only)

@@ -128,9 +128,9 @@ def new(
     if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     names_here = None if mapping is None else load_label_map(mapping)
-    made, label_set, imported = make_project(project, annotators=names, mapping=names_here, **wanted)
+    project_facts, label_set, imported = make_project(project, annotators=names, mapping=names_here, **wanted)
     shown = plain_text(str(project), 300)
-    labelled = f"{counted(made.utterances, 'utterance')}, {counted(len(label_set.labels), 'label')}"
+    labelled = f"{counted(project_facts.utterances, 'utterance')}, {counted(len(label_set.labels), 'label')}"
     if label_set.concepts:
         labelled += f", {counted(len(label_set.concepts), 'concept')}"
     click.echo(f"made {shown}: {labelled}")
@@ -171,16 +171,16 @@ def import_intents(
 
 def _say_imported(import_result: LabelImport) -> None:
     """Prints what was imported, and what did not match."""
-    same = f", {import_result.same} already had the same labels" if import_result.same else ""
-    click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same}")
-    for ids, noun, how in (
+    same_text = f", {import_result.same} already had the same labels" if import_result.same else ""
+    click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same_text}")
+    for ids, noun, reason in (
         (import_result.without_text, "id", "in the file without an utterance here"),
         (import_result.without_labels, "utterance", "without labels in the file"),
     ):
         if ids:
             more = ", …" if len(ids) > LISTED else ""
             click.echo(
-                f"{counted(len(ids), noun)} {how}: {', '.join(plain_text(id_, 60) for id_ in ids[:LISTED])}{more}"
+                f"{counted(len(ids), noun)} {reason}: {', '.join(plain_text(id_, 60) for id_ in ids[:LISTED])}{more}"
             )
 
 
@@ -228,25 +228,27 @@ def export(
         by_machine = frozenset[str]()
         if proposed:
             progress, by_machine = with_proposals(progress, room.ledger)
-        wanted = [
+        utterances = [
             utterance for utterance in room.utterances if not splits or dict(utterance.groups).get(SPLIT) in splits
         ]
-        if not wanted:
-            known = sorted({split for utterance in room.utterances if (split := dict(utterance.groups).get(SPLIT))})
-            listed = f"Splits: {', '.join(known)}" if known else "The data has no splits: omit --split"
-            raise InputError("no utterance belongs to that split", remedy=listed)
+        if not utterances:
+            split_names = sorted(
+                {split for utterance in room.utterances if (split := dict(utterance.groups).get(SPLIT))}
+            )
+            remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits: omit --split"
+            raise InputError("no utterance belongs to that split", remedy=remedy)
         left = [
             utterance
-            for utterance in wanted
+            for utterance in utterances
             if not (progress.standing[utterance.id].state.is_final or utterance.id in by_machine)
         ]
         if left and not (final_only or mark):
             first = plain_text(left[0].id, 60)
             raise InputError(
-                f"{len(left)} of {counted(len(wanted), 'utterance')} have no final labels, such as {first}",
+                f"{len(left)} of {counted(len(utterances), 'utterance')} have no final labels, such as {first}",
                 remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
-        corpus = Corpus(str(project), with_labels(wanted, progress, by_machine, marked=mark))
+        corpus = Corpus(str(project), with_labels(utterances, progress, by_machine, marked=mark))
         if not corpus.utterances:
             raise InputError(
                 "no utterance has final labels", remedy="Continue with: harness understand annotate review"
@@ -260,8 +262,8 @@ def export(
                 write_bio(corpus, out)
     click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
     if by_machine:
-        many = counted(sum(utterance.id in by_machine for utterance in corpus.utterances), "utterance")
-        click.echo(f"harness: {many} with unreviewed labels", err=True)
+        unreviewed = counted(sum(utterance.id in by_machine for utterance in corpus.utterances), "utterance")
+        click.echo(f"harness: {unreviewed} with unreviewed labels", err=True)
     if left:
-        how = "marked" if mark else "left out"
-        click.echo(f"harness: {counted(len(left), 'utterance')} without final labels, {how}", err=True)
+        treatment = "marked" if mark else "left out"
+        click.echo(f"harness: {counted(len(left), 'utterance')} without final labels, {treatment}", err=True)

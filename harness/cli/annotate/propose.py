@@ -145,8 +145,8 @@ def _keep(room: AnnotationRoom, row: Proposed) -> None:
     room.keep([row])
 
 
-def _setting(written: str) -> tuple[str, str]:
-    name, equals, value = written.partition("=")
+def _setting(assignment: str) -> tuple[str, str]:
+    name, equals, value = assignment.partition("=")
     if not equals or not name.strip():
-        raise InputError(f"-s {written}: the value is missing", remedy="Write -s name=value")
+        raise InputError(f"-s {assignment}: the value is missing", remedy="Write -s name=value")
     return name.strip(), value.strip()

@@ -288,8 +288,8 @@ def extras() -> Iterator[Check]:
         extra: [module for module in modules if importlib.util.find_spec(module) is None]
         for extra, modules in EXTRAS.items()
     }
-    here = [extra for extra, modules in missing.items() if not modules]
-    yield Check("extras", Level.OK, ", ".join(here) or "none is installed")
+    installed = [extra for extra, modules in missing.items() if not modules]
+    yield Check("extras", Level.OK, ", ".join(installed) or "none is installed")
     for extra, modules in missing.items():
         if modules:
             remedy = f"If you need it: {plugins.pip_install(extra)}"

@@ -40,9 +40,9 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
     elif match:
         click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
     else:
-        over = "Time is up. " if time.monotonic() >= until_s else ""
+        timeout = "Time is up. " if time.monotonic() >= until_s else ""
         click.echo(
-            f"\n{over}None of these voices woke {device} {TIMES} times out of {TIMES}. Move the loudspeaker closer, "
+            f"\n{timeout}None of these voices woke {device} {TIMES} times out of {TIMES}. Move the loudspeaker closer, "
             f"try more --voices, or record a person:\n    probe: {{every_s: {EVERY_S}, recording: said.wav}}"
         )
     return 0 if match else 1

@@ -123,8 +123,8 @@ class CascadeSources:
     @property
     def files(self) -> list[str]:
         """Every file that is read."""
-        named = (path for _, path in map(_split_name, (*self.heard, *self.pred_sound)))
-        return [file for file in (self.gold, *named, self.pred_reference, self.pred_heard, self.groups) if file]
+        named_paths = (path for _, path in map(_split_name, (*self.heard, *self.pred_sound)))
+        return [file for file in (self.gold, *named_paths, self.pred_reference, self.pred_heard, self.groups) if file]
 
 
 @verb(
@@ -263,12 +263,12 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         systems.append(ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, read(gold)[0]))
         for name, path in map(_split_name, sources.heard):
             heard = _of_trials(_read(path, stack), gold)
-            given, how = _transcripts_for(
+            transcripts, style = _transcripts_for(
                 joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads
             )
-            frames, cost = read(given)
+            frames, cost = read(transcripts)
             systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cost))
-            notes.append(("model reads", f"of {plain_text(name, 60)}: {how}"))
+            notes.append(("model reads", f"of {plain_text(name, 60)}: {style}"))
     for name, path in map(_split_name, sources.pred_sound):
         frames = _of_trials(_read(path, stack), gold)
         says_words = any(utterance.words for utterance in frames.utterances)
@@ -287,9 +287,9 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
     return gold, systems, notes
 
 
-def _split_name(written: str) -> tuple[str, str]:
+def _split_name(text: str) -> tuple[str, str]:
     """A system's name, by default that of its file, and the file."""
-    name, path = named_file(written)
+    name, path = named_file(text)
     return name or Path(path).stem, path
 
 
@@ -303,25 +303,25 @@ class _LiveTrials:
     notes: tuple[tuple[str, str], ...]
 
 
-def _live(named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _LiveTrials:
+def _live(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _LiveTrials:
     """Gold with an utterance for each trial, and what devices reported. gold: by the ids of queries, or None."""
     from harness.cli.sessions import progress_of, session_folder  # here, since they take long to import
     from harness.session.figures.frames_of_session import session_corpora
     from harness.understanding.reports.score_text import listed
 
-    folders = [session_folder(session) for session in named]
+    folders = [session_folder(session) for session in session_names]
     corpora = session_corpora([progress_of(folder) for folder in folders], attempt)
     by_query = None if gold is None else {utterance.id: utterance for utterance in gold.utterances}
     trials, foreign = [], []
     for trial in corpora.gold.utterances:
         query = dict(trial.groups)[QUERY]
-        meant = trial if by_query is None else by_query.get(query)
-        if meant is None:
+        gold_utterance = trial if by_query is None else by_query.get(query)
+        if gold_utterance is None:
             foreign.append(trial.id)
             continue
-        own = {name for name, _ in meant.groups}
-        more = () if meant is trial else tuple(group for group in trial.groups if group[0] not in own)
-        trials.append(replace(meant, id=trial.id, groups=(*meant.groups, *more)))
+        gold_columns = {name for name, _ in gold_utterance.groups}
+        more = () if gold_utterance is trial else tuple(group for group in trial.groups if group[0] not in gold_columns)
+        trials.append(replace(gold_utterance, id=trial.id, groups=(*gold_utterance.groups, *more)))
     names = " ".join(map(str, folders))
     if not trials:
         remedy = "Name a session with trials of kind understand, whose queries have the ids of gold"
@@ -366,10 +366,10 @@ def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
 
     by_id = {utterance.id: utterance for utterance in corpus.utterances}
     answers = []
-    for of in gold.utterances:
-        answer = by_id.get(of.id) or by_id.get(dict(of.groups).get(QUERY, ""))
+    for gold_utterance in gold.utterances:
+        answer = by_id.get(gold_utterance.id) or by_id.get(dict(gold_utterance.groups).get(QUERY, ""))
         if answer is not None:
-            answers.append(replace(answer, id=of.id))
+            answers.append(replace(answer, id=gold_utterance.id))
     if not answers:
         demand_an_id([utterance.id for utterance in corpus.utterances], gold, "these answers", corpus.path)
     return Corpus(corpus.path, tuple(answers))
@@ -415,10 +415,10 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
 
     model = load_model(sources.model)
     notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
-    given, how = _transcripts_for(pairs, sources.reads)
-    notes.append(("model reads", how))
+    transcripts, style = _transcripts_for(pairs, sources.reads)
+    notes.append(("model reads", style))
     understand: Understand = model.understander.predict
-    before, after = (understood(corpus, understand, str(sources.model)) for corpus in (pairs.gold, given))
+    before, after = (understood(corpus, understand, str(sources.model)) for corpus in (pairs.gold, transcripts))
     return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
 
 
@@ -433,10 +433,10 @@ def _gold(sources: CascadeSources, stack: ExitStack, *, texts: bool = True) -> C
     return gold
 
 
-def _read(named: str, stack: ExitStack) -> Corpus:
+def _read(path: str, stack: ExitStack) -> Corpus:
     from harness.understanding.files.corpus_file import read_corpus
 
-    file = stack.enter_context(readable(named))
+    file = stack.enter_context(readable(path))
     return read_corpus(file.path, name=file.name)
 
 
@@ -473,8 +473,8 @@ def _transcripts_for(pairs: HeardCorpus, reads: TranscriptStyle) -> tuple[Corpus
         replace(utterance, words=_spell(utterance.words, lower=lower, bare=bare))
         for utterance in pairs.heard.utterances
     )
-    how = " and ".join(["without capitals"] * lower + ["without punctuation"] * bare)
-    return Corpus(pairs.heard.path, utterances), f"transcripts {how}, as gold is written"
+    manner = " and ".join(["without capitals"] * lower + ["without punctuation"] * bare)
+    return Corpus(pairs.heard.path, utterances), f"transcripts {manner}, as gold is written"
 
 
 def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
@@ -483,7 +483,7 @@ def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
 
 
 def _session_texts(
-    named: Sequence[str], attempt: CountedAttempt, gold: Corpus | None
+    session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None
 ) -> tuple[Corpus, Corpus, list[tuple[str, str]]]:
     """Each trial's transcript, with gold by the id of its query, or else what the trial itself expects.
 
@@ -492,32 +492,32 @@ def _session_texts(
     from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
     from harness.session.figures.trials import group_of, heard_in
 
-    folders = [session_folder(session) for session in named]
+    folders = [session_folder(session) for session in session_names]
     by_query = {utterance.id: utterance for utterance in gold.utterances} if gold else {}
-    of, heard, foreign = [], [], 0
+    references, heard, foreign = [], [], 0
     for folder in folders:
         progress, wake = figures_of(folder)
         prefix = f"{folder.name}/" if len(folders) > 1 else ""
         for trial in heard_in(progress.trials, wake):
             id_ = f"{prefix}{trial.trial.id}/{trial.device}"
-            meant = by_query.get(trial.trial.query_id) if gold else _expected_utterance(trial)
-            if meant is None:
+            gold_utterance = by_query.get(trial.trial.query_id) if gold else _expected_utterance(trial)
+            if gold_utterance is None:
                 foreign += 1
                 continue
             groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(trial, column)))
-            of.append(replace(meant, id=id_, groups=(*meant.groups, *groups)))
+            references.append(replace(gold_utterance, id=id_, groups=(*gold_utterance.groups, *groups)))
             heard_attempt = trial.first if attempt is CountedAttempt.FIRST else trial.final
             if heard_attempt is not None and heard_attempt.heard is not None:
                 words = without_wake_phrase(tuple(heard_attempt.heard.split()), trial.trial.wake_phrases)
                 heard.append(Utterance(id_, words))
     names = " ".join(map(str, folders))
-    if not of:
+    if not references:
         remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
         raise InputError(f"no trial of {names} has gold", remedy=remedy)
     notes = [("attempt", f"{attempt} of each trial")]
     if foreign:
         notes.append(("no gold", f"{foreign:,} trials, which are not counted"))
-    return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
+    return Corpus(gold.path if gold else names, tuple(references)), Corpus(names, tuple(heard)), notes
 
 
 def _expected_utterance(trial: TranscribedTrial) -> Utterance | None:
@@ -534,8 +534,8 @@ def without_wake_phrase(words: tuple[str, ...], phrases: Sequence[str]) -> tuple
 
     plain = [normalise(word, Normalisation.PLAIN) for word in words]
     for phrase in sorted(phrases, key=len, reverse=True):
-        wanted = normalise(phrase, Normalisation.PLAIN)
-        for end in range(1, len(words) + 1) if wanted else ():
-            if tuple(part for word in plain[:end] for part in word) == wanted:
+        phrase_words = normalise(phrase, Normalisation.PLAIN)
+        for end in range(1, len(words) + 1) if phrase_words else ():
+            if tuple(part for word in plain[:end] for part in word) == phrase_words:
                 return words[end:]
     return words

@@ -88,16 +88,16 @@ def distribution(
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
     declared = declared_labels(labels) if labels else None
-    wanted = [named_file(written) for written in files]
+    named_files = [named_file(file_text) for file_text in files]
     for target in filter(None, (json_target, csv_target)):
-        refuse_overwriting(target, [path for _, path in wanted])
-    refuse_stdin_twice([path for _, path in wanted])
+        refuse_overwriting(target, [path for _, path in named_files])
+    refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STDIN:
         raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
     splits: dict[str, tuple[LabelCounts, str]] = {}
     first_in: dict[str, str] = {}
     notes: list[str] = []
-    for split, path in wanted:
+    for split, path in named_files:
         for name, corpus in _read(split, path, form, by).items():
             if name in splits:
                 problem = f"two splits are called {name!r}"
@@ -120,7 +120,7 @@ def distribution(
         _demand_declared(declared, label_distribution.total)
 
 
-def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str, Corpus]:
+def _read(split: str, path: str, form: CorpusFormat | None, column: str) -> dict[str, Corpus]:
     from harness.understanding.files.corpus_file import read_corpus, read_splits
 
     with readable(path) as file:
@@ -130,11 +130,13 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
-    parted = group_by((dict(utterance.groups).get(by, ""), at) for at, utterance in enumerate(corpus.utterances))
+    parted = group_by(
+        (dict(utterance.groups).get(column, ""), index) for index, utterance in enumerate(corpus.utterances)
+    )
     if list(parted) == [""]:
         return {Path(file.name).stem or file.name: corpus}
     return {
-        label or "(none)": Corpus(corpus.path, tuple(corpus.utterances[at] for at in places))
+        label or "(none)": Corpus(corpus.path, tuple(corpus.utterances[index] for index in places))
         for label, places in parted.items()
     }
 
@@ -150,11 +152,10 @@ def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
     """Ends with status 1 when labels are not as declared, after printing why and how often."""
-    problems = [
-        f"{utterances:,} × {shown(joined(together) or '(none)', 80)}: {shown(why, 80)}"
-        for together, utterances in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0]))
-        if (why := declared.refusal(together))
-    ]
+    problems = []
+    for labels, utterances in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0])):
+        if refusal := declared.refusal(labels):
+            problems.append(f"{utterances:,} × {shown(joined(labels) or '(none)', 80)}: {shown(refusal, 80)}")
     for problem in problems[:MOST_LISTED]:
         click.echo(f"harness: {problem}", err=True)
     if len(problems) > MOST_LISTED:
@@ -201,8 +202,8 @@ def generate(
     corpus = generated(loaded, seed, sizes)
     write_folder = write_bio if form == BIO else write_jsonl_folder
     write_folder(corpus, out)
-    made = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
-    click.echo(f"{out}: {made} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
+    sizes_text = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
+    click.echo(f"{out}: {sizes_text} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
 
 
 @verb("split")
@@ -239,21 +240,21 @@ def split_corpus(
         whole = read_corpus(file.path, form, name=file.name)
     _demand_new(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
-    named = [
-        replace(utterance, groups=((SPLIT, name), *(group for group in utterance.groups if group[0] != SPLIT)))
-        for (name, _), part in zip(parts, corpora, strict=True)
-        for utterance in part.utterances
-    ]
+    labelled = []
+    for (name, _), part in zip(parts, corpora, strict=True):
+        for utterance in part.utterances:
+            other_groups = (group for group in utterance.groups if group[0] != SPLIT)
+            labelled.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
     write_folder = write_bio if written == BIO else write_jsonl_folder
-    write_folder(Corpus(whole.path, tuple(named)), out)
-    made = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
-    click.echo(f"{shown(str(out))}: {made} (seed {seed})", err=True)
+    write_folder(Corpus(whole.path, tuple(labelled)), out)
+    sizes_text = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
+    click.echo(f"{shown(str(out))}: {sizes_text} (seed {seed})", err=True)
 
 
-def _files(named: tuple[Path, ...]) -> list[Path]:
+def _files(paths: tuple[Path, ...]) -> list[Path]:
     """The named files; those of a folder in the order of their names."""
     files: list[Path] = []
-    for path in named:
+    for path in paths:
         inside = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not inside:
             raise InputError(
@@ -292,11 +293,11 @@ def speak(
     from harness.understanding.speaking import speak as spoken
     from harness.understanding.speaking import voices_of
 
-    named = {"": voices_of(voices)}
+    voices_by_split = {"": voices_of(voices)}
     if test_voices is not None:
-        named["test"] = voices_of(test_voices)
-        if both := set(named[""]) & set(named["test"]):
-            problem = f"the voice {min(voice.name for voice in both)!r} is in --voices and in --test-voices"
+        voices_by_split["test"] = voices_of(test_voices)
+        if shared := set(voices_by_split[""]) & set(voices_by_split["test"]):
+            problem = f"the voice {min(voice.name for voice in shared)!r} is in --voices and in --test-voices"
             raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
     _demand_new(out)
     with readable(corpus) as file:
@@ -305,5 +306,5 @@ def speak(
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Name a corpus with texts")
     with drawn_progress():
-        sizes = spoken(utterances, named, seed, out)
+        sizes = spoken(utterances, voices_by_split, seed, out)
     click.echo(f"{out}: " + ", ".join(f"{size:,} {split}" for split, size in sizes.items()), err=True)

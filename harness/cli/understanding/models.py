@@ -88,14 +88,14 @@ def train(
     from harness.understanding.models.training import train as train_one
 
     demand_folder(out)
-    given = _settings_of(settings)
+    chosen = _settings_of(settings)
     if not audio:
         if understander in names(Group.AUDIO_UNDERSTANDERS):
             raise InputError(f"{understander} learns from sound", remedy="Give --audio LIST.csv")
-        make_understander(understander, given, seed)  # refuse wrong settings before reading any data
+        make_understander(understander, chosen, seed)  # refuse wrong settings before reading any data
         splits = _splits_of(data, form)
         demand_place(out, force=force)
-        trained = train_one(understander, given, seed, splits.train, splits.held_out, _tell)
+        trained = train_one(understander, chosen, seed, splits.train, splits.held_out, _tell)
         save_model(understander, trained.understander, out, trained.facts, force=force)
         facts = trained.facts
     else:
@@ -104,24 +104,26 @@ def train(
 
         source = click.get_current_context().get_parameter_source("understander")
         name = FROM_SOUND if source is click.core.ParameterSource.DEFAULT else understander
-        audio_class(name, given)
+        audio_class(name, chosen)
         splits, sounds = _splits_of(data, form), dict[str, Path]()
-        for listed in audio:
-            read = read_sound_list(listed)
-            if both := sounds.keys() & read.keys():
-                problem = f"the sound of {min(both)!r} is also in another list"
-                raise InputError(problem, place=Place(str(listed)), remedy="Name it in only one list")
+        for sound_list in audio:
+            read = read_sound_list(sound_list)
+            if shared := sounds.keys() & read.keys():
+                problem = f"the sound of {min(shared)!r} is also in another list"
+                raise InputError(problem, place=Place(str(sound_list)), remedy="Name it in only one list")
             sounds |= read
         demand_place(out, force=force)
-        system, facts = train_from_sound(name, given, seed, (splits.train, splits.held_out), sounds, _tell)
+        system, facts = train_from_sound(name, chosen, seed, (splits.train, splits.held_out), sounds, _tell)
         save_model(name, system, out, facts, force=force)
         understander = name
     figures = ", ".join(f"{name} {percent(value, 2)}" for name, value in facts.held_out)
-    on = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
+    held_out_text = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
     for note in facts.notes:
         _tell(note)
     shown = plain_text(str(out))
-    click.echo(f"{shown}: {understander}, {facts.utterances:,} utterances, {fixed(facts.cpu_s, 1)} CPU s{on}")
+    click.echo(
+        f"{shown}: {understander}, {facts.utterances:,} utterances, {fixed(facts.cpu_s, 1)} CPU s{held_out_text}"
+    )
 
 
 @verb("predict", sections={"From sound": "audio task settings resample"})
@@ -204,16 +206,16 @@ def predict(
     _tell(f"{len(corpus.utterances):,} utterances")
 
 
-def _predict_sounds(audio: Path, named: str | None, settings: Sequence[str], out: str, *, resample: bool) -> None:
+def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out: str, *, resample: bool) -> None:
     """Writes a line for each sound. Refused sounds are named, and end in status 3."""
     from harness.engines.offline_loading import task_of
     from harness.offline.sound_predictions import predictions, read_sound_list
     from harness.understanding.files.corpus_writing import jsonl_line
 
-    if named is None:
+    if task is None:
         raise InputError("--audio needs a system", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
     refuse_overwriting(out, [str(audio)])
-    system, sounds = task_of(named, _settings_of(settings)), read_sound_list(audio)
+    system, sounds = task_of(task, _settings_of(settings)), read_sound_list(audio)
     refused = 0
     with drawn_progress(), ExitStack() as stack:
         target = None if out == STDIN else stack.enter_context(WholeFile(out))
@@ -335,10 +337,10 @@ def _tell(line: str) -> None:
     click.echo(plain_text(line), err=True)
 
 
-def _settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
+def _settings_of(assignments: Sequence[str]) -> list[tuple[str, str]]:
     """The settings written as `name=value`; InputError for other texts."""
     settings = []
-    for text in written:
+    for text in assignments:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise InputError(f"-s {text}: the value is missing", remedy="Write -s name=value")
@@ -372,13 +374,13 @@ def _answer_lines(model: Understander, scores: bool) -> None:
     """Answers each line of standard input; the line number is the id."""
     from harness.understanding.files.corpus_formats import split_words
 
-    for at, line in enumerate(sys.stdin.buffer, 1):
+    for line_number, line in enumerate(sys.stdin.buffer, 1):
         try:
-            text = line.decode("utf-8-sig" if at == 1 else "utf-8")
+            text = line.decode("utf-8-sig" if line_number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            place = Place("<stdin>", at)
+            place = Place("<stdin>", line_number)
             raise InputError("the line is not UTF-8", place=place, remedy="Convert it to UTF-8") from error
-        utterance = Utterance(str(at), tuple(split_words(text.rstrip("\r\n"))))
+        utterance = Utterance(str(line_number), tuple(split_words(text.rstrip("\r\n"))))
         for answer, pairs in _understood(model, (utterance,)):
             click.echo(_line(answer, pairs if scores else None))
 
@@ -404,17 +406,17 @@ def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
     """Understanders with their settings; InputError for a setting of another one."""
     from harness.understanding.models.training import Contender
 
-    wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    if not wanted:
+    contenders = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not contenders:
         raise InputError("--understander is empty", remedy="Write crf, or crf,transformer")
-    given: dict[str, list[tuple[str, str]]] = {name: [] for name in wanted}
+    settings_by_name: dict[str, list[tuple[str, str]]] = {name: [] for name in contenders}
     for name, value in _settings_of(settings):
-        of, sign, setting = name.partition(":")
-        if not sign or of not in given:
-            remedy = f"Write -s {wanted[0]}:name=value (understanders of this run: {', '.join(wanted)})"
+        contender, sign, setting = name.partition(":")
+        if not sign or contender not in settings_by_name:
+            remedy = f"Write -s {contenders[0]}:name=value (understanders of this run: {', '.join(contenders)})"
             raise InputError(f"-s {name}: this does not name an understander of this run", remedy=remedy)
-        given[of].append((setting, value))
-    return [Contender(name, tuple(pairs)) for name, pairs in given.items()]
+        settings_by_name[contender].append((setting, value))
+    return [Contender(name, tuple(pairs)) for name, pairs in settings_by_name.items()]
 
 
 def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
@@ -438,11 +440,11 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
     return usable
 
 
-def _yardsticks(folder: Path, named: str | None) -> Iterable[ContenderRow]:
+def _yardsticks(folder: Path, corpus: str | None) -> Iterable[ContenderRow]:
     from harness.understanding.models.training import YARDSTICKS
 
-    if named is not None:
-        return YARDSTICKS.get(named, ())
+    if corpus is not None:
+        return YARDSTICKS.get(corpus, ())
     return next((rows for name, rows in YARDSTICKS.items() if name in folder.absolute().name.lower()), ())
 
 

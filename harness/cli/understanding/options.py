@@ -86,7 +86,9 @@ class FrameOptions:
 
 def frames_options(values: ValueRule, *, of_files: bool) -> Any:
     """Options that become `FrameOptions`. values: the default of --values. of_files: with the options for files."""
-    details = [*(detail.value for detail in Detail), *([BOTH] if of_files else [])]
+    details = [detail.value for detail in Detail]
+    if of_files:
+        details.append(BOTH)
     of_slots = {
         "spoken": flag("Take the words of a tagged slot as its value."),
         "without_places": flag(
@@ -117,23 +119,23 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
     )  # fmt: skip
 
 
-def named_file(written: str) -> tuple[str, str]:
+def named_file(argument: str) -> tuple[str, str]:
     """The name and the file of `[NAME=]FILE`; "" without a name. An existing file may have = in its name."""
-    name, sign, path = written.partition("=")
-    if not sign or not name or not path or os.path.exists(written):
-        return "", written
+    name, sign, path = argument.partition("=")
+    if not sign or not name or not path or os.path.exists(argument):
+        return "", argument
     return name, path
 
 
-def declared_labels(written: str) -> LabelSet:
+def declared_labels(argument: str) -> LabelSet:
     """The label set written as `a,b,c` or named as a .yaml file; InputError for neither."""
     from harness.model.annotation import Label, LabelSet
 
-    if written.lower().endswith((".yaml", ".yml")):
+    if argument.lower().endswith((".yaml", ".yml")):
         from harness.understanding.files.label_set_file import load_label_set
 
-        return load_label_set(Path(written))
-    ids = dict.fromkeys(part.strip() for part in written.split(",") if part.strip())
+        return load_label_set(Path(argument))
+    ids = dict.fromkeys(part.strip() for part in argument.split(",") if part.strip())
     if not ids:
         raise InputError("--labels is empty", remedy="Write a,b,c, or name the .yaml file of a label set")
     return LabelSet("", "", tuple(map(Label, ids)), may_be_empty=True)
@@ -194,8 +196,8 @@ class FrameLimits:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
         name = shown(system.counts.predicted, 100)
-        wanted = {"emr": self.min_emr, "sfa": self.min_sfa, "slot_f1": self.min_slot_f1, "cer": self.max_cer}
-        for key, limit in wanted.items():
+        declared_limits = {"emr": self.min_emr, "sfa": self.min_sfa, "slot_f1": self.min_slot_f1, "cer": self.max_cer}
+        for key, limit in declared_limits.items():
             if limit is None:
                 continue
             option_name = f"--{'max' if key == 'cer' else 'min'}-{key.replace('_', '-')}"

@@ -103,7 +103,7 @@ def score(
     choices = options.zero, options.declared, NO_INTENT.get(outside or "", outside)
     of_files = not wanted.sessions
     rule = options.rule(ordered=of_files, places=of_files and not options.without_places)
-    by = options.by or None
+    columns = options.by or None
     with ExitStack() as stack:
         corpora, notes = _corpora(wanted, stack)
         for gold, _ in corpora[:1]:
@@ -111,7 +111,7 @@ def score(
             _demand_intent(choices[2], gold)
         rules = [replace(rule, detail=detail) for detail in options.details]
         scorings = [
-            [scoring_of(gold, predicted, frame_rule, by) for frame_rule in rules] for gold, predicted in corpora
+            [scoring_of(gold, predicted, frame_rule, columns) for frame_rule in rules] for gold, predicted in corpora
         ]
     reported = [SystemReport(counted(of_one), *choices, intent_confidences(of_one[0])) for of_one in scorings]
     first = [of_one[0] for of_one in scorings]
@@ -169,13 +169,13 @@ def _merge(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
             raise refuse(part, f"the declared labels differ from those in {first.name}")
         if part.outside != first.outside:
             raise refuse(part, f"--out-of-scope differs from that of {first.name}")
-    for at in range(len(first.systems)):
+    for index in range(len(first.systems)):
         for part in parts[1:]:
             try:
-                added([first.systems[at], part.systems[at]])
+                added([first.systems[index], part.systems[index]])
             except ValueError as error:
                 raise refuse(part, f"{error}: it cannot be added to {first.name}") from error
-        yield added([part.systems[at] for part in parts])
+        yield added([part.systems[index] for part in parts])
 
 
 def _write(
@@ -214,14 +214,14 @@ def _write(
 
 def _corpora(sources: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
     """Gold paired with each prediction, and lines to print."""
-    listed = stack.enter_context(readable(sources.groups)) if sources.groups else None
+    groups_file = stack.enter_context(readable(sources.groups)) if sources.groups else None
     if sources.sessions:
-        of, predicted, notes = _session_pair(sources.sessions, sources.attempt)
-        return [(add_groups(of, listed), predicted)], notes
+        session_gold, predicted, notes = _session_pair(sources.sessions, sources.attempt)
+        return [(add_groups(session_gold, groups_file), predicted)], notes
     gold_file = stack.enter_context(readable(sources.gold or ""))
     files = [stack.enter_context(readable(path)) for path in sources.predicted]
     gold, split = read_gold(gold_file, sources.gold_format, sources.split)
-    gold = add_groups(gold, listed)
+    gold = add_groups(gold, groups_file)
     return [(gold, _read_predicted(file, sources.pred_format, split, gold)) for file in files], []
 
 
@@ -277,17 +277,17 @@ def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | Non
 
 def _demand_intent(label: str | None, gold: Corpus) -> None:
     """InputError for an intent out of scope that no utterance of gold has."""
-    known = {name for utterance in gold.utterances for name in utterance.intents or ("",)}
-    if label is not None and label not in known:
+    intents = {name for utterance in gold.utterances for name in utterance.intents or ("",)}
+    if label is not None and label not in intents:
         problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
-        remedy = nearest(label, sorted(filter(None, known)), listed="Intents")
+        remedy = nearest(label, sorted(filter(None, intents)), listed="Intents")
         raise InputError(problem, place=Place(gold.path), remedy=plain_text(remedy, 300))
 
 
 def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:
     """InputError if gold has none of the ids. subject, name: what they are the ids of, and its file."""
-    known = {utterance.id for utterance in gold.utterances}
-    if ids and known.isdisjoint(ids):
+    gold_ids = {utterance.id for utterance in gold.utterances}
+    if ids and gold_ids.isdisjoint(ids):
         problem = f"no id of {subject} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
         like = plain_text(gold.utterances[0].id, 60)
         remedy = f"Use the ids of {plain_text(gold.path)}, such as {like!r}"
@@ -302,18 +302,18 @@ def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
     from harness.transcripts.files.lists import read_groups
 
     try:
-        listed = read_groups(Path(file.path), case_counts=True)
+        groups = read_groups(Path(file.path), case_counts=True)
     except InputError as error:
         raise as_utf_8(error) from error
-    demand_an_id(listed.ids, gold, "this list", file.name)
-    rows = {id_: at for at, id_ in enumerate(listed.ids)}
-    taken = {column for utterance in gold.utterances for column, _ in utterance.groups}
-    if twice := next((grouping.name for grouping in listed.groupings if grouping.name in taken), None):
+    demand_an_id(groups.ids, gold, "this list", file.name)
+    rows = {id_: row for row, id_ in enumerate(groups.ids)}
+    columns = {column for utterance in gold.utterances for column, _ in utterance.groups}
+    if twice := next((grouping.name for grouping in groups.groupings if grouping.name in columns), None):
         problem = f"gold already has a group {plain_text(twice, 60)!r}"
         raise InputError(problem, place=Place(file.name), remedy="Rename the column")
     utterances = []
     for utterance in gold.utterances:
-        at = rows.get(utterance.id)
-        more = tuple((column.name, "" if at is None else column.labels[at]) for column in listed.groupings)
+        row = rows.get(utterance.id)
+        more = tuple((column.name, "" if row is None else column.labels[row]) for column in groups.groupings)
         utterances.append(replace(utterance, groups=(*utterance.groups, *more)))
     return Corpus(gold.path, tuple(utterances))

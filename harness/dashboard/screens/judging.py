@@ -389,7 +389,9 @@ class JudgingScreen(Screen[None]):
         )
 
     def _comment(self) -> None:
-        prompt = LinePrompt("Comment, kept with the key that follows", needed=False, line=self._desk.view.draft.comment)
+        prompt = LinePrompt(
+            "Comment, kept with the key that follows", required=False, line=self._desk.view.draft.comment
+        )
         self._ask(prompt, self._desk.comment)
 
     def _aid(self) -> None:
@@ -421,7 +423,7 @@ class JudgingScreen(Screen[None]):
 
             return take
 
-        prompt = LinePrompt("Words of the query, its category or your comment; none for the latest", needed=False)
+        prompt = LinePrompt("Words of the query, its category or your comment; none for the latest", required=False)
         self.app.push_screen(prompt, worded)
 
     def _transcript(self) -> None:

@@ -90,10 +90,10 @@ class MonitorRows(RowList):
         self._waiting.clear()
         self._filter()
 
-    def action_move(self, by: int) -> None:
+    def action_move(self, step: int) -> None:
         if self.following:
             self.pause()
-        self._chosen = min(max(0, self._chosen + by), max(0, len(self._shown) - 1))
+        self._chosen = min(max(0, self._chosen + step), max(0, len(self._shown) - 1))
         self.scroll_to(y=max(0, self._chosen - self.size.height // 2), animate=False)
         self.refresh()
 

@@ -45,14 +45,14 @@ class Sheet(Screen[None]):
     def show(self, view: View) -> None:
         raise NotImplementedError
 
-    def replay(self, view: View | None, clip: Clip | None, by: str, then: AnswerCallback | None = None) -> None:
+    def replay(self, view: View | None, clip: Clip | None, operator: str, then: AnswerCallback | None = None) -> None:
         """Plays a stored clip on the bench's monitor, where there is one."""
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
             self.post_message(NoticeWanted("this bench has no monitor to replay on (`monitor:` in the bench)"))
         elif view is not None and clip is None:
             self.post_message(NoticeWanted("the sound around this event is not kept yet, or there was no microphone"))
         elif view is not None and clip is not None:
-            self.post_message(CommandWanted(Replay(new_id(), by, clip.name), "replay", then))
+            self.post_message(CommandWanted(Replay(new_id(), operator, clip.name), "replay", then))
 
     def session_lines(self) -> ComposeResult:
         """The lines about the session, at the top of a screen."""
@@ -155,9 +155,9 @@ class LinePrompt(Panel):
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"
     help_text = "Type or paste a text. enter sends it, escape cancels. ⏎ stands for the end of a pasted line."
 
-    def __init__(self, question: str, *, needed: bool = True, line: str = "") -> None:
+    def __init__(self, question: str, *, required: bool = True, line: str = "") -> None:
         super().__init__()
-        self._question, self._needed, self._line = question, needed, line
+        self._question, self._required, self._line = question, required, line
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -190,7 +190,7 @@ class LinePrompt(Panel):
         except InputError as error:
             self._tell(f"Not taken: {error}.")
             return
-        if self._needed and not line:
+        if self._required and not line:
             self._tell("Please write something, or press escape.")
             return
         self.dismiss(line)
@@ -247,10 +247,10 @@ class ChoicePanel(Panel):
             self.dismiss(number - 1)
 
 
-def pause_or_go_on(view: View | None, by: str) -> CommandWanted:
+def pause_or_go_on(view: View | None, operator: str) -> CommandWanted:
     """The command of the key p: pause, or continue."""
     state = view.state if view else None
     paused = view is not None and view.progress.paused is not None
     if paused or (state is not None and state.word is StateWord.PAUSED):
-        return CommandWanted(Resume(new_id(), by), "continue")
-    return CommandWanted(Pause(new_id(), by), "pause")
+        return CommandWanted(Resume(new_id(), operator), "continue")
+    return CommandWanted(Pause(new_id(), operator), "pause")

@@ -73,11 +73,11 @@ QUESTIONS = {
 
 
 class QuestionPanel(Panel):
-    """A question of the engine at the bench. by: who answers it."""
+    """A question of the engine at the bench. operator: who answers it."""
 
-    def __init__(self, question: QuestionKey, by: str) -> None:
+    def __init__(self, question: QuestionKey, operator: str) -> None:
         super().__init__()
-        self.question, self._by = question, by
+        self.question, self._operator = question, operator
 
     def action_leave(self) -> None:
         self.dismiss(False)
@@ -117,7 +117,7 @@ class SpeakingPanel(QuestionPanel):
 
     def action_misspoke(self) -> None:
         trial_id, attempt, _ = self.question
-        self.post_message(CommandWanted(Misspoke(new_id(), self._by, trial_id, attempt), "repeat"))
+        self.post_message(CommandWanted(Misspoke(new_id(), self._operator, trial_id, attempt), "repeat"))
 
 
 class AskingPanel(QuestionPanel):
@@ -134,8 +134,8 @@ class AskingPanel(QuestionPanel):
     AskingPanel.-heard Input { display: block; }
     """
 
-    def __init__(self, question: QuestionKey, by: str) -> None:
-        super().__init__(question, by)
+    def __init__(self, question: QuestionKey, operator: str) -> None:
+        super().__init__(question, operator)
         self._wording = QUESTIONS[question[2]]
         self.help_text = self._wording.help
         self._word = ""
@@ -220,10 +220,10 @@ class AskingPanel(QuestionPanel):
         trial_id, attempt, question = self.question
         command: AnswerEffect | AnswerOperator
         if question is Question.EFFECT:
-            command = AnswerEffect(new_id(), self._by, trial_id, attempt, EffectOutcome(self._word), detail)
+            command = AnswerEffect(new_id(), self._operator, trial_id, attempt, EffectOutcome(self._word), detail)
         else:
             recognised = {"yes": True, "no": False}.get(self._word)
-            command = AnswerOperator(new_id(), self._by, trial_id, attempt, recognised, detail)
+            command = AnswerOperator(new_id(), self._operator, trial_id, attempt, recognised, detail)
         self._sent = True
         self._tell("…")
         self.post_message(CommandWanted(command, "answer", self._on_answer))

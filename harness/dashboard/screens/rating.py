@@ -46,10 +46,10 @@ def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
         item = trial.response
         if item is None:
             continue
-        own = own_judgment(item, rater)
-        if own is None:
+        judgment = own_judgment(item, rater)
+        if judgment is None:
             fresh.append(item)
-        elif own.status in (JudgmentStatus.SKIPPED, JudgmentStatus.HELD):
+        elif judgment.status in (JudgmentStatus.SKIPPED, JudgmentStatus.HELD):
             later.append(item)
     return (*fresh, *later)
 
@@ -197,8 +197,8 @@ class RatingScreen(Sheet):
 
     def _next(self, view: View) -> None:
         waiting = queue(view.progress, self._rater)
-        same = next((response for response in waiting if _key(response) == self._item_key), None)
-        item = same or (waiting[0] if waiting else None)
+        current = next((response for response in waiting if _key(response) == self._item_key), None)
+        item = current or (waiting[0] if waiting else None)
         if _key(item) != _key(self._item):
             self._shown_at_s, self._plays, self._comment = time.monotonic(), 0, ""
         guarded_app(self).in_sight(self, (RatingScreen, _key(item)))
@@ -223,13 +223,13 @@ class RatingScreen(Sheet):
         """Saves a row, unless there is nothing to judge or the last key is not saved yet."""
         if self._item is None or self._saving is not None:
             return
-        own = own_judgment(self._item, self._rater)
+        earlier = own_judgment(self._item, self._rater)
         row = new_row(
             Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256),
             self._rater,
             status,
             category,
-            replaces=own.id if own else None,
+            replaces=earlier.id if earlier else None,
             comment=self._comment,
             plays=self._plays,
             time_to_answer_s=round(time.monotonic() - self._shown_at_s, 3),
@@ -291,7 +291,7 @@ class RatingScreen(Sheet):
                     self.show(self._view)
 
         if item_key is not None:
-            self.app.push_screen(LinePrompt("Comment, saved with the next judgment", needed=False), written)
+            self.app.push_screen(LinePrompt("Comment, saved with the next judgment", required=False), written)
 
     def action_undo(self) -> None:
         if self._saving is not None:

@@ -66,9 +66,9 @@ class RunScreen(Sheet):
     ]
     help_text = HELP
 
-    def __init__(self, by: str) -> None:
+    def __init__(self, operator: str) -> None:
         super().__init__()
-        self._by = by
+        self._operator = operator
         self._view: View | None = None
 
     def compose(self) -> ComposeResult:
@@ -105,38 +105,42 @@ class RunScreen(Sheet):
         self.query_one(EventLog).extend(lines)
 
     def action_pause(self) -> None:
-        self.post_message(pause_or_go_on(self._view, self._by))
+        self.post_message(pause_or_go_on(self._view, self._operator))
 
     def action_skip(self) -> None:
-        self._ask("Skip the running trial. Why?", lambda why: CommandWanted(Skip(new_id(), self._by, why), "skip"))
+        self._ask(
+            "Skip the running trial. Why?", lambda why: CommandWanted(Skip(new_id(), self._operator, why), "skip")
+        )
 
     def action_rerun(self) -> None:
         chosen = self.query_one(TrialList).selected
         if chosen is None:
             return
         name = plain_text(chosen.trial.id, 30)
-        self.post_message(CommandWanted(Rerun(new_id(), self._by, chosen.trial.id), f"run {name} again"))
+        self.post_message(CommandWanted(Rerun(new_id(), self._operator, chosen.trial.id), f"run {name} again"))
 
     def action_note(self) -> None:
         running = self._view.progress.running if self._view else None
-        self._ask("Note", lambda text: CommandWanted(WriteNote(new_id(), self._by, text, running), "note"))
+        self._ask("Note", lambda text: CommandWanted(WriteNote(new_id(), self._operator, text, running), "note"))
 
     def action_mark(self) -> None:
         self._ask(
             "Mark this moment. Label?",
-            lambda label: CommandWanted(SetMark(new_id(), self._by, label or "mark"), "mark"),
-            needed=False,
+            lambda label: CommandWanted(SetMark(new_id(), self._operator, label or "mark"), "mark"),
+            required=False,
         )
 
     def action_misspoke(self) -> None:
         state = self._view.state if self._view else None
         if state is not None and state.trial_id is not None and state.attempt is not None:
-            self.post_message(CommandWanted(Misspoke(new_id(), self._by, state.trial_id, state.attempt), "repeat"))
+            self.post_message(
+                CommandWanted(Misspoke(new_id(), self._operator, state.trial_id, state.attempt), "repeat")
+            )
 
     def action_abort(self) -> None:
         def decided(yes: bool | None) -> None:
             if yes:
-                self.post_message(CommandWanted(Abort(new_id(), self._by), "abort"))
+                self.post_message(CommandWanted(Abort(new_id(), self._operator), "abort"))
 
         if self._view is not None and self._view.all_played:
             text = "All trials are played and stored: to abort changes no result. It ends the session, as ctrl+q does."
@@ -147,9 +151,9 @@ class RunScreen(Sheet):
             )
         self.app.push_screen(Confirm("Abort this session?", text), decided)
 
-    def _ask(self, question: str, make: Callable[[str], CommandWanted], *, needed: bool = True) -> None:
+    def _ask(self, question: str, make: Callable[[str], CommandWanted], *, required: bool = True) -> None:
         def answered(line: str | None) -> None:
             if line is not None:
                 self.post_message(make(line))
 
-        self.app.push_screen(LinePrompt(question, needed=needed), answered)
+        self.app.push_screen(LinePrompt(question, required=required), answered)

@@ -40,9 +40,9 @@ COLOURS = {
 
 
 def word_of(event: UnmatchedWake) -> tuple[str, str]:
-    by = "" if event.word is None or event.reviewed_by else " (rule)"
+    origin = "" if event.word is None or event.reviewed_by else " (rule)"
     colour = palette.YELLOW if event.word is None else COLOURS[event.word]
-    return f"{review_in_words(event.word)}{by}", colour
+    return f"{review_in_words(event.word)}{origin}", colour
 
 
 class UnmatchedList(RowList):
@@ -91,10 +91,10 @@ class UnmatchedList(RowList):
             self.fit()
         self._keep_in_sight()
 
-    def action_move(self, by: int) -> None:
+    def action_move(self, step: int) -> None:
         if self._events:
-            at = max(0, min(len(self._events) - 1, self._index + by))
-            self.select(self._events[at].seq)
+            index = max(0, min(len(self._events) - 1, self._index + step))
+            self.select(self._events[index].seq)
 
     def select(self, seq: int) -> None:
         self._seq = seq
@@ -102,8 +102,8 @@ class UnmatchedList(RowList):
 
     def select_next(self, after: int) -> None:
         """The next older event without a review, else the latest one without, else this one."""
-        at = next((n for n, event in enumerate(self._events) if event.seq == after), 0)
-        waiting = [event for event in (*self._events[at + 1 :], *self._events[:at]) if event.word is None]
+        index = next((n for n, event in enumerate(self._events) if event.seq == after), 0)
+        waiting = [event for event in (*self._events[index + 1 :], *self._events[:index]) if event.word is None]
         if waiting:
             self.select(waiting[0].seq)
 
@@ -133,8 +133,8 @@ class UnmatchedList(RowList):
         offset = f"+{moment(event.offset_s)}" if event.offset_s is not None else ""
         text.append(f"{offset:>9} ", style=palette.TEXT)
         room = 24 if wide else 12
-        where = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"
-        text.append(f"{set_cell_size(where, room)} ", style=palette.QUIET)
+        trial_text = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"
+        text.append(f"{set_cell_size(trial_text, room)} ", style=palette.QUIET)
         score = "" if event.score is None else f" {fixed(event.score, 2)}"
         if self._has_phrases:
             phrase = set_cell_size(plain_text(event.phrase, 20), 14 if wide else 8)

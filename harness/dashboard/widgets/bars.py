@@ -100,7 +100,7 @@ def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list
     """Keys that move the selection of a list. end: action and meaning of the end key."""
     moves = (("up", -1, before), ("down", 1, after), ("pageup", -10, "Ten back"), ("pagedown", 10, "Ten on"),
              ("home", -1000000, first))  # fmt: skip
-    bindings = [Binding(key, f"move({by})", meaning, show=False) for key, by, meaning in moves]
+    bindings = [Binding(key, f"move({step})", meaning, show=False) for key, step, meaning in moves]
     return [*bindings, Binding("end", *end, show=False)]
 
 
@@ -185,7 +185,9 @@ class LargeText(Showing[tuple[str, str, str]]):
         for of_text, of_place in ((large, small), (small, small), (small, None), (None, None)):
             drawn, exact = _in_letters(text, of_text, width)
             above = _in_letters(place, of_place, width)[0] if place else []
-            rows = [*above, "", say, "", *drawn, *([] if exact else ["", *textwrap.wrap(text, width)])]
+            rows = [*above, "", say, "", *drawn]
+            if not exact:
+                rows += ["", *textwrap.wrap(text, width)]
             if len(rows) <= height and max(map(len, rows)) <= width:
                 break
         return Text("\n".join(rows), style=f"bold {palette.TEXT}")
@@ -207,7 +209,7 @@ def _in_letters(line: str, draw: Callable[[str], list[str]] | None, width: int) 
         else:
             drawn.append(word)
     rows = [row for drawn_line in drawn for row in (*draw(drawn_line), "")]
-    return rows[:-1], all(letter == written.upper() for written, letter in letters)
+    return rows[:-1], all(letter == typed.upper() for typed, letter in letters)
 
 
 def _letter(character: str) -> str:
@@ -380,7 +382,9 @@ class NoticeLine(TextLine):
         if notice is None:
             self.write(Text())
             return
-        colour = {True: palette.GREEN, False: palette.RED, None: palette.YELLOW}[notice.ok]
+        colour = palette.YELLOW
+        if notice.ok is not None:
+            colour = palette.GREEN if notice.ok else palette.RED
         self.write(Text(plain_text(notice.text, 160), style=colour))
 
 
@@ -435,8 +439,8 @@ class GoneBanner(Showing[tuple[str, str, str]]):
         self.show(lines)
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
-        headline, then, command = value
-        rest = (f"{then}\n", palette.TEXT), (command, f"bold {palette.YELLOW}")
+        headline, advice, command = value
+        rest = (f"{advice}\n", palette.TEXT), (command, f"bold {palette.YELLOW}")
         return Text.assemble(f"{headline}\n", *rest, style=f"bold {palette.TEXT}")
 
 

@@ -49,19 +49,19 @@ class JudgedItem(Showing[SittingView]):
         if view.proposal is not None:
             rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
         if item.effect is not None:
-            wanted, known = effect_words(item.effect)
-            rows.append(("wanted", Text(wanted, style=palette.TEXT)))
-            rows.append(("seen", Text(known, style=palette.YELLOW)))
+            expected, state = effect_words(item.effect)
+            rows.append(("wanted", Text(expected, style=palette.TEXT)))
+            rows.append(("seen", Text(state, style=palette.YELLOW)))
         if item.note:
             rows.append(
                 ("note" if item.exercise is None else "seen", Text(plain_text(item.note, LONGEST), style=palette.TEXT))
             )
         rows.append(("", _facts(item)))
         if view.own is not None and (view.again or view.own.status is not JudgmentStatus.SUBMITTED):
-            own = given_words(view.own)
+            earlier = given_words(view.own)
             if view.own.comment and view.own.category is None:
-                own += f", “{plain_text(view.own.comment, 200)}”"
-            rows.append(("before", Text(own, style=palette.VIOLET)))
+                earlier += f", “{plain_text(view.own.comment, 200)}”"
+            rows.append(("before", Text(earlier, style=palette.VIOLET)))
         return rows
 
     def _transcript_rows(self, item: Item, view: SittingView) -> list[Row]:
@@ -271,16 +271,16 @@ class Explanation(Showing[ExerciseResult]):
         super().show(value)
 
     def draw(self, explained: ExerciseResult, width: int, height: int) -> Text:
-        wanted = LABELS[explained.exercise.category]
-        verdict = f"{LABELS[explained.given]} can be defended; {wanted} is better"
+        best = LABELS[explained.exercise.category]
+        verdict = f"{LABELS[explained.given]} can be defended; {best} is better"
         if explained.given is explained.exercise.category:
-            verdict = f"Right: {wanted}"
+            verdict = f"Right: {best}"
         elif not explained.right:
-            verdict = f"Not {LABELS[explained.given]}, but {wanted}"
+            verdict = f"Not {LABELS[explained.given]}, but {best}"
         text = Text.assemble(
             (verdict, f"bold {palette.GREEN if explained.right else palette.ORANGE}"),
             (f"\n\n{plain_text(explained.exercise.why, 600)}\n\n", palette.TEXT),
-            (f"{wanted}: {GUIDE[explained.exercise.category].test}\n", palette.QUIET),
+            (f"{best}: {GUIDE[explained.exercise.category].test}\n", palette.QUIET),
         )
         lines = list(text.wrap(self.app.console, width))[: max(1, height - 1)]
         return Text("\n").join([*lines, Text("any key continues", style=f"bold {palette.BLUE}")])
@@ -310,7 +310,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         head = none or ("All done. Thank you." if not count.held else "All done, except held responses.")
         rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]
         left_out = f"{'':<11}and {len(waiting) - 5} more\n" if len(waiting) > 5 else ""
-        held = [
+        held_lines = [
             (f"{'held':<11}", palette.QUIET),
             (f"{count.held}, until someone reports what the device did:\n", palette.YELLOW),
             *((f"{'':<11}· {plain_text(words, 100)}\n", palette.TEXT) for words in waiting[:5]),
@@ -322,6 +322,10 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
             ("\nHow far raters agree:  ", palette.QUIET),
             (f"harness report agreement {self._sessions}\n", palette.TEXT),
         ]
+        if not count.held:
+            held_lines = []
+        if self._is_shared:
+            agreement = []
         text = Text.assemble(
             (f"{head}\n\n", f"bold {palette.GREEN}"),
             *(
@@ -329,16 +333,16 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
                 for label, words in rows
                 for cell in ((f"{label:<11}", palette.QUIET), (f"{words}\n", palette.TEXT))
             ),
-            *(held if count.held else ()),
-            *([] if self._is_shared else agreement),
+            *held_lines,
+            *agreement,
             ("New responses and answers appear here automatically.", palette.QUIET),
         )
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
 
 
 def _short(path: str) -> str:
-    here = Path.cwd()
-    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
+    current_folder = Path.cwd()
+    return str(Path(path).relative_to(current_folder)) if Path(path).is_relative_to(current_folder) else path
 
 
 def guide_text(keys: RaterKeys) -> Text:

@@ -166,7 +166,9 @@ def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
     frame, row = _reported_frame(attempt), attempt.verdict
     if frame is None or row is None:
         return [Text()]
-    colour = {None: palette.CYAN, True: palette.GREEN, False: palette.RED}[frame.right]
+    colour = palette.CYAN
+    if frame.right is not None:
+        colour = palette.GREEN if frame.right else palette.RED
     head = Text(verdict_in_words(frame), style=colour)
     if frame.source is EvidenceSource.OPERATOR:
         head.append(", by the operator", style=palette.QUIET)
@@ -230,8 +232,8 @@ class LevelMeters(Showing[Meters]):
         text.append(bar[:drawn], style=palette.ORANGE if loud else colour)
         text.append(bar[drawn:], style=palette.RULE)
         if floor is not None:
-            at = len(name) + 1 + min(room - 1, int(cells(floor, room)))
-            text = Text.assemble(text[:at], ("│", palette.YELLOW), text[at + 1 :])
+            column = len(name) + 1 + min(room - 1, int(cells(floor, room)))
+            text = Text.assemble(text[:column], ("│", palette.YELLOW), text[column + 1 :])
         text.append(f" {level(value):>8}", style=palette.TEXT)
         if loud:
             text.append(" loud", style=palette.ORANGE)
@@ -266,6 +268,7 @@ class TotalsPanel(Painted):
         progress, totals = self._progress, self._progress.totals
         first, _ = words_of_session(totals, self._wake)
         heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
+        faults = ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.late_sound.blocks}")
         rows: list[tuple[str, str]] = [
             *_frames(progress),
             *_recognition_cells(progress),
@@ -274,16 +277,18 @@ class TotalsPanel(Painted):
             ("Lat. p95", percentile(totals.latency.p95, totals.latency.total)),
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
-            *([] if _until_understood(progress) else [("Attempts", _attempts(totals.attempts_needed))]),
-            ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.late_sound.blocks}"),
         ]
+        if not _until_understood(progress):
+            rows.append(("Attempts", _attempts(totals.attempts_needed)))
+        rows.append(faults)
         if self._wake.planned:
-            queries = any(trial.trial.listening is None for trial in progress.trials)
-            rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
+            if all(trial.trial.listening is not None for trial in progress.trials):
+                rows = [*heard, faults]
+            rows += _wake_rows(self._wake)
         if limits := limits_so_far(self._declared.limits, self._declared.stopping, progress, self._wake):
-            held = sum(limit.holds for limit in limits)
+            held_count = sum(limit.holds for limit in limits)
             verdict, _ = session_verdict(limits, progress)
-            rows.insert(0, ("Limits", f"{verdict} ({held} of {len(limits)} hold)"))
+            rows.insert(0, ("Limits", f"{verdict} ({held_count} of {len(limits)} hold)"))
         if progress.late_sound.consequence:
             rows.insert(0, ("BUSY HOST", f"{counted(progress.late_sound.blocks, 'block')} late or lost"))
         if totals.disturbed.count:
@@ -317,9 +322,9 @@ def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
     yield "Understood", _attempts(figures.attempts_needed)
 
 
-def _attempts(needed: Iterable[tuple[int | None, Share]]) -> str:
+def _attempts(tallies: Iterable[tuple[int | None, Share]]) -> str:
     """`1st: 2  2nd: 1  never: 1`: trials by the attempt at which they succeeded."""
-    counts = (f"{'never' if attempt is None else ordinal(attempt)}: {tally.count}" for attempt, tally in needed)
+    counts = (f"{'never' if attempt is None else ordinal(attempt)}: {tally.count}" for attempt, tally in tallies)
     return "  ".join(counts) or NOTHING
 
 
@@ -439,8 +444,10 @@ class TrialList(RowList):
         text.append_text(columns)
         response = trial.response
         if response is not None and response.judgment is not None and width >= 58:
-            given = response.judgment
-            text.append(f"  {LABELS[given.category] if given.category else given.status.value}", style=palette.BLUE)
+            judgment = response.judgment
+            text.append(
+                f"  {LABELS[judgment.category] if judgment.category else judgment.status.value}", style=palette.BLUE
+            )
         if width >= 64:
             text.append(f"  {query_text(trial.trial)}", style=palette.QUIET)
         return highlight(text, width) if chosen else text

@@ -25,8 +25,8 @@ class SittingTitle(TextLine):
             current = done + 1 if view.explained is None else done
             number = max(1, min(current, all_))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
-            again = repeated(view)
-            note = f" {again}" if again else ", nothing counts yet"
+            repetition = repeated(view)
+            note = f" {repetition}" if repetition else ", nothing counts yet"
             text.append(f" {number} of {all_}{note}", style=palette.TEXT)
         elif view.item is not None:
             text = Text.assemble(

@@ -59,10 +59,10 @@ class VerbatimInput(Input):
         return sum(map(_cells, self.value[:position]))
 
     def _cell_offset_to_index(self, offset: int) -> int:
-        at = offset + self.scroll_offset.x
+        cell = offset + self.scroll_offset.x
         for index, character in enumerate(self.value):
-            at -= _cells(character)
-            if at < 0:
+            cell -= _cells(character)
+            if cell < 0:
                 return index
         return len(self.value)
 

@@ -66,7 +66,7 @@ def limits_of(view: View) -> dict[str, dict[str, DeclaredLimit]]:
     limits = limits_so_far(view.declared.limits, view.declared.stopping, view.judged, view.wake)
     keys = (limit.name.removesuffix("]").partition("[") for limit in limits)
     by_device = group_by((device, (key, limit)) for (key, _, device), limit in zip(keys, limits, strict=True))
-    return {device: dict(named) for device, named in by_device.items()}
+    return {device: dict(pairs) for device, pairs in by_device.items()}
 
 
 def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[LimitText]:
@@ -107,8 +107,8 @@ def nice_top(value: float) -> float:
 def top_of(points: Sequence[Point], limit: float | None, highest: float = math.inf) -> float:
     """The end of the scale: it fits the present band and the limit. Earlier, wider bands are cut."""
     last = points[-1] if points else None
-    wanted = _HEADROOM * max(0.0 if last is None else last.high, 0.0 if limit is None else limit)
-    return min(highest, nice_top(wanted))
+    least_top = _HEADROOM * max(0.0 if last is None else last.high, 0.0 if limit is None else limit)
+    return min(highest, nice_top(least_top))
 
 
 def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list[Text]:
@@ -120,7 +120,7 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
     lined: list[set[int]] = [set() for _ in range(height)]
     for column, point in enumerate(_columns(points, dots_wide)):
         low, value, high = (
-            min(dots_high - 1, int(max(0.0, at) / top * dots_high)) for at in (point.low, point.value, point.high)
+            min(dots_high - 1, int(max(0.0, rate) / top * dots_high)) for rate in (point.low, point.value, point.high)
         )
         # A rate beyond the scale has no line: it would seem to be at the edge.
         line = value if point.value <= top and height > 1 and high - low >= LEAST_BAND else None
@@ -145,8 +145,8 @@ def _columns(points: Sequence[Point], count: int) -> list[Point]:
     index = 0
     whole = points[-1].after
     for column in range(count):
-        at = whole * (column + 1) / count
-        while index + 1 < len(points) and points[index + 1].after <= at * (1 + 1e-12):
+        place = whole * (column + 1) / count
+        while index + 1 < len(points) and points[index + 1].after <= place * (1 + 1e-12):
             index += 1
         column_points.append(points[index])
     return column_points
@@ -195,8 +195,8 @@ def span_s(marks: Sequence[TimelineMark], columns: int) -> float:
     if not marks:
         return SPANS_S[0]
     last = max(mark.end_s for mark in marks)
-    wanted = max(1, min(len(marks), columns // 3))
-    oldest = sorted((mark.start_s for mark in marks), reverse=True)[wanted - 1]
+    shown_count = max(1, min(len(marks), columns // 3))
+    oldest = sorted((mark.start_s for mark in marks), reverse=True)[shown_count - 1]
     return next((span for span in SPANS_S if last - oldest <= span), SPANS_S[-1])
 
 
@@ -224,7 +224,9 @@ def timeline(marks: Sequence[TimelineMark], width: int, now_s: float | None = No
 
 def _draw(mark: TimelineMark, begins: float, span: float, cells: list[tuple[str, str]]) -> None:
     columns = len(cells)
-    first, last = (max(0, min(columns - 1, int((at - begins) / span * columns))) for at in (mark.start_s, mark.end_s))
+    first, last = (
+        max(0, min(columns - 1, int((time_s - begins) / span * columns))) for time_s in (mark.start_s, mark.end_s)
+    )
     glyph, colour = GLYPHS[mark.kind], palette.MARKS[mark.kind]
     if mark.kind is MarkKind.AMBIENT:
         cells[first : last + 1] = [(glyph, colour)] * (last + 1 - first)
@@ -299,8 +301,8 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
         compared = [
             _compare(pair).append(f" · McNemar {p_is(pair.counts.p)}", palette.TEXT) for pair in view.comparisons
         ]
-    each = (room - len(compared)) // len(devices)
-    figure_lines = next((layout for layout in (TALL, FULL) if lines_of(layout) <= each), COMPACT)
+    rows_per_device = (room - len(compared)) // len(devices)
+    figure_lines = next((layout for layout in (TALL, FULL) if lines_of(layout) <= rows_per_device), COMPACT)
     settings = next((trial.trial.listening.settings for trial in view.progress.trials if trial.trial.listening), None)
     rows: list[Text] = []
     limits = limits_of(view)
@@ -313,7 +315,7 @@ def _block(
     device: DeviceWake, view: View, limits: Mapping[str, DeclaredLimit], width: int, lines: int, settings: WakeSettings
 ) -> list[Text]:
     ratio, rate = device.false_rejects, device.after_review
-    running, wanted = not view.over and view.progress.finished is None, view.declared.limits
+    running, declared = not view.over and view.progress.finished is None, view.declared.limits
     if lines == COMPACT:
         reject_words = [[f" FR    {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"]]
         accept_words = [[f" FA/h  {number(rate.per_hour)} ({number_interval(rate.any_time)})"]]
@@ -330,8 +332,8 @@ def _block(
         for look in device.looks
         if look.false_accepts.any_time is not None
     ]
-    reject_top = top_of(rejects, wanted.max_false_reject_share, 1.0)
-    accept_top = top_of(accepts, wanted.max_false_accepts_per_hour)
+    reject_top = top_of(rejects, declared.max_false_reject_share, 1.0)
+    accept_top = top_of(accepts, declared.max_false_accepts_per_hour)
     head = _head(device, view, settings)
     if lines == COMPACT:
         head.append(f" · {hours(device.exposure_s)} heard", style=palette.QUIET)
@@ -419,10 +421,10 @@ def _reject_intervals(ratio: Ratio) -> list[list[str]]:
     if ratio.share.value is not None and ratio.interval is None:
         few, why = TOO_FEW_VOICES.split(" for ")
         return [[f"       {few}"], [f"       for {why}"]]
-    over = "exact" if ratio.voices is None else f"{ratio.voices} voices"
+    method = "exact" if ratio.voices is None else f"{ratio.voices} voices"
     return [
         [f"       any time {percent_interval(ratio.any_time)}"],
-        [f"       {over:<8} {percent_interval(ratio.interval)}"],
+        [f"       {method:<8} {percent_interval(ratio.interval)}"],
     ]
 
 

@@ -218,7 +218,10 @@ def stage_of(
 def players_of(bench: Bench) -> tuple[Equipment, ...]:
     """Players of stimuli: loudspeakers, and connections that carry audio."""
     connections = (device.connection for device in bench.devices)
-    return (*bench.loudspeakers, *(each for each in connections if each is not None and each.injects))
+    return (
+        *bench.loudspeakers,
+        *(connection for connection in connections if connection is not None and connection.injects),
+    )
 
 
 def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, PositionerSetting]:

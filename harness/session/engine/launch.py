@@ -108,8 +108,11 @@ def start_engine(
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
         return place
-    flags = [*(["--unattended"] if unattended else []), *([] if watched else ["--unwatched"])]
-    arguments = python_command("harness.session.engine.engine", str(folder.resolve()), *flags)
+    arguments = python_command("harness.session.engine.engine", str(folder.resolve()))
+    if unattended:
+        arguments.append("--unattended")
+    if not watched:
+        arguments.append("--unwatched")
     engine: ChildProcess | None = None
     try:
         with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():

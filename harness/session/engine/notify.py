@@ -304,8 +304,8 @@ class Notifier:
         return True
 
 
-def _single_event(on: NotifyOn, subject: str, why: str, to_do: str, wall_s: float) -> NotificationEvent:
-    return NotificationEvent(frozenset({on}), on, subject, why, to_do, wall_s)
+def _single_event(kind: NotifyOn, subject: str, why: str, to_do: str, wall_s: float) -> NotificationEvent:
+    return NotificationEvent(frozenset({kind}), kind, subject, why, to_do, wall_s)
 
 
 def _end(goodbye: Goodbye, session: Path) -> NotificationEvent:

@@ -44,10 +44,10 @@ SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio
 def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
     """How sound reaches each device of the trials, as text for the log and for people."""
     parts = (*bench.loudspeakers, bench.microphone)
-    known = (
+    calibrations = (
         f"{part.id}: {part.calibration.words()}" for part in parts if part is not None and part.calibration is not None
     )
-    return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials), *known])
+    return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials), *calibrations])
 
 
 def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
@@ -145,8 +145,8 @@ def _refuse(
         try:
             renders.render(recipe)
         except (VoiceError, PluginError) as error:
-            named = languages or recipe.voice.language != VoiceSpec().language
-            if named or not isinstance(error, LanguageError):
+            has_language = languages or recipe.voice.language != VoiceSpec().language
+            if has_language or not isinstance(error, LanguageError):
                 problem = f"trial {name!r} cannot be spoken: {error.what}"
                 problems.append(InputError(problem, place=Place(scenario.path), remedy=error.remedy))
         except InputError as error:
@@ -174,8 +174,8 @@ def _list_spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
         query = queries.get(template.query)
         text = _text(template, query)
         if text is not None:
-            own = template.voice or (query.voice if query else None) or scenario.defaults.voice
-            voices = varied if varied and not template.recordings else [own]
+            template_voice = template.voice or (query.voice if query else None) or scenario.defaults.voice
+            voices = varied if varied and not template.recordings else [template_voice]
             yield from ((template.id, text, voice) for voice in voices if isinstance(voice, VoiceSpec))
         if template.ambient is not None:
             if (probe := template.ambient.probe) is not None and not probe.recording:

@@ -90,7 +90,9 @@ def find_voice(
         return None
     with tempfile.TemporaryDirectory(prefix="voice-harness-", ignore_cleanup_errors=True) as scratch:
         scenario = Path(scratch) / "find_voice.yaml"
-        called = {f"voice{at}": {"engine": voice.engine, "name": voice.name} for at, voice in enumerate(speaking)}
+        called = {
+            f"voice{number}": {"engine": voice.engine, "name": voice.name} for number, voice in enumerate(speaking)
+        }
         scenario.write_text(
             json.dumps(
                 {
@@ -121,12 +123,12 @@ def voices_for(language: str) -> Iterator[VoiceSpec]:
     for engine in names(Group.VOICES):
         try:
             voice = load(Group.VOICES, engine)()
-            own = [name for name in voice.names() if same_language(language, (voice.language_of(name),))]
+            voice_names = [name for name in voice.names() if same_language(language, (voice.language_of(name),))]
         except HarnessError:  # not installed, as the checks of the host say
             continue
         # 0 for a voice of the language's own region, judged by its name.
         near = sorted(
-            own, key=lambda name: ("+" in name, int(name.partition("+")[0].casefold() != language.casefold()))
+            voice_names, key=lambda name: ("+" in name, int(name.partition("+")[0].casefold() != language.casefold()))
         )
         spoken.append([VoiceSpec(engine, name, language=language) for name in near])
     return (spec for spec in chain.from_iterable(zip_longest(*spoken)) if spec is not None)

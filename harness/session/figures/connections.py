@@ -79,9 +79,9 @@ class Connections:
                         self._device_of.update(dict.fromkeys(target.sources, target.device))
                         self._devices.setdefault(target.device, _Device())
             case EngineStarted():
-                for each in self._devices.values():
-                    each.lost_s = each.lost_until(last_s)
-                    each.lost_sources.clear()  # an earlier run's connections ended with it
+                for entry in self._devices.values():
+                    entry.lost_s = entry.lost_until(last_s)
+                    entry.lost_sources.clear()  # an earlier run's connections ended with it
             case PowerSwitched(device=name, on=on, answered_s=answered_s):
                 device = self._devices.setdefault(name, _Device())
                 device.has_power, device.booting = on, on and answered_s is None
@@ -96,8 +96,8 @@ class Connections:
             case _:
                 pass  # Other rows do not concern connections.
 
-    def observe(self, seen: Observation) -> None:
-        match seen:
+    def observe(self, observation: Observation) -> None:
+        match observation:
             case LinkLost(source=source, at=at):
                 self._lose(source, at.at_s, by_driver=True)
             case Status(source=source, at=at, state=DeviceState.GONE):

@@ -128,8 +128,8 @@ class EffectRows:
         # After a reboot, the clock of a resumed run starts again.
         self._now_s = entry.at_s if isinstance(entry.record, EngineStarted) else max(self._now_s, entry.at_s)
 
-    def _observe(self, seen: Observation) -> None:
-        match seen:
+    def _observe(self, observation: Observation) -> None:
+        match observation:
             case StimulusStarted(play_id=play_id, at=at) if play_id in self._plays:
                 self._plays[play_id].started_s = at.at_s
             case StimulusHeard(play_id=play_id, at=at) if play_id in self._plays:
@@ -139,7 +139,7 @@ class EffectRows:
                 checked = reports.trial.effect is not None  # else a talkative device would fill the memory
                 # A report counts if its time, within its error, can lie in the window.
                 if checked and (opens_s := reports.opens_s) is not None and at.at_s + at.error_s >= opens_s:
-                    reports.states.append((seen, at.at_s - opens_s))
+                    reports.states.append((observation, at.at_s - opens_s))
             case LinkLost(source=source, at=at) if source in self._current:
                 self._current[source].cut_off(at.at_s, f"the link to {source} was lost")
             case _:
@@ -209,7 +209,7 @@ class EffectRows:
             ends_s = reports.closes_s if reports.cut_s is None else min(reports.closes_s, reports.cut_s)
             until_s = ends_s - reports.opens_s
         states = [(state, after_s) for state, after_s in reports.states if after_s - state.at.error_s <= until_s]
-        words = [_reported_state(wanted, states) for wanted in check.state]
+        words = [_reported_state(expected, states) for expected in check.state]
         met = sum(fits for fits, _ in words)
         summary = "; ".join(text for _, text in words)
         if met == len(words):
@@ -225,8 +225,8 @@ class EffectRows:
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
     """Right effects of those that are known. Open ones and "cannot tell" are left out."""
-    known = [effect.word for effect in evidence if effect.word is not EffectOutcome.UNKNOWN]
-    return Share(known.count(EffectOutcome.RIGHT), len(known))
+    words = [effect.word for effect in evidence if effect.word is not EffectOutcome.UNKNOWN]
+    return Share(words.count(EffectOutcome.RIGHT), len(words))
 
 
 def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
@@ -238,16 +238,16 @@ def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None =
     return response_wall_s + (check.after_s or 0.0)
 
 
-def _reported_state(wanted: StateWanted, states: list[tuple[StateTold, float]]) -> tuple[bool, str]:
-    of_name = [(state, after_s) for state, after_s in states if state.name == wanted.name]
+def _reported_state(expected: StateWanted, states: list[tuple[StateTold, float]]) -> tuple[bool, str]:
+    of_name = [(state, after_s) for state, after_s in states if state.name == expected.name]
     for state, after_s in of_name:
-        if wanted.fits(state.name, state.value):
+        if expected.fits(state.name, state.value):
             return True, f"reported {_show(state.name, state.value)} {seconds(max(0.0, after_s))} after the query"
-    aim = f"“{wanted.value}”" if wanted.value else "nothing"
+    aim = f"“{expected.value}”" if expected.value else "nothing"
     if of_name:
-        instead = "" if wanted.value is None else f" instead of {aim}"
+        instead = "" if expected.value is None else f" instead of {aim}"
         return False, f"reported {_show(of_name[-1][0].name, of_name[-1][0].value)}{instead}"
-    return False, f"reported nothing of {wanted.name}"
+    return False, f"reported nothing of {expected.name}"
 
 
 def _show(name: str, value: str) -> str:

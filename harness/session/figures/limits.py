@@ -76,8 +76,11 @@ def worst_of(
     limits: Iterable[DeclaredLimit], finished: EndReason | None, *, failed_at_start: bool = False
 ) -> LimitVerdict:
     """The worst of the limits. A run that goes on is open, and one that was cut short is undecided, unless it fails."""
-    at_best = LimitVerdict.OPEN if finished is None and not failed_at_start else LimitVerdict.UNDECIDED
-    return worst([*(limit.verdict for limit in limits), *(() if finished is EndReason.COMPLETED else (at_best,))])
+    verdicts = [limit.verdict for limit in limits]
+    if finished is not EndReason.COMPLETED:
+        is_running = finished is None and not failed_at_start
+        verdicts.append(LimitVerdict.OPEN if is_running else LimitVerdict.UNDECIDED)
+    return worst(verdicts)
 
 
 def check_limits(
@@ -105,25 +108,25 @@ def check_limits(
     findings += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
     findings += _requests(limits.max_request_gap_ms, totals, wake)
     declared = [
-        _limit(name, wanted, result)
+        _limit(name, bound, result)
         for name, result in findings
-        if (wanted := getattr(limits, name.partition("[")[0])) is not None
+        if (bound := getattr(limits, name.partition("[")[0])) is not None
     ]
     tests = [test for device in devices for test in _tests(device, stopping)]
-    share, wanted = totals.disturbed, limits.max_disturbed_share
-    if wanted is not None or ((tests or declared) and (share.value or 0.0) > MOST_DISTURBED):
+    share, bound = totals.disturbed, limits.max_disturbed_share
+    if bound is not None or ((tests or declared) and (share.value or 0.0) > MOST_DISTURBED):
         result = LimitResult(share.value, counted(share.total, "attempt"))
-        declared.append(_limit(DISTURBED, MOST_DISTURBED if wanted is None else wanted, result))
+        declared.append(_limit(DISTURBED, MOST_DISTURBED if bound is None else bound, result))
     return tuple(replace(limit, running=running) for limit in (*declared, *tests))
 
 
-def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
+def _limit(name: str, bound: float, result: LimitResult) -> DeclaredLimit:
     key, _, device = name.removesuffix("]").partition("[")
     unit = _unit(key)
     return DeclaredLimit(
         name,
         f"{WORDS[key]} of {device}" if device else WORDS[key],
-        wanted,
+        bound,
         result.found,
         least=key.startswith("min_"),
         unit=unit,
@@ -178,10 +181,10 @@ NamedResult = tuple[str, LimitResult]
 def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
     left, effects = totals.planned - totals.finished, totals.effects
 
-    def share(name: str, of: Share) -> NamedResult:
-        wanted = getattr(limits, name)
-        lost = wanted is not None and of.total > 0 and of.count + left < wanted * (of.total + left)
-        return name, LimitResult(of.value, counted(of.total, "trial"), of.interval, lost)
+    def share(name: str, ratio: Share) -> NamedResult:
+        bound = getattr(limits, name)
+        lost = bound is not None and ratio.total > 0 and ratio.count + left < bound * (ratio.total + left)
+        return name, LimitResult(ratio.value, counted(ratio.total, "trial"), ratio.interval, lost)
 
     yield share("min_recognised_share", totals.recognised)
     yield share("min_first_attempt_share", totals.first_attempt)
@@ -209,11 +212,11 @@ _WAKE_LIMITS = (
 )
 
 
-def _of_device(limits: Limits, of: DeviceWake) -> Iterator[NamedResult]:
+def _of_device(limits: Limits, wake: DeviceWake) -> Iterator[NamedResult]:
     """Limits on wake statistics, in the order of _WAKE_LIMITS."""
-    rejects, accepts, commands = of.false_rejects, of.after_review, of.commands
+    rejects, accepts, commands = wake.false_rejects, wake.after_review, wake.commands
     heard = numbers.exposure(accepts.hours)
-    hours = of.exposure_s / 3600
+    hours = wake.exposure_s / 3600
     results = (
         LimitResult(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),
         LimitResult(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
@@ -221,10 +224,10 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[NamedResult]:
         LimitResult(_upper(accepts.interval), heard),
         LimitResult(hours, heard, settled=hours >= (limits.min_exposure_hours or 0.0)),
         LimitResult(commands.value, counted(commands.total, "command"), commands.interval),
-        _times(of.delays, limits.max_wake_delay_p95_ms, "wake event"),
+        _times(wake.delays, limits.max_wake_delay_p95_ms, "wake event"),
     )
     for name, result in zip(_WAKE_LIMITS, results, strict=True):
-        yield f"{name}[{of.device}]", result
+        yield f"{name}[{wake.device}]", result
 
 
 def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[NamedResult]:
@@ -244,8 +247,10 @@ def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) 
     devices = requests_of_session(totals.requests, wake)
     for device, gaps in devices:
         pause = shortest_pause(gaps)
-        ends = None if pause is None else pause.interval
-        interval = None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1])
+        interval = None
+        if pause is not None and pause.interval is not None:
+            low, high = pause.interval
+            interval = low, math.inf if high is None else high
         requests = counted(sum(gap.whole.total for gap in gaps), "request")
         yield f"max_request_gap_ms[{device}]", LimitResult(pause_against(gaps, most_ms), requests, interval)
     if not devices:
@@ -271,19 +276,19 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
 
 def _times(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
     """No result of too few times, or where those that were left out decide whether the limit holds."""
-    of = counted(times.total, noun)
+    basis = counted(times.total, noun)
     if times.excluded:
-        of = f"{times.total} of {counted(times.measured, noun)}"
+        basis = f"{times.total} of {counted(times.measured, noun)}"
     if times.p95 is None or wanted_ms is None:
-        return LimitResult(None, of)
-    needed = values_needed(times.p95.share)
+        return LimitResult(None, basis)
+    least_count = values_needed(times.p95.share)
     low_ms = (times.p95.low_s or 0.0) * 1000
-    too_few = times.total < needed
+    too_few = times.total < least_count
     if too_few and low_ms <= wanted_ms:
-        return LimitResult(None, of, why_not=f"{of}, p95 needs {needed}")
+        return LimitResult(None, basis, why_not=f"{basis}, p95 needs {least_count}")
     shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
     found_ms = low_ms if too_few else times.p95.value_s * 1000
-    return LimitResult(found_ms if shortest == longest else None, of, _ends_ms(times.p95), or_more=too_few)
+    return LimitResult(found_ms if shortest == longest else None, basis, _ends_ms(times.p95), or_more=too_few)
 
 
 def _ends_ms(quantile: Quantile) -> Interval:

@@ -125,18 +125,18 @@ def find_forgetting_wait(
     if until_s is None:
         return None
     waits, shown, totals = _count(pairs)
-    for at in np.flatnonzero(waits >= until_s).tolist():
-        left = Share(int(shown[at:].sum()), int(totals[at:].sum()))
+    for index in np.flatnonzero(waits >= until_s).tolist():
+        left = Share(int(shown[index:].sum()), int(totals[index:].sum()))
         if left.count <= left_share * left.total:
-            at_most, surer = _at_most(at, shown, totals), None
+            at_most, surer = _at_most(index, shown, totals), None
             # Where some are shown, bounds by several counts would not hold together; without any, the last is lowest.
-            if not left.count and at + 1 < len(waits):
+            if not left.count and index + 1 < len(waits):
                 surer = float(waits[-1]), _at_most(len(waits) - 1, shown, totals)
-            return RecommendedWait(float(waits[at]), left, at_most, surer)
+            return RecommendedWait(float(waits[index]), left, at_most, surer)
     return None
 
 
-def _at_most(at: int, shown: Floats, totals: Floats) -> float:
+def _at_most(index: int, shown: Floats, totals: Floats) -> float:
     """One-sided 95 % upper bound on the share that shows memory at a wait, valid although the pairs chose the wait.
 
     The share never grows with the wait, so shorter waits bound it and longer ones do not. The bound uses the pairs back
@@ -144,10 +144,10 @@ def _at_most(at: int, shown: Floats, totals: Floats) -> float:
     bounds of all waits hold together with 95 %. Each fails only if all pairs from some place on show nothing, and the
     event with the latest such place contains the others.
     """
-    count, first = int(shown[at:].sum()), at
+    count, first = int(shown[index:].sum()), index
     while first and not shown[first - 1]:
         first -= 1
-    total = int(totals[first : at + 1].sum())
+    total = int(totals[first : index + 1].sum())
     bound = clopper_pearson(min(count, total), total, 2 * CONFIDENCE - 1)  # one-sided: all of the error is above
     assert bound is not None  # a wait has a pair
     return bound[1]
@@ -292,12 +292,12 @@ class MemoryFigures:
 
     def points(self) -> tuple[MemoryPoint, ...]:
         """One for each pair whose follow-up has ended, in the order of the plan, by its latest take that has."""
-        return tuple(
-            self._point(trial, takes[max(takes)])
-            for trial in self._trials.values()
-            if trial.memory is not None and trial.memory.primed_by
-            if (takes := {n: take for n, take in self._takes.get(trial.id, {}).items() if take.finished is not None})
-        )
+        points = []
+        for trial in self._trials.values():
+            takes = {n: take for n, take in self._takes.get(trial.id, {}).items() if take.finished is not None}
+            if takes and trial.memory is not None and trial.memory.primed_by:
+                points.append(self._point(trial, takes[max(takes)]))
+        return tuple(points)
 
     def _take(self, trial_id: str, number: int) -> _Take:
         return self._takes.setdefault(trial_id, {}).setdefault(number, _Take())
@@ -349,7 +349,7 @@ def find_memories(points: Iterable[MemoryPoint], axis: str | None = None) -> tup
     for point in points:
         label = dict(point.trial.conditions).get(axis, "") if axis else ""
         groups.setdefault((point.trial.device, label), []).append(point)
-    return tuple(find_memory(device, label, of) for (device, label), of in groups.items())
+    return tuple(find_memory(device, label, points_of_group) for (device, label), points_of_group in groups.items())
 
 
 def find_memory(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFinding:
@@ -371,10 +371,10 @@ def find_memory(device: str, group: str, points: Sequence[MemoryPoint]) -> Memor
     )
 
 
-def _pairs(of: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
+def _pairs(waits: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
     return [
         Pair(round(round(wait_s / TO_S) * TO_S, 3), shown)
-        for wait_s, shown in of
+        for wait_s, shown in waits
         if wait_s is not None and shown is not None
     ]
 
@@ -427,8 +427,10 @@ def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tupl
 
 def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
     words = readings_of(answer, rule)
-    wanted = (readings_of(phrase, rule) for phrase in phrases)
-    return any(without(words[at:], reading) is not None for reading in wanted if reading for at in range(len(words)))
+    readings = (readings_of(phrase, rule) for phrase in phrases)
+    return any(
+        without(words[start:], reading) is not None for reading in readings if reading for start in range(len(words))
+    )
 
 
 def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
@@ -483,12 +485,12 @@ def length_text(estimate: MemoryLength | None) -> str:
         return "n/a (no data)"
     low, high = estimate.bracket
     if high is None:
-        where = f"over {exact(low)} s"
+        range_text = f"over {exact(low)} s"
     else:
-        where = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
+        range_text = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
     first, last = estimate.interval
     within = f"{exact(first)} s and up" if last is None else f"{exact(first)} to {exact(last)} s"
-    return f"{where} (95 % interval {within})"
+    return f"{range_text} (95 % interval {within})"
 
 
 def recommendation(finding: MemoryFinding) -> str:
@@ -508,7 +510,7 @@ def _bar(level: WaitLevel) -> str:
     share = level.shown
     low, high = (round(end * BAR) for end in level.interval)
     full = round(BAR * (share.value or 0.0))
-    cells = "█" * full + "".join("·" if low <= at < high else " " for at in range(full, BAR))
+    cells = "█" * full + "".join("·" if low <= index < high else " " for index in range(full, BAR))
     shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
     return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
 
@@ -532,5 +534,7 @@ def blocks(findings: Iterable[MemoryFinding], axis: str | None = None) -> list[s
     """The blocks of all devices, separated by empty lines."""
     lines: list[str] = []
     for finding in findings:
-        lines += [*([""] if lines else []), *block(finding, axis)]
+        if lines:
+            lines.append("")
+        lines += block(finding, axis)
     return lines

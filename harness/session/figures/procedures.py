@@ -82,8 +82,10 @@ class DeviceSession:
         self.wake: DeviceWake = wake.snapshot().device(device) or DeviceWake(device)
         self.plays: tuple[Play, ...] = wake.plays(device)
         kinds = (TrialKind.QUERY, TrialKind.UNDERSTAND)
-        own = (query for query in progress.trials if query.trial.device == device and query.trial.kind in kinds)
-        self.queries = tuple(query for query in own if query.trial.recipe.wake_phrase is not None)
+        device_queries = (
+            query for query in progress.trials if query.trial.device == device and query.trial.kind in kinds
+        )
+        self.queries = tuple(query for query in device_queries if query.trial.recipe.wake_phrase is not None)
 
     def called(self, condition: CallCondition | None = None) -> Share:
         """Wake phrases that woke it: of wake trials and commands, and of queries at their first attempt."""
@@ -107,9 +109,9 @@ class DeviceSession:
         gaps = [gap for _, device_gaps in requests_asked(queries) for gap in device_gaps]
         whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps)
         for play in self.plays:
-            if (seen := play.request) is not None and condition in (None, condition_of(play.trial)):
-                whole += Share(bool(seen.arrived), 1)
-                unwoken += not seen.woken
+            if (request := play.request) is not None and condition in (None, condition_of(play.trial)):
+                whole += Share(bool(request.arrived), 1)
+                unwoken += not request.woken
         return whole, unwoken
 
     def responses(self) -> Share:
@@ -159,8 +161,8 @@ NOTHING = ClauseResult("nothing played")
 
 
 def _missed_clause(condition: CallCondition, most: float | None) -> Callable[[DeviceSession], ClauseResult]:
-    def judge(of: DeviceSession) -> ClauseResult:
-        woken = of.called(condition)
+    def judge(session: DeviceSession) -> ClauseResult:
+        woken = session.called(condition)
         if woken.value is None:
             return NOTHING
         missed = Share(woken.total - woken.count, woken.total)
@@ -171,7 +173,7 @@ def _missed_clause(condition: CallCondition, most: float | None) -> Callable[[De
 
 
 def _woken_clause(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
-    return lambda of: _share_clause(of.called(condition))
+    return lambda session: _share_clause(session.called(condition))
 
 
 def _share_clause(share: Share) -> ClauseResult:
@@ -179,8 +181,8 @@ def _share_clause(share: Share) -> ClauseResult:
 
 
 def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
-    def judge(of: DeviceSession) -> ClauseResult:
-        counts = {condition: of.called(condition).total for condition in CallCondition}
+    def judge(session: DeviceSession) -> ClauseResult:
+        counts = {condition: session.called(condition).total for condition in CallCondition}
         played = {condition: count for condition, count in counts.items() if count}
         if not played:
             return NOTHING
@@ -190,8 +192,10 @@ def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
     return judge
 
 
-def _pause(of: DeviceSession) -> ClauseResult:
-    gaps = dict(requests_of_session(of.progress.totals.requests, WakeProgress((of.wake,)))).get(of.device, ())
+def _pause(session: DeviceSession) -> ClauseResult:
+    gaps = dict(requests_of_session(session.progress.totals.requests, WakeProgress((session.wake,)))).get(
+        session.device, ()
+    )
     pause = shortest_pause(gaps) if len(gaps) > 1 else None
     if pause is None:
         return ClauseResult("needs requests after several pauses")
@@ -202,8 +206,8 @@ def _pause(of: DeviceSession) -> ClauseResult:
 
 
 def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
-    def judge(of: DeviceSession) -> ClauseResult:
-        accepts = of.wake.after_review
+    def judge(session: DeviceSession) -> ClauseResult:
+        accepts = session.wake.after_review
         if accepts.hours <= 0:
             return NOTHING
         value = f"{accepts.count} in {numbers.exposure(accepts.hours)}"
@@ -217,14 +221,16 @@ def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], Clause
     return judge
 
 
-def _alive(of: DeviceSession) -> ClauseResult:
+def _alive(session: DeviceSession) -> ClauseResult:
     """A probe or request that woke it before the ambient sound, and one after it."""
-    ambient = [at for at, play in enumerate(of.plays) if play.kind is TrialKind.AMBIENT]
+    ambient = [index for index, play in enumerate(session.plays) if play.kind is TrialKind.AMBIENT]
     if not ambient:
         return NOTHING
-    woke_s = [play.start_s for play in of.plays if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None]
-    starts_s = [of.plays[at].start_s for at in ambient]
-    before, after = any(at < min(starts_s) for at in woke_s), any(at > max(starts_s) for at in woke_s)
+    woke_s = [
+        play.start_s for play in session.plays if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None
+    ]
+    starts_s = [session.plays[index].start_s for index in ambient]
+    before, after = any(at_s < min(starts_s) for at_s in woke_s), any(at_s > max(starts_s) for at_s in woke_s)
     return ClauseResult(f"before: {_yes(before)}, after: {_yes(after)}", before and after)
 
 
@@ -233,33 +239,35 @@ def _yes(is_so: bool) -> str:
 
 
 def _places(least: int) -> Callable[[DeviceSession], ClauseResult]:
-    def judge(of: DeviceSession) -> ClauseResult:
-        trials = [*(query.trial for query in of.queries), *(play.trial for play in of.plays)]
-        named = [dict(trial.conditions) for trial in trials]
+    def judge(session: DeviceSession) -> ClauseResult:
+        trials = [*(query.trial for query in session.queries), *(play.trial for play in session.plays)]
+        conditions_of_trials = [dict(trial.conditions) for trial in trials]
         axes = ("position", "distance_m", "angle_deg")
-        places = {tuple(conditions[axis] for axis in axes if axis in conditions) for conditions in named} - {()}
+        places = {
+            tuple(conditions[axis] for axis in axes if axis in conditions) for conditions in conditions_of_trials
+        } - {()}
         shown = ", ".join(" ".join(place) for place in sorted(places)) or "one, unnamed"
         return ClauseResult(shown, len(places) >= least) if trials else NOTHING
 
     return judge
 
 
-def _responses(of: DeviceSession) -> ClauseResult:
-    return _share_clause(of.responses())
+def _responses(session: DeviceSession) -> ClauseResult:
+    return _share_clause(session.responses())
 
 
 def _recognised_clause(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
     """Of commands whose wake word was heard: the device was in its recognising state."""
 
-    def judge(of: DeviceSession) -> ClauseResult:
-        whole, unwoken = of.requests(condition)
+    def judge(session: DeviceSession) -> ClauseResult:
+        whole, unwoken = session.requests(condition)
         return _share_clause(Share(whole.count, max(whole.count, whole.total - unwoken)))
 
     return judge
 
 
-def _response_time(of: DeviceSession) -> ClauseResult:
-    first_sounds = of.first_sounds(CallCondition.SILENCE)
+def _response_time(session: DeviceSession) -> ClauseResult:
+    first_sounds = session.first_sounds(CallCondition.SILENCE)
     p95 = first_sounds.times.p95
     if p95 is None:
         return NOTHING
@@ -267,18 +275,18 @@ def _response_time(of: DeviceSession) -> ClauseResult:
     return ClauseResult(str(first_sounds), shortest if shortest == longest else None)
 
 
-def _phrases(of: DeviceSession) -> ClauseResult:
-    total = of.wake.false_rejects.share.total
+def _phrases(session: DeviceSession) -> ClauseResult:
+    total = session.wake.false_rejects.share.total
     return ClauseResult(f"{total}", total >= 50) if total else NOTHING
 
 
-def _few_missed(of: DeviceSession) -> ClauseResult:
-    share = of.wake.false_rejects.share
+def _few_missed(session: DeviceSession) -> ClauseResult:
+    share = session.wake.false_rejects.share
     return ClauseResult(text.share(share), share.count <= 8) if share.total else NOTHING
 
 
-def _window(of: DeviceSession) -> ClauseResult:
-    after_s = of.scenario.wake.window_after_s
+def _window(session: DeviceSession) -> ClauseResult:
+    after_s = session.scenario.wake.window_after_s
     return ClauseResult(f"{exact(after_s)} s", after_s == 1.0)
 
 
@@ -300,7 +308,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
         Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _pause),
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts(3, 24)),
         Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _alive),
-        Clause("IAR: wakes by other voices", "at most 10 %", "", "", lambda of: ClauseResult("not measured")),
+        Clause("IAR: wakes by other voices", "at most 10 %", "", "", lambda session: ClauseResult("not measured")),
         Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _places(4)),
     ),
     ProcedureName.ESP_SR: (

@@ -103,7 +103,7 @@ class Totals:
         """Attempts to recognition → trials, of all whose recognition was assessed; None: never recognised."""
         assessed = self.recognised.total
         never = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
-        return (*((needed, Share(n, assessed)) for needed, n in self.attempts_to_recognition), *never)
+        return (*((attempts, Share(n, assessed)) for attempts, n in self.attempts_to_recognition), *never)
 
     @property
     def finished_in_words(self) -> str:
@@ -164,7 +164,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         recognised=recognised,
         first_attempt=Share(attempts[1], recognised.total),
         answered=Share(answered, decided),
-        attempts_to_recognition=tuple(sorted((needed, n) for needed, n in attempts.items() if n)),
+        attempts_to_recognition=tuple(sorted((number, n) for number, n in attempts.items() if n)),
         latency=latency_figures(latencies),
         first_sounds=FirstSounds() if earlier_version else FirstSounds.of(sounds),
         wake_delay=latency_figures(delays),
@@ -187,8 +187,8 @@ def recognised_of(trials: Iterable[TrialProgress]) -> tuple[Share, Counter[int]]
         by_words = trial.trial.listening is None and trial.trial.memory is None and not trial.trial.until_understood
         if by_words and take is not None and take.outcome in DECIDED:
             assessed += take.recognition is not Recognition.NOT_ASSESSED
-            if (needed := take.attempts_to_recognition) is not None:
-                attempts[needed] += 1
+            if (number := take.attempts_to_recognition) is not None:
+                attempts[number] += 1
     return Share(attempts.total(), assessed), attempts
 
 
@@ -223,13 +223,13 @@ class CheckCount:
     last_wrong: str = ""
 
     def with_check(self, row: BenchChecked) -> CheckCount:
-        return CheckCount(
-            self.check,
-            self.ok + (row.level == "ok"),
-            self.warned + (row.level == "warn"),
-            self.refused + (row.level == "fail"),
-            self.last_wrong if row.level == "ok" else row.says,
-        )
+        match row.level:
+            case "ok":
+                return replace(self, ok=self.ok + 1)
+            case "warn":
+                return replace(self, warned=self.warned + 1, last_wrong=row.says)
+            case "fail":
+                return replace(self, refused=self.refused + 1, last_wrong=row.says)
 
 
 @frozen
@@ -395,7 +395,7 @@ class SessionFigures:
                 counts = {device: (count, faults) for device, count, faults in self._head.power_cycles}
                 count, faults = counts.get(cut.device, (0, 0))
                 counts[cut.device] = (count + 1, faults + cut.after_fault)
-                cycles = tuple((device, *both) for device, both in counts.items())
+                cycles = tuple((device, *cycle_counts) for device, cycle_counts in counts.items())
                 self._head = replace(self._head, power_cycles=cycles)
             case BenchChecked(check=check) as row:
                 counts_of = {check_count.check: check_count for check_count in self._head.bench_checks}
@@ -431,10 +431,10 @@ class SessionFigures:
         """How long the present run has lasted; each run has a clock of its own."""
         return 0.0 if self._run_began_s is None else max(0.0, until_s - self._run_began_s)
 
-    def _observe(self, seen: Observation) -> None:
-        self._self_wakes.observe(seen)
-        self._connections.observe(seen)
-        match seen:
+    def _observe(self, observation: Observation) -> None:
+        self._self_wakes.observe(observation)
+        self._connections.observe(observation)
+        match observation:
             case Overrun(source=source, count=count):
                 self._late_blocks += count
                 self._late_reports[source] += 1

@@ -39,11 +39,11 @@ class SelfWakes:
         self._woke: Counter[tuple[str, str]] = Counter()
         self._reporting: dict[str, None] = {}
 
-    def observe(self, seen: Observation) -> None:
-        if isinstance(seen, Wake) and not seen.inferred:
-            self._latest.append((seen.at.at_s, seen.source))
-            self._newest_s = max(self._newest_s, seen.at.at_s)
-            self._reporting[self._device_of.get(seen.source, seen.source)] = None
+    def observe(self, observation: Observation) -> None:
+        if isinstance(observation, Wake) and not observation.inferred:
+            self._latest.append((observation.at.at_s, observation.source))
+            self._newest_s = max(self._newest_s, observation.at.at_s)
+            self._reporting[self._device_of.get(observation.source, observation.source)] = None
 
     def take(self, row: Record) -> None:
         if isinstance(row, SessionStarted):
@@ -64,7 +64,9 @@ class SelfWakes:
         answers = []
         total = self._answers.total()
         for device in self._reporting if total else ():
-            own = Share(self._woke[device, device], self._answers[device])
+            own_answers = Share(self._woke[device, device], self._answers[device])
             all_of = sum(count for (listener, _), count in self._woke.items() if listener == device)
-            answers.append(AnswersHeard(device, own, Share(all_of - own.count, total - own.total)))
+            answers.append(
+                AnswersHeard(device, own_answers, Share(all_of - own_answers.count, total - own_answers.total))
+            )
         return tuple(answers)

@@ -420,7 +420,8 @@ def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
 def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[TranscribedTrial, ...]:
     """Of a session: its queries, then its commands, each in the order of the plan."""
     queries = (query for trial in trials if (query := heard_trial(trial)) is not None)
-    return (*queries, *(heard_commands(wake) if wake else ()))
+    commands = heard_commands(wake) if wake else ()
+    return (*queries, *commands)
 
 
 @frozen
@@ -543,12 +544,12 @@ class UnderstoodFigures:
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
         """Attempts until it was understood → trials, of all that are known; None: never understood."""
-        known = self.right.total
-        never = known - sum(n for _, n in self.attempts)
-        return (
-            *((needed, Share(n, known)) for needed, n in self.attempts),
-            *(((None, Share(never, known)),) if known else ()),
-        )
+        total = self.right.total
+        never = total - sum(n for _, n in self.attempts)
+        shares: list[tuple[int | None, Share]] = [(attempts, Share(n, total)) for attempts, n in self.attempts]
+        if total:
+            shares.append((None, Share(never, total)))
+        return tuple(shares)
 
 
 class FrameVerdict(NamedTuple):
@@ -570,7 +571,7 @@ def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
     """The results over `trials`; those that expect nothing are left out."""
     deciding: list[FrameVerdict] = []
     first: list[FrameVerdict] = []
-    needed: Counter[int] = Counter()
+    tally: Counter[int] = Counter()
     unknown = 0
     for trial in trials:
         take = trial.counting
@@ -582,19 +583,19 @@ def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
         unknown += last.right is None
         deciding.append(last)
         first.extend(frames[:1])
-        at = next((number for number, frame in enumerate(frames, start=1) if frame.right), None)
-        if at is not None and last.right is not None:
-            needed[at] += 1
+        attempt_number = next((number for number, frame in enumerate(frames, start=1) if frame.right), None)
+        if attempt_number is not None and last.right is not None:
+            tally[attempt_number] += 1
     return UnderstoodFigures(
         right=_share(frame.right for frame in deciding),
         intents=_share(frame.intents for frame in deciding),
         first_right=_share(frame.right for frame in first),
         first_intents=_share(frame.intents for frame in first),
-        attempts=tuple(sorted(needed.items())),
+        attempts=tuple(sorted(tally.items())),
         unknown=unknown,
     )
 
 
 def _share(verdicts: Iterable[bool | None]) -> Share:
-    known = [verdict for verdict in verdicts if verdict is not None]
-    return Share(sum(known), len(known))
+    decided = [verdict for verdict in verdicts if verdict is not None]
+    return Share(sum(decided), len(decided))

@@ -92,12 +92,12 @@ class SqliteLog:
 
     def append(self, record: Record) -> Entry:
         """Returns when the row is on the disk. LogFull when the disk is full. You can call it again later."""
-        wanted = _QueuedRow(record, SESSION.text(record))
+        queued_row = _QueuedRow(record, SESSION.text(record))
         with self._closing:
             if self._closed:
                 raise LogError("the session log is closed", remedy="Resume the session: harness run resume SESSION")
-            self._queue.put(wanted)
-        return wanted.done.result()
+            self._queue.put(queued_row)
+        return queued_row.done.result()
 
     def demand_place(self) -> None:
         """LogError when another file, or none, has taken the log's place; quick, from any thread."""
@@ -161,13 +161,13 @@ class SqliteLog:
         going = True
         while going:
             batch: list[_QueuedRow] = []
-            wanted = self._queue.get()
-            while wanted is not None:
-                batch.append(wanted)
+            queued_row = self._queue.get()
+            while queued_row is not None:
+                batch.append(queued_row)
                 if len(batch) >= BATCH or self._queue.empty():
                     break
-                wanted = self._queue.get()
-            going = wanted is not None
+                queued_row = self._queue.get()
+            going = queued_row is not None
             try:
                 if batch:
                     self._commit(batch)
@@ -178,18 +178,18 @@ class SqliteLog:
 
     def _commit(self, batch: list[_QueuedRow]) -> None:
         try:
-            entries = self._store([(wanted.record, wanted.body) for wanted in batch])
+            entries = self._store([(queued_row.record, queued_row.body) for queued_row in batch])
         except LogError as error:
-            for wanted in batch:
-                wanted.done.set_exception(error)
+            for queued_row in batch:
+                queued_row.done.set_exception(error)
             return
-        for entry, wanted in zip(entries, batch, strict=True):
+        for entry, queued_row in zip(entries, batch, strict=True):
             try:
                 if self._on_commit is not None:
                     self._on_commit(entry)
-                wanted.done.set_result(entry)
+                queued_row.done.set_result(entry)
             except Exception as error:  # noqa: BLE001 - raised by `append`; the other rows are stored, too
-                wanted.done.set_exception(error)
+                queued_row.done.set_exception(error)
 
     def _store(self, batch: list[tuple[Record, str]]) -> list[Entry]:
         """The rows of records and their texts, on the disk, all or none; LogFull, LogError."""

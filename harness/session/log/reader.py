@@ -260,9 +260,9 @@ def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) ->
                 yield f"{name} is missing"
             elif _sha256(path) != sha256:
                 yield f"{name} is not what the session began with: its SHA-256 differs"
-    known = {session.path / name for name, _ in started.files}
-    for path in sorted(session.inputs.rglob("*")) if known else ():
-        if path not in known and (path.is_symlink() or not path.is_dir()):
+    session_files = {session.path / name for name, _ in started.files}
+    for path in sorted(session.inputs.rglob("*")) if session_files else ():
+        if path not in session_files and (path.is_symlink() or not path.is_dir()):
             yield f"{path.relative_to(session.path)} was added: the session began without it"
 
 
@@ -282,10 +282,10 @@ def findings(files: list[_File], clips: int | None, damage: list[str], remarks: 
     return LogFindings(sum(file.rows for file in files), clips, tuple(damage), tuple(remarks), sealed, ends)
 
 
-def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:
+def _left_overs(folder: Path, clip_names: set[str]) -> Iterator[str]:
     clips = SessionFolder(folder).clips
     for path in sorted(clips.glob("*.flac")):
-        if path.name not in named:
+        if path.name not in clip_names:
             yield f"clip {path.name} has no row: the engine ended before writing it"
     for path in sorted(clips.glob(".*.part")):
         yield f"{path.name} is an incomplete clip: the engine ended while writing it; the next run removes it"
@@ -354,8 +354,8 @@ def redactions(folder: Path) -> dict[str, Redaction]:
                 continue
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
             spans = ", ".join(f"{exact(start_s)} to {exact(end_s)} s" for start_s, end_s in row.spans_s)
-            who, why = plain_text(row.by, 80), plain_text(row.reason, 200)
-            description = f"was redacted ({spans}) on {day} by {who} because: {why}"
+            person, why = plain_text(row.by, 80), plain_text(row.reason, 200)
+            description = f"was redacted ({spans}) on {day} by {person} because: {why}"
             before = redaction_by_clip.get(row.clip)
             spans_s = row.spans_s if before is None else (*before.spans_s, *row.spans_s)
             history = description if before is None else f"{before.what}; it {description}"
@@ -437,5 +437,5 @@ def read_stored(folder: Path, adapter: TypeAdapter[T]) -> T:
         return adapter.validate_json(stored_bytes(folder))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise LogError(f"{path} is damaged: {where}: {first['msg']}", remedy="Start a new session") from error
+        field_path = ".".join(str(part) for part in first["loc"])
+        raise LogError(f"{path} is damaged: {field_path}: {first['msg']}", remedy="Start a new session") from error

@@ -217,8 +217,8 @@ class SimulatedNight:
         room.ear = SimulatedMicrophone(self._bench.microphone.id if self._bench.microphone else "microphone", room)
         room.speakers = [SimulatedLoudspeaker(loudspeaker.id, room) for loudspeaker in self._bench.loudspeakers]
         for device in self._bench.devices:
-            own = replace(self._like, reports=device.reports, answers=device.profile.responds)
-            Board(device.id, room, own, link=device.connection.id if device.connection else device.id)
+            behaviour = replace(self._like, reports=device.reports, answers=device.profile.responds)
+            Board(device.id, room, behaviour, link=device.connection.id if device.connection else device.id)
         return room
 
     def _session_started(self) -> SessionStarted:
