@@ -120,15 +120,15 @@ min_answered_share: 0.5                # share of the queries with a response
 
 @frozen
 class Setup:
-    """What the starter files depend on. at: where the device is. key_env: variable with the key of an ESPHome device.
-    phrase: wakes the device. advice: what the device reported; None if it was not asked.
+    """What the starter files depend on. address: where the device is. key_env: variable with the key of an ESPHome
+    device. phrase: wakes the device. advice: what the device reported; None if it was not asked.
 
     InputError if the device cannot be there.
     """
 
     kind: BenchKind
     board: str
-    at: str = ""
+    address: str = ""
     key_env: str = ""
     phrase: str = PHRASE
     advice: SetupAdvice | None = None
@@ -138,7 +138,9 @@ class Setup:
 
         keys = self._keys()
         if not all(str(value) and str(value).isprintable() for value in keys.values()):
-            raise InputError(f"{plain_text(self.at, 80)!r} is not a valid address of a device", remedy="Correct it")
+            raise InputError(
+                f"{plain_text(self.address, 80)!r} is not a valid address of a device", remedy="Correct it"
+            )
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
@@ -154,7 +156,7 @@ class Setup:
     def _keys(self) -> dict[str, object]:
         if self.kind not in DEVICES:
             return {}
-        keys: dict[str, object] = dict(DEVICES[self.kind].connection(self.at))
+        keys: dict[str, object] = dict(DEVICES[self.kind].connection(self.address))
         if self.advice is not None and self.advice.profile:
             keys = {"driver": keys["driver"], **self.advice.keys}
         return keys | ({"key_env": self.key_env} if self.key_env else {})
@@ -192,7 +194,7 @@ class Setup:
         }
 
     def _monitor(self, profile: str) -> str:
-        arguments = DEVICES[self.kind].monitor.format(at=shlex.quote(self.at), board=self.board)
+        arguments = DEVICES[self.kind].monitor.format(at=shlex.quote(self.address), board=self.board)
         return f"harness admin devices monitor {profile} {arguments}"
 
     def next_steps(self, folder: Path) -> list[str]:

@@ -61,7 +61,7 @@ def command(
     request = MixRequest(
         rate_hz=rate, hours=hours, gap_s=gap, snr_db=snr, file_s=file_minutes * 60, phrase=phrase, seed=seed
     )
-    places = [[collect_files(place, encoding) for place in named] for named in (phrases, background)]
+    places = [[collect_files(place, encoding) for place in folders] for folders in (phrases, background)]
     if output.is_dir() and any(output.iterdir()):
         raise InputError(
             "the folder is not empty",

@@ -267,7 +267,7 @@ def _difference(request: PlanOptions, shares: tuple[float, float], effect: float
     if request.discordant is not None:
         assumption = f"exactly one errs on {exact(100 * request.discordant)} % of them"
     test = f"McNemar's exact test, alpha {exact(request.alpha)}"
-    first, second = (exact(100 * share) for share in shares)
+    first, second = (exact(100 * error_share) for error_share in shares)
     lines = [
         f"Two systems with {first} % and {second} % errors on the same files ({assumption}):",
         f"  {files:,} files to find the difference {exact(100 * request.power)} % of the time ({test})",

@@ -191,10 +191,10 @@ def _absolute(path: str) -> str:
 
 @frozen
 class _TaskInFlight:
-    """A task in flight. where: workers that may run it, all if empty. failures: how often a worker could not run it."""
+    """A task in flight. addresses: of allowed workers, all if empty. failures: how often a worker could not run it."""
 
     piece: TaskPiece
-    where: set[str]
+    addresses: set[str]
     proven: bool
     failures: int
 
@@ -254,7 +254,7 @@ class _ClusterRun:
     def _send(self) -> None:
         self._workers.ask_new(self._order)
         for future in [
-            lost_future for lost_future, flight in self._flights.items() if self._workers.gone(flight.where)
+            lost_future for lost_future, flight in self._flights.items() if self._workers.gone(flight.addresses)
         ]:
             flight = self._flights.pop(future)
             future.cancel()

@@ -77,8 +77,8 @@ def _read(
     tally = Tally(header.counting, len(header.evaluation.conditions), talker_of(header.talkers))
     phrases = {
         phrase.key: phrase
-        for one in journal.outcomes()
-        for phrase in spoken_in(one.outcome, tally.add(one.outcome, one.listed))
+        for journalled in journal.outcomes()
+        for phrase in spoken_in(journalled.outcome, tally.add(journalled.outcome, journalled.listed))
     }
 
     def missed_at(threshold: float) -> dict[SpokenKey, bool]:

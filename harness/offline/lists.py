@@ -181,11 +181,11 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
 
 
 class _FileLocation(NamedTuple):
-    """base: index of the folder in which a relative name was found, 0 for none. there: whether the file exists. size:
+    """base: index of the folder in which a relative name was found, 0 for none. exists: whether it does. size:
     in bytes, 0 if unknown."""
 
     base: int
-    there: bool
+    exists: bool
     link: bool
     path: bytes
     size: int = 0
@@ -411,10 +411,10 @@ class _ListReader:
             file = self._places.find(name, self.folders)
         except InputError as error:
             raise InputError(error.what, place=Place(self._name, number), remedy=error.remedy) from error
-        if not file.there and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).there:
+        if not file.exists and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).exists:
             shown = trimmed.decode("utf-8", "backslashreplace")
             self._refuse(number, f"there are blanks around {shown}", "Remove them: they count as part of the name")
-        if file.base and file.there:
+        if file.base and file.exists:
             self.used.add(file.base)
         return file
 

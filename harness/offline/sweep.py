@@ -232,5 +232,5 @@ class SweepRun:
             yield from pictures.chosen_lines(target, chosen)
         if values is not None:
             yield from pictures.twv_lines(values)
-        kept = self._cache.size(header.facts.fingerprint)
-        self._warn(f"scores of this and earlier runs are kept in {self._cache.folder}: {kept}")
+        size = self._cache.size(header.facts.fingerprint)
+        self._warn(f"scores of this and earlier runs are kept in {self._cache.folder}: {size}")

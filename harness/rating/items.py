@@ -176,13 +176,13 @@ class SeenProposal:
 
 def seen_in(rows: Iterable[Judgment]) -> SeenProposal | None:
     """From all rows of a rater on an item, oldest first; None if no proposal was shown."""
-    seen: SeenProposal | None = None
+    proposal: SeenProposal | None = None
     for row in rows:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:
             continue
         after = row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED
         unaided = row.category if after else row.unaided
-        if seen is not None:
-            unaided = seen.unaided
-        seen = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
-    return seen
+        if proposal is not None:
+            unaided = proposal.unaided
+        proposal = SeenProposal(CategoryProposal(row.proposed, row.proposed_probability or 0.0), unaided)
+    return proposal

@@ -394,9 +394,8 @@ class _BenchReader:
             message = f"{keys.moves} is an axis that nothing on a bench can move"
             self._found.add((*key_path, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
         if name in self._read_mapping("devices") or name in self._names:
-            self._found.add(
-                key_path, f"{name!r} names a stand and another part of the bench", "Rename the stand", key=True
-            )
+            message = f"{name!r} names a stand and another part of the bench"
+            self._found.add(key_path, message, "Rename the stand", key=True)
         settings = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
             return Positioner(name, connection, **settings)
@@ -440,9 +439,8 @@ class _BenchReader:
         if equipment is None:
             return None
         for actuator in self.actuators.values():
-            if (actuator.driver, actuator.options) == (equipment.driver, equipment.options) and not is_simulated(
-                equipment.driver
-            ):
+            matches = (actuator.driver, actuator.options) == (equipment.driver, equipment.options)
+            if matches and not is_simulated(equipment.driver):
                 return actuator.id
         self.actuators[name] = equipment
         return name

@@ -91,9 +91,8 @@ def substitute(text: str, variables: Mapping[str, str], findings: Findings, key_
             return "$"
         name = match["name"]
         if name is None:
-            findings.add(
-                key_path, "the text contains a lone $", "Write $$ for a dollar sign, or ${name} for a variable"
-            )
+            remedy = "Write $$ for a dollar sign, or ${name} for a variable"
+            findings.add(key_path, "the text contains a lone $", remedy)
         elif name not in variables:
             findings.add(key_path, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
         else:
@@ -311,10 +310,11 @@ class ScenarioReader:
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
-                    remedy = "Remove it; the text is the transcript"
-                    self._found.add(
-                        (*key_path, "transcript"), "a stimulus with a text has no transcript", remedy, key=True
+                    problem, remedy = (
+                        "a stimulus with a text has no transcript",
+                        "Remove it; the text is the transcript",
                     )
+                    self._found.add((*key_path, "transcript"), problem, remedy, key=True)
                 utterance: SpokenText | Recording = SpokenText(self._text(text, (*key_path, "text")))
             case None, str() as recording:
                 utterance = Recording(self._assets.sound(recording, (*key_path, "recording")))
@@ -327,12 +327,8 @@ class ScenarioReader:
                 return None
             case _:
                 problem = f"the stimulus {keys.id!r} has both text and recording"
-                self._found.add(
-                    (*key_path, "recording"),
-                    problem,
-                    "Remove one; the words of a recording are its `transcript`",
-                    key=True,
-                )
+                remedy = "Remove one; the words of a recording are its `transcript`"
+                self._found.add((*key_path, "recording"), problem, remedy, key=True)
                 return None
         reference = read_reference(keys, key_path, self._text, self._found)
         alternatives = (self._text(text, (*key_path, "alternatives", n)) for n, text in enumerate(keys.alternatives))
@@ -453,9 +449,8 @@ class ScenarioReader:
             case VoiceKeys():
                 return self._voice_spec(entry, key_path)
         if entry not in self._voice_names:
-            self._found.add(
-                key_path, f"no voice is called {entry!r}", nearest(entry, self._voice_names, listed="Voices")
-            )
+            remedy = nearest(entry, self._voice_names, listed="Voices")
+            self._found.add(key_path, f"no voice is called {entry!r}", remedy)
         return self._voices.get(entry)
 
     def _voice_spec(self, keys: VoiceKeys, key_path: KeyPath) -> VoiceSpec:
@@ -498,10 +493,8 @@ class ScenarioReader:
         )
 
     def _read_opening(self, keys: OpeningKeys, key_path: KeyPath) -> Opening:
-        opening_words, closing = (
-            self._text(text, (*key_path, key)) if text is not None else ""
-            for key, text in (("say", keys.say), ("then", keys.then))
-        )
+        opening_words = self._text(keys.say, (*key_path, "say")) if keys.say is not None else ""
+        closing = self._text(keys.then, (*key_path, "then")) if keys.then is not None else ""
         defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
         if keys.level_dbfs is not None and keys.level_spl is not None:
             problem = "the opening has both level_dbfs and level_spl"
@@ -549,13 +542,12 @@ class ScenarioReader:
             )
             for number, response in enumerate(recorded):
                 if any(
-                    (response.distance_m, response.angle_deg) == (it.distance_m, it.angle_deg)
-                    for it in recorded[:number]
+                    (response.distance_m, response.angle_deg) == (earlier.distance_m, earlier.angle_deg)
+                    for earlier in recorded[:number]
                 ):
+                    response_path = (*key_path, "impulse_responses", number)
                     problem = "there is a second impulse response for this place"
-                    self._found.add(
-                        (*key_path, "impulse_responses", number), problem, "Correct distance_m or angle_deg"
-                    )
+                    self._found.add(response_path, problem, "Correct distance_m or angle_deg")
             return RoomSpec(name, None, recorded, keys.level_at or LevelAt.DEVICE)
         if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:
             missing = ", ".join(sorted(in_box - keys.model_fields_set))
@@ -578,12 +570,8 @@ class ScenarioReader:
         if keys is None:
             return None
         if (keys.say is None) == (keys.wait_s is None):
-            self._found.add(
-                key_path,
-                "close_dialogue needs exactly one of say and wait_s",
-                "Write {say: cancel} or {wait_s: 8}",
-                key=True,
-            )
+            problem = "close_dialogue needs exactly one of say and wait_s"
+            self._found.add(key_path, problem, "Write {say: cancel} or {wait_s: 8}", key=True)
             return None
         if keys.say is not None:
             return CloseDialogue(say=self._text(keys.say, (*key_path, "say")))

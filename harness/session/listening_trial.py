@@ -196,14 +196,12 @@ class ListeningMachine(Take):
 
     # Requests to the machine
 
-    def begin(
-        self, now_s: float, *, not_before_s: float | None = None, state: BenchState | None = None
-    ) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. state: how devices and links are at this moment."""
+    def begin(self, now_s: float, *, not_before_s: float | None = None, seen: BenchState | None = None) -> list[Action]:
+        """Begins the take; no sound before `not_before_s`. seen: how devices and links are at this moment."""
         self._tell(now_s)
         self._not_before_s = now_s if not_before_s is None else not_before_s
-        if state is not None:
-            self._seen = state.copy()
+        if seen is not None:
+            self._seen = seen.copy()
         self._enter(Phase.WAITING, "")
         return self._advance()
 

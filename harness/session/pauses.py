@@ -145,15 +145,15 @@ class UnfitPause:
     def settle(self) -> bool:
         """Whether it paused. An operator who resumes meanwhile has one more take played."""
         run = self._run
-        for by, why, all_clear in (
+        for source, why, all_clear in (
             (DISK_BY, run.stage.short_of_room, "there is room again"),
             (NOISE_BY, self._too_loud, "it is quiet again"),
         ):
             if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
-                run.pause(reason, by)
+                run.pause(reason, source)
                 for _ in run.while_paused(reason):
                     if not why():
-                        run.go_on(f"{by}: {all_clear}")
+                        run.go_on(f"{source}: {all_clear}")
                 return True
         return False
 

@@ -93,7 +93,7 @@ def in_a_line(prompt: TalkerPrompt) -> str:
 
 @dataclass(slots=True)
 class _Turn:
-    """One prompt. said: what was heard since. held: what was observed meanwhile, for the machine.
+    """One prompt. said: what was heard since. observations: what was observed meanwhile, for the machine.
 
     closing: words that close a dialogue, and not a stimulus. answered_s: when the device reported that it answers.
     """
@@ -105,7 +105,7 @@ class _Turn:
     said: TalkerSpeech
     closing: bool
     tries: int = 1
-    held: list[Observation] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
     answered_s: float | None = None
 
     @property
@@ -160,7 +160,7 @@ class Prompter:
             return False
         if turn.answered_s is None and turn.said.starts is not None and _answers(observation, turn.machine.trial):
             turn.answered_s = now_s
-        turn.held.append(observation)
+        turn.observations.append(observation)
         return True
 
     def tick(self, now_s: float) -> None:
@@ -202,7 +202,7 @@ class Prompter:
             self._not_said(turn, str(error))
             return False
         if turn.said.starts is None:  # speech from before the prompt
-            turn.held.append(observation)
+            turn.observations.append(observation)
         elif was is None:
             self._run.prompt = turn.prompt, None
             self._run.show_machine()
@@ -281,13 +281,13 @@ class Prompter:
     def _cut(self, turn: _Turn, why: str) -> Sequence[Action]:
         """Reports to the machine that the stimulus did not come, and what was observed meanwhile."""
         machine, now_s = turn.machine, self._run.now_s()
-        player, observations = machine.trial.players[0], turn.held
-        turn.held = []
+        player, observations = machine.trial.players[0], turn.observations
+        turn.observations = []
         cut = StimulusEnded(player, Stamp(now_s), turn.play_id, complete=False, why=why)
         return [action for observation in (*observations, cut) for action in machine.feed(observation, now_s)]
 
     def _release(self, turn: _Turn) -> None:
-        observations, turn.held = turn.held, []
+        observations, turn.observations = turn.observations, []
         for observation in observations:
             self._perform(turn.machine.feed(observation, self._run.now_s()))
 

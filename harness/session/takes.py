@@ -217,7 +217,7 @@ class Takes:
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
         begins_s = self._begins_s(trial, trial.reprompt.context_wait_s)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, state=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         self._rendering.forget(trial)
 
     def _is_set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
@@ -265,7 +265,7 @@ class Takes:
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._begins_s(trial, run.stage.between_trials_s if through_air else None)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, state=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         for row in run.stage.decisions():
             run.append(row)
 

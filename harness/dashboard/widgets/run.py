@@ -390,9 +390,9 @@ class TrialList(RowList):
             self._select(last if going is None else going)
         self.refresh()
 
-    def action_move(self, by: int) -> None:
+    def action_move(self, step: int) -> None:
         self._following = False
-        self._select(self._selected + by)
+        self._select(self._selected + step)
 
     def action_follow(self) -> None:
         self._following = True

@@ -325,16 +325,16 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     decided = [trial for trial in trials if trial.progress.outcome in DECIDED]
     assessed = [trial for trial in decided if trial.assessed]
     by_query = group_by((trial.query, trial.attempts) for trial in assessed)
-    needed = [attempts for tries in by_query.values() for attempts in tries if attempts is not None]
+    needed_attempts = [attempts for tries in by_query.values() for attempts in tries if attempts is not None]
     queries = list(by_query.values())
     totals = [len(tries) for tries in queries]
     at_first = [tries.count(1) for tries in queries]
     later = [total - first for first, total in zip(at_first, totals, strict=True)]
     return RepromptFigures(
-        needed=tuple(sorted(Counter(needed).items())),
-        never=len(assessed) - len(needed),
+        needed=tuple(sorted(Counter(needed_attempts).items())),
+        never=len(assessed) - len(needed_attempts),
         first=counted_share(at_first, totals, design_effect([at_first, later], totals)),
-        mean=sum(needed) / len(needed) if needed else None,
+        mean=sum(needed_attempts) / len(needed_attempts) if needed_attempts else None,
         mean_interval=_mean_interval(queries),
         unassessed=len(decided) - len(assessed),
         waits=_waits(decided),

@@ -420,8 +420,7 @@ def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
 def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[TranscribedTrial, ...]:
     """Of a session: its queries, then its commands, each in the order of the plan."""
     queries = (query for trial in trials if (query := heard_trial(trial)) is not None)
-    commands = heard_commands(wake) if wake else ()
-    return (*queries, *commands)
+    return (*queries, *heard_commands(wake)) if wake else tuple(queries)
 
 
 @frozen

@@ -86,10 +86,10 @@ class DeviceTraits:
 class Phrases:
     """What is said in a sound, s from its first sample: ends of wake phrases, and the query after the first.
 
-    query: start and end; None without one. of: the trial.
+    query: start and end; None without one.
     """
 
-    of: Trial
+    trial: Trial
     wake_s: tuple[tuple[float, float], ...] = ()
     query_s: tuple[float, float] | None = None
 
@@ -453,11 +453,11 @@ class Board(BenchPart):
 
     def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: SimulatedLoudspeaker) -> None:
         """A sound that begins now."""
-        if phrases is None or self.name not in {target.device for target in phrases.of.targets}:
+        if phrases is None or self.name not in {target.device for target in phrases.trial.targets}:
             return
         self._times[play_id] += 1
         chance = self.room.chance(f"{self.name}:{play_id}:{self._times[play_id]}")
-        wakes_share = self.like.wakes_of.get(phrases.of.speaker, self.like.wakes)
+        wakes_share = self.like.wakes_of.get(phrases.trial.speaker, self.like.wakes)
         for _, end_s in phrases.wake_s:
             delay_s = chance.uniform(0.08, 0.3)
             if chance.random() < self.like.edge:
@@ -529,19 +529,19 @@ class Board(BenchPart):
                 return
             text = "something"
         else:
-            words = phrases.of.reference
+            words = phrases.trial.reference
             text = "something else" if chance.random() < self.like.mishears else words
         now_s = self.room.now_s()
         self._is_at(DeviceState.THINKING)
         if ObservationKind.TRANSCRIPT in self.like.reports:
             self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
-        frame = phrases.of.expects
+        frame = phrases.trial.expects
         if frame is not None and ObservationKind.INTENT in self.like.reports:
             intent = reported_intent(
-                self.id, Stamp(now_s + 0.1, 0.02), frame if text == phrases.of.reference else ExpectedFrame((), ())
+                self.id, Stamp(now_s + 0.1, 0.02), frame if text == phrases.trial.reference else ExpectedFrame((), ())
             )
             self._say(lambda: intent, 0.1 + self.like.report_s)
-        if phrases.of.listening is not None or not self.like.answers or chance.random() < self.like.silent:
+        if phrases.trial.listening is not None or not self.like.answers or chance.random() < self.like.silent:
             self.room.later(0.5, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None)
             return
         latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(*self.like.lasts_s)
