@@ -99,7 +99,7 @@ FAULTS = (
     Planted("credit_by_arrival", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
 -                device.heard(event)
-+                device.heard(event, plays.get(name))
++                device.heard(event, self._plays_of(row).get(name))
 @ wake/wake_device.py
 -    def heard(self, report: HeardWake) -> None:
 +    def heard(self, report: HeardWake, credited: Play | None = None) -> None:

@@ -23,8 +23,9 @@ from harness.statistics.word_intervals import wer_interval
 @frozen
 class LogSummary:
     """The results of a log by its own lines. false_accepts: per hour; the others are shares 0–1. All are 95 %
-    intervals. log: without events in files. stated_rejects: what the log says of the interval of false rejects, if it
-    is over voices or files as wholes, which lines of files do not show; else ""."""
+    intervals. log: without events in files. stated_rejects: the interval of false rejects as the log words it, if it is
+    over voices or files as wholes. Lines of files do not show those.
+    """
 
     log: WakeLog
     summary: str
