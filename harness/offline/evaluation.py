@@ -517,7 +517,7 @@ class MultiEngineRunner:
         self._several, self._pages = len(tasks) > 1, pages
         limits.demand_figures(request)
         if self._several:
-            sweep.demand_several_engines()
+            sweep.refuse_options_of_one_engine()
         if not self._several or sweep.developed:
             sweep.check_consistent(request)
         own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together

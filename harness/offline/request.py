@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import chain, count
 from pathlib import Path, PurePath
 
 from harness.base.text_file import checked_encoding
@@ -199,8 +200,8 @@ def log_names(log: str | None, texts: Sequence[str], tasks: Sequence[Task]) -> l
     names: list[str] = []
     for text, task in zip(texts, tasks, strict=True):
         name = f"{stem}{log_name(text, task)}"
-        repeats = sum(other == name or other.startswith(f"{name}-") for other in names)
-        names.append(f"{name}-{repeats + 1}" if repeats else name)
+        candidates = chain([name], (f"{name}-{number}" for number in count(2)))
+        names.append(next(candidate for candidate in candidates if candidate not in names))
     return [f"{name}.log" for name in names]
 
 
@@ -304,13 +305,16 @@ class SweepRequest:
             return SweepTarget(SweepCriterion.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
         return None
 
-    def demand_several_engines(self) -> None:
-        """InputError for options that apply to one engine only."""
-        for option, value in (
-            ("--target-fr", self.target_fr_percent), ("--target-cost", self.target_cost), ("--twv", self.twv),
-            ("--sweep-refractory-ms", self.refractory_ms),
-        ):  # fmt: skip
-            if value not in (None, False):
+    def refuse_options_of_one_engine(self) -> None:
+        """InputError for options that apply to one engine only. Several are compared at equal false accepts, so
+        --target-fa-per-hour applies to them."""
+        for option, is_given in (
+            ("--target-fr", self.target_fr_percent is not None),
+            ("--target-cost", self.target_cost is not None),
+            ("--twv", self.twv),
+            ("--sweep-refractory-ms", self.refractory_ms is not None),
+        ):
+            if is_given:
                 raise InputError(f"{option} applies to one engine", remedy="Give one -t")
 
     def check_consistent(self, request: EvaluationRequest) -> None:

@@ -153,6 +153,8 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
         (("--dev-inv", "yes", "--dev-oov", "no", "--sweep"), "Add --target-fa-per-hour"),
         (("-s", "colour=red"), "none of the engines has the setting 'colour'"),
         (("--sweep", "--twv"), "--twv applies to one engine"),
+        (("--sweep", "--target-fr", "0"), "--target-fr applies to one engine"),
+        (("--sweep", "--sweep-refractory-ms", "0"), "--sweep-refractory-ms applies to one engine"),
         (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),
         (("--html", "nowhere/page.html"), "the folder nowhere does not exist"),
         (("--html", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),

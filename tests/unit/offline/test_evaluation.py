@@ -24,7 +24,7 @@ from harness.model.offline import CountingRules, EngineFacts, EngineKind, FileOu
 from harness.offline.evaluation import EvaluationFiles
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import Figures, figures_of, limit_failures
-from harness.offline.request import DeclaredLimits, EvaluationRequest, log_name
+from harness.offline.request import DeclaredLimits, EvaluationRequest, log_name, log_names
 from harness.offline.run import RunProgress
 from harness.offline.score_cache import VERSION, ScoreCache
 from tests.known import known
@@ -48,6 +48,20 @@ from tests.unit.offline.figures.outcomes import outcome, said, spot
 )
 def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, wanted: str) -> None:
     assert log_name(text, task) == wanted
+
+
+@pytest.mark.parametrize(
+    ("models", "logs"),
+    [
+        (["a", "b"], ["n.a.log", "n.b.log"]),
+        (["a", "a", "a"], ["n.a.log", "n.a-2.log", "n.a-3.log"]),
+        (["hey-jarvis", "hey"], ["n.hey-jarvis.log", "n.hey.log"]),
+        (["a-2", "a", "a"], ["n.a-2.log", "n.a.log", "n.a-3.log"]),
+    ],
+)
+def test_logs_of_several_tasks_are_numbered_where_names_are_the_same(models: list[str], logs: list[str]) -> None:
+    tasks = [Task("microwakeword", f"{name}.tflite") for name in models]
+    assert log_names("n.log", [task.model for task in tasks], tasks) == logs
 
 
 FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("a",), "0" * 64)
