@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.base.text_file import CsvRows, Problems, encoding_name, read_text, separator_of, shown
 from harness.model.errors import InputError, InputProblems, Place
@@ -98,36 +99,53 @@ _OBJECT_EXAMPLE = 'Write an object in each line: {"id": "utt1", "text": "turn on
 
 
 def read_json_lines(
-    path: Path, encoding: str | None = None, *, may_be_empty: bool = False, heard: bool = False
+    path: Path, encoding: str | None = None, *, may_be_empty: bool = False, reference: Path | None = None
 ) -> Transcripts:
     """The transcripts of JSON lines, such as a NeMo manifest; InputProblems with all that is wrong with it.
 
-    heard: see read_transcripts.
+    reference: see read_transcripts. If any line of a hypothesis has a key of its own for it, a line with only the text
+    of the reference has none.
     """
     utterances = UtteranceLines(str(path))
-    of_text = (*_HYPOTHESIS_KEYS, *_REFERENCE_KEYS) if heard else _REFERENCE_KEYS
-    for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
+    rows = list(_json_rows(read_text(path, encoding, may_be_empty=may_be_empty), utterances.problems))
+    text_keys: tuple[str, ...] = _REFERENCE_KEYS
+    if reference is not None:
+        if any(key in row for _, row in rows for key in _HYPOTHESIS_KEYS):
+            text_keys = _HYPOTHESIS_KEYS
+        elif rows and path.samefile(reference):
+            problem = "this file is also the reference, and no line has " + ", ".join(_HYPOTHESIS_KEYS)
+            utterances.problems.add(0, 0, problem, "Name the recognised text `pred_text`")
+    for number, row in rows:
+        if row.keys().isdisjoint(text_keys) and not row.keys().isdisjoint(_REFERENCE_KEYS):
+            continue
+        values: list[str] = []
+        for keys in (_ID_KEYS, text_keys):
+            value = next((row[key] for key in keys if key in row), None)
+            if isinstance(value, str | int):
+                values.append(str(value))
+            else:
+                problem = "none of these keys has a text: " + ", ".join(keys)
+                utterances.problems.add(number, 1, problem, _OBJECT_EXAMPLE)
+                break
+        if len(values) == 2:
+            utterances.add(number, values[0], _squeeze(values[1]), values[0].lower())
+    return utterances.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
+
+
+def _json_rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of JSON lines with their numbers. Other lines become problems."""
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            utterances.problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
+            problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
             continue
-        values: list[str] = []
-        for keys in (_ID_KEYS, of_text):
-            value = next((row[key] for key in keys if key in row), None) if isinstance(row, dict) else None
-            if isinstance(value, str | int):
-                values.append(str(value))
-            else:
-                problem = "none of these keys has a text: " + ", ".join(keys)
-                utterances.problems.add(
-                    number, 1, problem if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE
-                )
-                break
-        if len(values) == 2:
-            utterances.add(number, values[0], _squeeze(values[1]), values[0].lower())
-    return utterances.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            problems.add(number, 1, "not an object", _OBJECT_EXAMPLE)
 
 
 def is_header(row: list[str]) -> bool:

@@ -251,12 +251,12 @@ def read_transcripts(
     encoding: str | None = None,
     *,
     may_be_empty: bool = False,
-    heard: bool = False,
+    reference: Path | None = None,
 ) -> Transcripts:
     """The transcripts of a file whose utterances have ids; InputProblems with all that is wrong with it.
 
     format: without it the file's suffix says so. encoding: without it UTF-8, with or without a byte order mark.
-    may_be_empty: see read_trn. heard: of a hypothesis, which JSON lines may hold beside the reference.
+    may_be_empty: see read_trn. reference: of a hypothesis, which JSON lines may hold beside the reference.
     """
     match format or format_of(path):
         case Format.TRN:
@@ -268,7 +268,7 @@ def read_transcripts(
         case Format.KALDI:
             return read_kaldi(path, encoding, may_be_empty=may_be_empty)
         case Format.JSONL:
-            return read_json_lines(path, encoding, may_be_empty=may_be_empty, heard=heard)
+            return read_json_lines(path, encoding, may_be_empty=may_be_empty, reference=reference)
         case other:
             problem = f"a {other.value} file has times and no ids"
             raise InputError(problem, place=Place(str(path)), remedy=f"Write {_WITH_IDS}; stm and ctm go together")
@@ -299,8 +299,10 @@ def read_pair(
             return _by_place(reference_path, hypothesis_path, encoding)
         case (first, second) if first in _BY_ID and second in _BY_ID:
             reference = read_transcripts(reference_path, first, encoding)
-            heard = read_transcripts(hypothesis_path, second, encoding, may_be_empty=True, heard=True)
-            return reference, spelt_as(reference, heard)
+            hypothesis = read_transcripts(
+                hypothesis_path, second, encoding, may_be_empty=True, reference=reference_path
+            )
+            return reference, spelt_as(reference, hypothesis)
     problem = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
     ids = f"{_WITH_IDS} go with each other, ctm goes with stm, seglst or ctm"
     remedy = f"{ids}; with --speakers, stm and seglst go with each other"

@@ -301,7 +301,7 @@ def test_the_text_file_of_a_kaldi_recipe_needs_no_format(tmp_path: Path) -> None
 def test_json_lines_may_hold_reference_and_hypothesis(tmp_path: Path) -> None:
     lines = (
         '{"audio_filepath": "a.wav", "duration": 1.5, "text": "turn  it on", "pred_text": "turn it"}\n\n'
-        '{"audio_filepath": "b.wav", "text": ""}\n'
+        '{"audio_filepath": "b.wav", "text": "", "prediction": ""}\n'
     )
     file = written(tmp_path, "manifest.jsonl", lines)
     reference, heard = read_pair(file, file)
@@ -309,6 +309,21 @@ def test_json_lines_may_hold_reference_and_hypothesis(tmp_path: Path) -> None:
     assert (heard.ids, heard.texts) == (("a.wav", "b.wav"), ("turn it", ""))
     numbered = read_transcripts(written(tmp_path, "n.jsonl", '{"id": 7, "transcript": "hi"}'))
     assert numbered.ids == ("7",)
+
+
+def test_json_lines_with_hypotheses_lack_one_where_only_the_reference_stands(tmp_path: Path) -> None:
+    lines = '{"id": "a", "text": "play", "pred_text": "pay"}\n{"id": "b", "text": "stop", "pred_txt": "top"}\n'
+    file = written(tmp_path, "manifest.jsonl", lines)
+    reference, hypothesis = read_pair(file, file)
+    assert (reference.ids, hypothesis.ids, hypothesis.texts) == (("a", "b"), ("a",), ("pay",))
+    other = written(tmp_path, "recognised.jsonl", '{"id": "a", "text": "pay"}')
+    assert read_pair(file, other)[1].texts == ("pay",)
+
+
+def test_json_lines_without_hypotheses_are_not_scored_against_themselves(tmp_path: Path) -> None:
+    file = written(tmp_path, "manifest.jsonl", '{"id": "a", "text": "play", "asr_output": "banana"}')
+    with pytest.raises(InputProblems, match="this file is also the reference, and no line has pred_text"):
+        read_pair(file, file)
 
 
 @pytest.mark.parametrize(
