@@ -34,7 +34,8 @@ from harness.base.text_file import (
 )
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, InputProblems, Place, nearest
-from harness.model.understanding import Slot, SoundCost, Utterance, intent_set
+from harness.model.understanding import Chunking, Slot, SoundCost, Utterance, intent_set
+from harness.understanding.counts import chunks
 
 SEQ_IN = "seq.in"
 SEQ_OUT = "seq.out"
@@ -345,6 +346,8 @@ def _utterance(entry: dict[str, Any], place: Place, strings: dict[str, str]) -> 
     tags = None if (annotation := entry.get("tags")) is None else _read_tags(annotation, words, strings)
     count = None if text is None else len(words)
     slots = None if (annotation := entry.get("slots")) is None else _read_slots(annotation, count)
+    if tags is not None and slots is not None:
+        _demand_same_places(tags, slots)
     intents, groups = _read_intents(entry.get("intents")), _read_groups(entry)
     return Utterance(
         id=id_.strip(),
@@ -430,6 +433,15 @@ def _read_slots(annotation: object, words: int | None) -> tuple[Slot, ...]:
             raise _LineError(problem, "Count words from 0; end is the word after the slot")
         slots.append(Slot(concept, value, start, end))
     return tuple(slots)
+
+
+def _demand_same_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
+    """Some figures are counted from tags, others from slots, so where both have places, these must be the same."""
+    places = {(slot.concept, slot.start, slot.end) for slot in slots if slot.start is not None}
+    if places and all(
+        places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking
+    ):
+        raise _LineError("its tags and its slots name different words", "Correct both, or leave one of them out")
 
 
 def _position(value: object, key: str) -> int | None:
