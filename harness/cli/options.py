@@ -84,12 +84,18 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     return fraction
 
 
-def demand_limits(limits: Iterable[DeclaredLimit]) -> None:
-    """Ends with status 1, after a sentence for each limit that does not hold."""
-    failing = [limit for limit in limits if limit.fails_run]
-    for limit in failing:
-        click.echo(f"harness: {limit.sentence}", err=True)
-    if failing:
+def demand_limits(limits: Iterable[DeclaredLimit], unfinished: Sequence[str] = ()) -> None:
+    """Ends with status 1, after a sentence for each limit that does not hold.
+
+    unfinished: sessions that were not completed, with what they lack; they decide no limit.
+    """
+    declared = list(limits)
+    sentences = [limit.sentence for limit in declared if limit.fails_run]
+    if declared and unfinished:
+        sentences.append(f"the limits are undecided: {'; '.join(unfinished)}")
+    for sentence in sentences:
+        click.echo(f"harness: {sentence}", err=True)
+    if sentences:
         sys.exit(LIMIT_FAILED)
 
 

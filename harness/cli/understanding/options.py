@@ -187,9 +187,12 @@ class FrameLimits:
         default=LimitBasis.ESTIMATE,
     )
 
-    def demand(self, systems: Sequence[SystemReport]) -> None:
-        """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit."""
-        demand_limits(limit for system in systems for limit in self.limits(system))
+    def demand(self, systems: Sequence[SystemReport], unfinished: Sequence[str] = ()) -> None:
+        """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit.
+
+        unfinished: see `demand_limits`.
+        """
+        demand_limits((limit for system in systems for limit in self.limits(system)), unfinished)
 
     def limits(self, system: SystemReport) -> Iterator[DeclaredLimit]:
         """Each limit, for every detail."""

@@ -10,7 +10,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from harness.base.foreign import plain_text
+from harness.base.plain_json import to_plain
 from harness.cli.options import argument, option, repeatable, verb
 from harness.cli.streams import InputFile, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
@@ -105,7 +108,7 @@ def score(
     rule = options.rule(ordered=of_files, places=of_files and not options.without_places)
     columns = options.by or None
     with ExitStack() as stack:
-        corpora, notes = _corpora(wanted, stack)
+        corpora, of_sessions = _corpora(wanted, stack)
         for gold, _ in corpora[:1]:
             options.demand_groups(gold)
             _demand_intent(choices[2], gold)
@@ -120,8 +123,8 @@ def score(
         from harness.understanding.comparison import compare  # here, since one system needs no arrays
 
         comparisons = [compare(scoring, other, *choices[:2]) for scoring, other in combinations(first, 2)]
-    _write(targets, reported, first, comparisons, confusions, notes)
-    limits.demand(reported)
+    _write(targets, reported, first, comparisons, confusions, of_sessions)
+    limits.demand(reported, of_sessions.unfinished if of_sessions else ())
 
 
 @verb("merge")
@@ -142,10 +145,14 @@ def merge(
     from harness.understanding.reports.score_text import SystemReport
 
     targets.refuse(files)
-    parts = []
+    parts: list[ScoreFile] = []
     for name in files:
         with readable(name) as file:
-            parts.append(read_score_json(file.path, file.name))
+            part = read_score_json(file.path, file.name)
+        if twin := next((other.name for other in parts if other.systems == part.systems), ""):
+            same = f"{plain_text(part.name, 80)} has the same counts of the same files as {plain_text(twin, 80)}"
+            click.echo(f"harness: {same}. Is it the same shard?", err=True)
+        parts.append(part)
     first = parts[0]
     systems = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merge(parts)]
     _write(targets, systems)
@@ -184,16 +191,17 @@ def _write(
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     confusions: int = MOST_CONFUSIONS,
-    notes: Sequence[str] = (),
+    of_sessions: ScoredSessions | None = None,
 ) -> None:
-    """scorings: one per system, under the first rule, if its utterances are known. notes: lines at the end."""
+    """scorings: one per system, under the first rule, if its utterances are known."""
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
 
     as_json = page = None
     if targets.json_target is not None:
         from harness.understanding.reports.score_json import score_json
 
-        as_json = score_json(systems, [comparison_json(comparison) for comparison in comparisons])
+        compared = [comparison_json(comparison) for comparison in comparisons]
+        as_json = score_json(systems, compared, None if of_sessions is None else to_plain(of_sessions))
     if targets.html_target is not None:
         from harness.understanding.reports import score_html  # here, since few want a page
 
@@ -207,41 +215,74 @@ def _write(
                 yield heading(system.counts.predicted, columns, in_colour(sys.stdout))
             yield from system_lines(system, columns, confusions=confusions)
         yield from comparison_lines(comparisons, columns)
-        yield from notes
+        if of_sessions is not None:
+            yield from of_sessions.lines()
 
     targets.put(as_json, page, lines())
 
 
-def _corpora(sources: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
-    """Gold paired with each prediction, and lines to print."""
+@frozen
+class ScoredSessions:
+    """What the scores of sessions leave out.
+
+    - attempt: of each trial, the first or the one that decided.
+    - not_counted: ids of trials without a report of what was understood.
+    - unfinished: sessions whose run was not completed, each with what was finished.
+    """
+
+    attempt: CountedAttempt
+    not_counted: tuple[str, ...]
+    unfinished: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        from harness.understanding.reports.score_text import listed
+
+        yield f"attempt       {self.attempt} of each trial"
+        yield from (f"unfinished    {session}" for session in self.unfinished)
+        if self.not_counted:
+            yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
+
+
+def _corpora(sources: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], ScoredSessions | None]:
+    """Gold paired with each prediction, and what sessions leave out."""
     groups_file = stack.enter_context(readable(sources.groups)) if sources.groups else None
     if sources.sessions:
-        session_gold, predicted, notes = _session_pair(sources.sessions, sources.attempt)
-        return [(add_groups(session_gold, groups_file), predicted)], notes
+        session_gold, predicted, of_sessions = _session_pair(sources.sessions, sources.attempt)
+        return [(add_groups(session_gold, groups_file), predicted)], of_sessions
     gold_file = stack.enter_context(readable(sources.gold or ""))
     files = [stack.enter_context(readable(path)) for path in sources.predicted]
     gold, split = read_gold(gold_file, sources.gold_format, sources.split)
     gold = add_groups(gold, groups_file)
-    return [(gold, _read_predicted(file, sources.pred_format, split, gold)) for file in files], []
+    return [(gold, _read_predicted(file, sources.pred_format, split, gold)) for file in files], None
 
 
-def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, list[str]]:
-    """Gold, predictions, and lines on what is not scored; InputError when no trial expects an intent."""
+def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, ScoredSessions]:
+    """Gold, predictions, and what they leave out; InputError when no trial expects an intent."""
     from harness.cli.sessions import progress_of, session_folder
+    from harness.model.record import EndReason
     from harness.session.figures.frames_of_session import session_corpora
+    from harness.session.summary import session_verdict
     from harness.understanding.reports.score_text import listed
 
     folders = [session_folder(session) for session in sessions]
-    corpora = session_corpora([progress_of(folder) for folder in folders], attempt)
+    progresses = [progress_of(folder) for folder in folders]
+    corpora = session_corpora(progresses, attempt)
     if not corpora.gold.utterances:
         why = f": no report says what was understood in {listed(corpora.unknown)}" if corpora.unknown else ""
         remedy = "Name a session with trials of kind understand (docs/explanation/trials.md)"
         raise InputError(f"no trial has an intent to score{why}", remedy=remedy)
     names = " ".join(map(str, folders))
-    notes = [f"attempt       {attempt} of each trial"]
-    if corpora.unknown:
-        notes.append(f"unknown       {listed(corpora.unknown)}: no report of what was understood; not counted")
-    return Corpus(names, corpora.gold.utterances), Corpus(f"devices in {names}", corpora.predicted.utterances), notes
+    unfinished = tuple(
+        f"{folder}: {session_verdict((), progress)[1][0]}"
+        for folder, progress in zip(folders, progresses, strict=True)
+        if progress.finished is not EndReason.COMPLETED
+    )
+    of_sessions = ScoredSessions(attempt, corpora.unknown, unfinished)
+    return (
+        Corpus(names, corpora.gold.utterances),
+        Corpus(f"devices in {names}", corpora.predicted.utterances),
+        of_sessions,
+    )
 
 
 def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:

@@ -202,8 +202,8 @@ class ScoreFile:
     outside: str | None
 
 
-def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = ()) -> str:
-    """The JSON text, ASCII. ValueError without a system."""
+def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = (), sessions: Json | None = None) -> str:
+    """The JSON text, ASCII. ValueError without a system. sessions: what scores of sessions leave out."""
     first = systems[0]
     head: Json = {
         "format": FORMAT,
@@ -217,6 +217,8 @@ def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = ()
         "systems": [_system(system) for system in systems],
         "comparisons": list(comparisons),
     }
+    if sessions is not None:
+        head["sessions"] = sessions
     return json.dumps(head, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 

@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
-from harness.model.record import UnderstandingResult
+from harness.model.record import EndReason, SessionFinished, UnderstandingResult
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Corpus, Slot
+from harness.session.log.database import SqliteLog
 from harness.understanding.files.corpus_writing import write_jsonl
 from tests.unit.session.figures.test_heard import GOOD, LYON, OPEN, OTHER, SILENT, Asked, asked_rows
 from tests.unit.understanding.files.corpora import write_folder
@@ -269,7 +270,20 @@ def test_reported_frames_are_scored_by_voice(session: Path) -> None:
     assert any(line.startswith("SFA  ") and "2 of 3 utterances; slots as lists of concepts" in line for line in lines)
     assert {"ann 2 100.00", "bob 1 0.00"} <= {" ".join(line.split()[:3]) for line in lines}
     assert "attempt       deciding of each trial" in lines
+    assert f"unfinished    {session}: the run has not ended; 4 of 4 trials are finished" in lines
     assert lines[-1] == "unknown       1 (bob2): no report of what was understood; not counted"
+
+
+def test_limits_of_a_session_that_was_not_completed_are_undecided(session: Path) -> None:
+    limited = (session, "--min-emr", "50%")
+    done = harness(*limited, "--json", session / "score.json")
+    assert done.exit_code == 1
+    assert f"harness: the limits are undecided: {session}: the run has not ended; 4 of 4" in done.stderr
+    left_out = json.loads((session / "score.json").read_text())["sessions"]
+    assert (left_out["not_counted"], len(left_out["unfinished"])) == (["bob2"], 1)
+    with SqliteLog(session) as log:
+        log.append(SessionFinished(EndReason.COMPLETED))
+    assert harness(*limited).exit_code == 0
 
 
 def test_the_first_attempt_is_scored_on_request(session: Path) -> None:
@@ -301,7 +315,9 @@ def test_out_of_scope_utterances_are_reported_separately_and_merge(files: list[s
     assert row(done, "EMR in scope")[1::2] == ["100.00 %", "2 of 2 utterances"]
     for number in "ab":
         harness(*files, "--out-of-scope", "bye", "--json", f"{number}.json")
-    assert row(harness("a.json", "b.json", verb="merge"), "EMR in scope")[-1] == "4 of 4 utterances"
+    merged = harness("a.json", "b.json", verb="merge")
+    assert row(merged, "EMR in scope")[-1] == "4 of 4 utterances"
+    assert "b.json has the same counts of the same files as a.json. Is it the same shard?" in merged.stderr
     harness(*files, "--json", "c.json")
     for arguments, verb, message in (
         ((*files, "--out-of-scope", "by"), "score", "no utterance of gold has the intent 'by'"),
