@@ -210,9 +210,12 @@ class Worklist:
             hand.slots = stood[1] or ()
             hand.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else stood
         elif self.adjudicating:
+            # What all agree on, so that Enter never drops it.
             choices = ledger.choices(utterance).values()
             slot_sets = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
-            hand.slots = tuple(sorted(set.intersection(*slot_sets), key=_place)) if slot_sets else ()
+            if slot_sets:
+                hand.chosen = set.intersection(*(set(choice.intents) for choice in choices))
+                hand.slots = tuple(sorted(set.intersection(*slot_sets), key=_place))
         elif hand.seen:
             hand.slots = self.proposed_slots(utterance)
         return hand

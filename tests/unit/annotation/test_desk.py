@@ -216,6 +216,16 @@ def test_adjudicator_sees_both_choices_without_names() -> None:
     assert bench.ledger.standing("u1", 2).state is UtteranceState.DISPUTED
 
 
+def test_adjudicator_begins_with_the_labels_that_all_gave() -> None:
+    bench = Bench(count=1)
+    for name, labels in (("ann", ("play", "thank")), ("ben", ("stop", "play"))):
+        label(bench.desk(name, per_utterance=2), *labels)
+    cem = bench.desk("cem", adjudicating=True)
+    assert item(cem).chosen == ("play",)
+    assert cem.save()
+    assert bench.ledger.standing("u1", 2).intents == ("play",)
+
+
 def test_settling_leaves_own_labels_alone() -> None:
     bench = Bench(count=1)
     disputed(bench)
