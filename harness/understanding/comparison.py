@@ -19,7 +19,7 @@ Pair = tuple[FrameCounts, ...]
 
 
 class Metric(StrEnum):
-    """Metrics that have an interval, by their names in tables and JSON."""
+    """Metrics that have an interval, by their names in JSON."""
 
     ACCURACY = "intent_accuracy"
     EMR = "emr"
@@ -38,6 +38,13 @@ class Metric(StrEnum):
     VALUED_CONCEPT_F1 = "concept_f1_with_values"
     SLU_F1 = "slu_f1"
 
+    @property
+    def in_words(self) -> str:
+        """`slot F1 with values`, as in the table of results."""
+        return " ".join(_ABBREVIATIONS.get(word, word) for word in self.value.split("_"))
+
+
+_ABBREVIATIONS = {"emr": "EMR", "f1": "F1", "f1mh": "F1mh", "cer": "CER", "sfa": "SFA", "slu": "SLU"}
 
 SHARES = (Metric.EMR, Metric.SFA, Metric.VALUED_SFA)
 """Metrics for which each utterance is right or wrong."""

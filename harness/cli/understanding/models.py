@@ -76,7 +76,7 @@ def train(
 ) -> None:
     """Train an understander on the split train of a folder.
 
-    If there is a split dev, the model is scored on it, and crf and transformer use it to end training. The model's
+    If there is a split dev, the model is scored on it, and transformer ends its training by it. The model's
     folder is written completely or not at all.
     How-to: docs/how-to/train-understanders.md
 
@@ -116,7 +116,9 @@ def train(
         system, facts = train_from_sound(name, chosen, seed, (splits.train, splits.held_out), sounds, _tell)
         save_model(name, system, out, facts, force=force)
         understander = name
-    figures = ", ".join(f"{name} {percent(value, 2)}" for name, value in facts.held_out)
+    from harness.understanding.comparison import Metric
+
+    figures = ", ".join(f"{Metric(name).in_words} {percent(value, 2)}" for name, value in facts.held_out)
     held_out_text = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
     for note in facts.notes:
         _tell(note)

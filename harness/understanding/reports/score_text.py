@@ -435,7 +435,8 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
     """A table per pair of systems: difference in percentage points, interval, and p."""
     for comparison in comparisons:
         yield ""
-        shared = f"{len(comparison.utterances):,} utterances that both have"
+        number = len(comparison.utterances)
+        shared = f"{number:,} {'utterance' if number == 1 else 'utterances'} that both have"
         yield shown(f"first: {comparison.first}, second: {comparison.second}; on {shared}", width)
         left = comparison.only_first + comparison.only_second + comparison.neither
         if left:
@@ -462,11 +463,7 @@ def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[Di
         Field("", "second", lambda row: per_cent(row[1].second)),
         *DIFFERENCE_FIELDS,
     )
-    rows = [
-        (key.value.replace("_", " "), difference)
-        for key, difference in differences.items()
-        if difference.difference is not None
-    ]
+    rows = [(key.in_words, difference) for key, difference in differences.items() if difference.difference is not None]
     return Table(fields, rows)
 
 

@@ -154,8 +154,8 @@ def test_a_limit_on_an_undefined_figure_fails(files: list[str]) -> None:
 def test_systems_are_compared_on_their_common_utterances(files: list[str]) -> None:
     Path("q.jsonl").write_text('{"id":"1","intents":["hi"],"slots":[]}\n', encoding="utf-8")
     done = harness(*files, "--pred", "q.jsonl")
-    assert "first: p.jsonl, second: q.jsonl; on 1 utterances that both have" in done.stdout
-    assert row(done, "emr")[1:4] == ["100.00 %", "0.00 %", "+100.00"]
+    assert "first: p.jsonl, second: q.jsonl; on 1 utterance that both have" in done.stdout
+    assert row(done, "EMR")[1:4] == ["100.00 %", "0.00 %", "+100.00"]
 
 
 def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,7 +258,7 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
         done = ran("train", "--data", data, *lists, "--understander", "ctc", *small, "--output", tmp_path / name)
         assert done.exit_code == 0, done.output
         assert "8 utterances" in done.stdout
-        assert "held-out (2): emr" in done.stdout
+        assert "held-out (2): EMR" in done.stdout
     one, two = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir() if path.suffix in (".npy", ".json")}
         for name in ("one", "two")
