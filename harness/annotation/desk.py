@@ -204,7 +204,7 @@ class AnnotationDesk:
         if not self.adjudicating and proposal is not None and not hand.seen and differs:
             hand.seen = True
             proposed = self._labels_in_words(hand.utterance, proposal, slots)
-            self._said += f"; proposed is {proposed}: save again to keep yours, or change it"
+            self._said += f"; the proposal is {proposed}: save again to keep yours, or change it"
             return True
         self._go_on()
         return True
@@ -216,7 +216,7 @@ class AnnotationDesk:
             self._later.append(self._page.intents)
             self._said = "group left for later"
         elif self._hand is None:
-            return self._refuse("nothing is in sight")
+            return self._refuse("no utterance is open")
         elif self._hand.saved is not None:
             self._said = "kept as it was saved"
         else:

@@ -235,7 +235,9 @@ def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utt
     utterances = tuple(utterance for utterance, _ in by_id.values())
     if not any(utterance.words for utterance in utterances):
         problem = "no utterance has a text to annotate"
-        raise InputError(problem, place=Place(str(data[0])), remedy="Name texts with --data, intents with --intents")
+        raise InputError(
+            problem, place=Place(str(data[0])), remedy="Name the texts with --data, and the intents with --intents"
+        )
     return utterances
 
 

@@ -180,7 +180,7 @@ def with_slots(
 ENDINGS = {
     EpisodesEnding.SETTLED: "almost nothing changed",
     EpisodesEnding.CIRCLING: "the labels taught are the same as in an earlier episode",
-    EpisodesEnding.MOST: "the limit of episodes",
+    EpisodesEnding.MOST: "the maximum number of episodes",
 }
 
 
@@ -197,7 +197,9 @@ def material_lines(used: Material, classifier: str) -> Iterator[str]:
 def episode_line(episode: Episode, triads: int) -> str:
     """What an episode came to. triads: how many are tried."""
     triad = f"triad {episode.triad + 1}, " if triads > 1 else ""
-    right = f"{episode.exact.count} of {episode.exact.total} held-out right, CPU time {seconds(episode.cpu_s)}"
+    right = (
+        f"{episode.exact.count} of {episode.exact.total} held-out utterances right, CPU time {seconds(episode.cpu_s)}"
+    )
     if not episode.number:
         return f"{triad}on the samples only: {right}"
     taught = " + ".join(map(str, episode.taught))
@@ -219,7 +221,7 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     yield f"  averaged over {len(figures.labels)} declared labels: {_averages(figures.macro)}"
     never = [name for name in figures.never_predicted if name not in training.absent]
     if never:
-        yield f"  never given there: {', '.join(shown(label, 60) for label in never)}"
+        yield f"  never predicted there: {', '.join(shown(label, 60) for label in never)}"
     if training.absent:
         yield f"on no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
     if training.known_texts:
@@ -233,7 +235,7 @@ def training_lines(training: TriTraining) -> Iterator[str]:
         f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {number - len(labelled)}"
     )
     for reason, count in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
-        yield f"  of these {count} agree on labels that the label set forbids: {shown(reason, 120)}"
+        yield f"  of these, {count} agree on labels that the label set forbids: {shown(reason, 120)}"
     yield f"CPU time {seconds(training.cpu_s)}"
 
 

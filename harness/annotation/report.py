@@ -232,7 +232,7 @@ def report_rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
         ("      of these struck", report.unanimous_struck, _share_of(report.unanimous_struck, report.unanimous, "")),
         ("    accepted", report.accepted, ""),
         ("    struck", report.struck, ""),
-        ("    labelled otherwise without striking", report.overridden, ""),
+        ("    relabelled without striking", report.overridden, ""),
         ("      both, of those reviewed", report.struck + report.overridden, _share(report.struck_share)),
         ("    not reviewed yet", report.unreviewed, ""),
         ("  without consensus", report.without_consensus, _share_of(report.without_consensus, report.proposed, "")),

@@ -69,10 +69,10 @@ class LabelSet:
         if unknown is not None:
             return f"there is no label {unknown!r}"
         if not intents and not self.may_be_empty:
-            return "an utterance has at least one label"
+            return "an utterance needs at least one label"
         for label in self.labels:
             if label.alone and label.id in intents and len(intents) > 1:
-                return f"{label.id} stands alone"
+                return f"{label.id} must be the only label"
         for first, second in self.never_together:
             if first in intents and second in intents:
                 return f"{first} and {second} exclude each other"

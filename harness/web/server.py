@@ -78,7 +78,7 @@ def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
 
 
 def _with_farewell(status: int) -> int:
-    print("ended: everything is saved. The same command continues", file=sys.stderr, flush=True)  # noqa: T201
+    print("ended: everything is saved. Run the same command to continue", file=sys.stderr, flush=True)  # noqa: T201
     return status
 
 

@@ -277,12 +277,12 @@ class _GrammarReading:
         say_path: KeyPath = key_path if isinstance(entry, list) else (*key_path, "say")
         if keys.spoken is not None:
             if keys.say or keys.unseen:
-                self._found.add(key_path, "a spoken list has no other values", "Omit say and unseen, or spoken")
+                self._found.add(key_path, "a spoken list has no other values", "Omit `say` and `unseen`, or `spoken`")
             return ValueList(name, self._spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
                 self._found.add(
-                    (*key_path, key.rstrip("_")), "only a spoken list has from and to", "Add spoken: number"
+                    (*key_path, key.rstrip("_")), "only a spoken list has `from` and `to`", "Add spoken: number"
                 )
         values = self._spoken_values(keys.say, say_path)
         if not values:
@@ -313,7 +313,7 @@ class _GrammarReading:
             problem = (
                 f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
             )
-            self._found.add((*key_path, "to"), problem, "Change from, to or step")
+            self._found.add((*key_path, "to"), problem, "Change `from`, `to` or `step`")
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 

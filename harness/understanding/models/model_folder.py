@@ -155,7 +155,7 @@ def _facts(description: Mapping[str, Any], path: Path) -> ModelFacts:
     try:
         return from_plain(ModelFacts, {field.name: description[field.name] for field in fields(ModelFacts)})
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, f"its facts are damaged: {error}") from error
+        raise _damaged(path, f"its description is damaged: {error}") from error
 
 
 def _demand_files(folder: Path, hashes: object, path: Path) -> None:

@@ -68,7 +68,7 @@ def test_two_annotators_review_strike_label_and_undo_by_keys(
     assert "yes_please" in page.locator(".proposal").inner_text()
     page.keyboard.press("1")
     page.keyboard.press("5")
-    assert page.locator("#refusal").inner_text() == "Not allowed: filler stands alone"
+    assert page.locator("#refusal").inner_text() == "Not allowed: filler must be the only label"
     page.keyboard.press("5")
     assert page.locator("#refusal").inner_text() == ""
     page.keyboard.press("c")

@@ -116,7 +116,7 @@ def test_a_project_is_annotated_by_keys_alone_through_a_tunnel(browser: Browser,
     ann.skip_to("no way")
     ann.check()
     ann.type("45")
-    assert ann.page.locator("#refusal[role=status]").inner_text() == "Not allowed: filler stands alone"
+    assert ann.page.locator("#refusal[role=status]").inner_text() == "Not allowed: filler must be the only label"
     ann.type("5c")
     keyboard.type("a refusal")
     keyboard.press("Escape")
@@ -167,7 +167,7 @@ def test_a_project_is_annotated_by_keys_alone_through_a_tunnel(browser: Browser,
         ben.skip_to(text)
         ben.type(key)
         ben.press("Enter")
-    assert "proposed is yes_please: save again to keep yours" in ben.announced
+    assert "the proposal is yes_please: save again to keep yours" in ben.announced
     ben.press("Enter")
     assert any(isinstance(row, Skipped) for row in rows(site.session)) or ben.heading == "All done, thank you"
 

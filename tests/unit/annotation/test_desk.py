@@ -48,8 +48,8 @@ def label(desk: AnnotationDesk, *labels: str) -> str:
 @pytest.mark.parametrize(
     ("labels", "refusal"),
     [
-        ((), "an utterance has at least one label"),
-        (("well", "thank"), "well stands alone"),
+        ((), "an utterance needs at least one label"),
+        (("well", "thank"), "well must be the only label"),
         (("play", "stop"), "play and stop exclude each other"),
     ],
 )

@@ -327,7 +327,7 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
         (
             "  - id: c\n    description: c\n    alone: true\n    examples: [{text: x, labels: [a, c]}]\n",
             8,
-            "the rules of this file forbid these labels: c stands alone",
+            "the rules of this file forbid these labels: c must be the only label",
         ),
         (
             "  - id: c\n    description: c\n    counterexamples: [{text: x, labels: [c], why: no}]\n",

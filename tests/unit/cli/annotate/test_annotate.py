@@ -117,7 +117,7 @@ def test_invalid_input_creates_no_project(run: Run, files: Path) -> None:
     assert isinstance(result.exception, InputProblems)
     first, second = map(str, result.exception.problems)
     assert "wrong.csv:2: there is no label 'pley'. Did you mean 'play'?" in first
-    assert "wrong.csv:3: the label set forbids stop#well: well stands alone" in second
+    assert "wrong.csv:3: the label set forbids stop#well: well must be the only label" in second
     assert sorted(path.name for path in files.iterdir()) == [
         "data.jsonl",
         "double.jsonl",

@@ -92,7 +92,7 @@ def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
     done = harness(path, "--labels", labels)
-    assert (done.exit_code, done.stderr) == (1, "harness: 1 × p#q: p stands alone\n")
+    assert (done.exit_code, done.stderr) == (1, "harness: 1 × p#q: p must be the only label\n")
 
 
 def test_ids_shared_by_two_splits_are_reported(tmp_path: Path) -> None:

@@ -82,9 +82,9 @@ def test_a_struck_one_is_labelled_by_hand_with_the_proposal_in_sight(ann: Browse
 @pytest.mark.parametrize(
     ("labels", "why"),
     [
-        (["filler", "booking"], "filler stands alone"),
+        (["filler", "booking"], "filler must be the only label"),
         (["yes_please", "information"], "yes_please and information exclude each other"),
-        ([], "an utterance has at least one label"),
+        ([], "an utterance needs at least one label"),
     ],
 )
 def test_forbidden_labels_are_not_saved_and_stay_selected(
@@ -181,7 +181,7 @@ def test_unknown_buttons_and_lines_do_nothing(premises: Premises, ann: Browser) 
     ann.press("go.labelling")
     ann.press("save", label=["nonsense"])
     assert premises.rows == []
-    assert "an utterance has at least one label" in ann.page()
+    assert "an utterance needs at least one label" in ann.page()
 
 
 def test_annotators_do_not_see_each_others_work(premises: Premises) -> None:
@@ -372,7 +372,7 @@ def test_label_rules_apply_to_changed_utterances(premises: Premises, ann: Browse
     ann.press("again.u5", look_for(ann, "er"))
     ann.press("save", label=["filler", "booking"])
     page = ann.page()
-    assert "filler stands alone" in page
+    assert "filler must be the only label" in page
     assert premises.rows == given
 
 
