@@ -253,7 +253,7 @@ class AidState:
         ValueError at the end, or for an unknown answer.
         """
         if self.question is None:
-            raise ValueError("the aid has come to its end")
+            raise ValueError("the decision aid has ended")
         answer = self.question.answer(answer_id)
         if answer is None:
             answer_ids = ", ".join(option.id for option in self.question.answers)

@@ -201,7 +201,7 @@ class _Responses:
         for column, is_so in (("take", place.take), ("attempt", place.attempt)):
             number = row.integer(column)
             if number is not None and number != is_so:
-                problem = f"the response is from {column} {is_so}, not {number}"
+                problem = f"the response that counts is from {column} {is_so}, not {number}"
                 raise WrongCell(
                     problem, "The trial was run again, or answered at another attempt. Judge the current response"
                 )

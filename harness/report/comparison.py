@@ -208,9 +208,9 @@ def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
         if session.started.scenario_sha256 != first.started.scenario_sha256:
             yield f"the scenario of {name} differs from that of A: differences may come from its trials"
         if session.wake.settings != first.wake.settings:
-            yield f"{name} counts wake events with different settings than A"
+            yield f"{name} counts wake events with different settings from A"
         if normalisation_of(progress) != normalisation_of(first.progress):
-            yield f"{name} compares words with a different normalisation than A"
+            yield f"{name} compares words with a different normalisation from A"
         if _is_reviewed(session) != _is_reviewed(first):
             yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
     if not any(board.firmware for session in sessions for board in session.progress.boards):

@@ -165,7 +165,7 @@ def follow(
         if session.progress.finished is not EndReason.COMPLETED:
             left.append((name, "; ".join(session_verdict((), session.progress)[1])))
         elif not followed_session.values:
-            left.append((name, "it has no result of " + (plain_text(device, 80) if device else "these measures")))
+            left.append((name, "it has no result for " + (plain_text(device, 80) if device else "these measures")))
         else:
             read.append(followed_session)
     if not read and not left:

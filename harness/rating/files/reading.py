@@ -77,7 +77,7 @@ def _csv_rows(
             errors.append(faults[0])
             continue
         if len(row) != columns:
-            problem = f"{counted(len(row), 'field')}, where the header has {columns}"
+            problem = f"{counted(len(row), 'field')}, but the header has {columns}"
             remedy = "Write one for each column, empty for none; put a field with commas in quotes"
             errors.append(InputError(problem, place=Place(file, line, 1), remedy=remedy))
             continue
@@ -179,7 +179,7 @@ def value_of(cell: object, content: ColumnContent) -> Value | None:
 
 def _refuse_halves(text: str) -> None:
     if not text.isascii() and _HALF.search(text):
-        raise WrongCell(f"half a character in {shown(text)}", "Write whole characters")
+        raise WrongCell(f"an incomplete character in {shown(text)}", "Write whole characters")
 
 
 def _text(cell: object) -> str | None:
@@ -187,7 +187,7 @@ def _text(cell: object) -> str | None:
         case str():
             return cell if cell.strip() else None
         case bool() | list() | dict():
-            raise WrongCell(f"{shown(str(cell))} is not a text", "Write it in quotes")
+            raise WrongCell(f"{shown(str(cell))} is not text", "Write it in quotes")
     return str(cell)
 
 

@@ -294,7 +294,7 @@ def _crossed_cell(figures: CategoryFigures | None, figure: Figure) -> tuple[str,
 
 
 NO_EVIDENCE = (
-    "the scenario asks for no evidence of what was heard; with `evidence: auto`, the device or an operator says"
+    "the scenario asks for no evidence of what was heard; with `evidence: auto`, the device or an operator reports it"
 )
 
 

@@ -259,7 +259,7 @@ def test_wrong_answers_and_wrong_paths_are_refused() -> None:
     state = AidState.begin(HEARD)
     with pytest.raises(ValueError, match=r"“asks_back” has no answer “perhaps” \(no, detail, meaning, needless\)"):
         state.answer("perhaps")
-    with pytest.raises(ValueError, match="come to its end"):
+    with pytest.raises(ValueError, match="the decision aid has ended"):
         state.answer("detail").answer("detail")
 
 
