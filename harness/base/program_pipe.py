@@ -244,7 +244,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
                 remedy=f"Run chmod +x {parts[0]}, or name its interpreter: {by_interpreter}",
             )
         raise InputError(
-            f"the program {parts[0]!r} does not exist", remedy=f"{example}; paths are from the current folder"
+            f"the program {parts[0]!r} does not exist", remedy=f"{example}; paths are relative to the current folder"
         )
     return (os.path.abspath(program), *parts[1:])
 

@@ -284,7 +284,7 @@ def _missing_file_reason(root: Path, inner: str, root_name: str, name: str) -> t
         path = (root / inner).resolve()
         if not path.is_relative_to(root):
             return (
-                f"{inner!r} leads out of {root_name}",
+                f"{inner!r} points outside {root_name}",
                 "Declare its folder as an asset root: `assets: {name: folder}`",
             )
         if not path.exists():

@@ -148,7 +148,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                 name, size, source = member
                 if name != ROOT + file.name or size != file.bytes:
                     raise _refusal(
-                        f"{_show(name)} ({size} bytes) stands where {_show(file.name)} ({file.bytes}) should"
+                        f"{_show(name)} ({size} bytes) is in the place of {_show(file.name)} ({file.bytes} bytes)"
                     )
                 place = part / file.name
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -278,11 +278,11 @@ class _MemberNames:
         """Why a name is refused; "" when it is not."""
         parts = name.split("/")
         if name.startswith("/") or "\\" in name or ":" in parts[0]:
-            return "it is an absolute path or holds a backslash"
+            return "it is an absolute path or contains a backslash"
         if ".." in parts or "." in parts or "" in parts or name[: len(ROOT)] != ROOT:
-            return f"it leads out of {ROOT}"
+            return f"it points outside {ROOT}"
         if not name.isprintable():
-            return "it holds characters that cannot be printed"
+            return "it contains characters that cannot be printed"
         if len(name.encode()) > _LONGEST or max(len(part.encode()) for part in parts) > _LONGEST_PART:
             return "it is too long"
         if len(parts) > _DEEPEST:
@@ -294,7 +294,7 @@ class _MemberNames:
             if earlier != path:
                 return f"it differs from {_show(earlier)} only by case or accents"
             if path in self._files or (key in self._spelt and path == name):
-                return "it is there twice" if path == name else f"{_show(path)} is a file"
+                return "it occurs twice" if path == name else f"{_show(path)} is a file"
             self._spelt[key] = path
         self._files.add(name)
         return ""
@@ -388,7 +388,7 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
             if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():
                 raise _refusal(f"{_show(member.filename)} is a link, a folder or a device, not a regular file")
             if member.orig_filename != member.filename:
-                raise _refusal(f"the name {_show(member.orig_filename)} is refused: it holds a zero byte")
+                raise _refusal(f"the name {_show(member.orig_filename)} is refused: it contains a zero byte")
             if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise _refusal(f"{_show(member.filename)} is encrypted or compressed by an unknown method")
             _demand_name(names, member.filename)
@@ -396,4 +396,4 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
                 bounded = _BoundedReader(content, member.file_size)
                 yield member.filename, member.file_size, bounded
                 if content.read(1):
-                    raise _refusal(f"{_show(member.filename)} is longer than it says")
+                    raise _refusal(f"{_show(member.filename)} is longer than its header says")

@@ -211,7 +211,7 @@ class BenchCheck:
             above_db = None
             if levels and floor_dbfs is not None:
                 above_db = sum(level_dbfs for _, level_dbfs in levels) / len(levels) - floor_dbfs
-                says += f", {fixed(above_db, 0)} dB above the noise floor (at least {exact(least_db)} wanted)"
+                says += f", {fixed(above_db, 0)} dB above the noise floor (at least {exact(least_db)} required)"
             fails = len(levels) < CHIRPS or above_db is None or above_db < least_db
             yield self._result(CheckName.LOUDSPEAKERS, fails, says, remedy)
 
@@ -253,7 +253,7 @@ class BenchCheck:
                 says, fails = f"{id}: n/a, {len(delays)} of {CHIRPS} test sounds were heard", True
             else:
                 says = f"{id}: {fixed(median(delays), 1)} ms, spread {fixed(spread, 1)} ms over {len(delays)}"
-                says += f" (at most {exact(limit_ms)} wanted)"
+                says += f" (at most {exact(limit_ms)} allowed)"
                 fails = spread > limit_ms
             yield self._result(CheckName.LOOP_DELAY, fails, says, SPREAD_REMEDY)
 
@@ -276,7 +276,7 @@ class BenchCheck:
         words = {None: "not known whether it is synchronised", False: "not synchronised"}
         state = words.get(synchronised, f"synchronised to {seconds(error_s)}")
         says = f"{state}; it moved by {fixed(jump_ms, 0)} ms since the previous check"
-        says += f" (at most {exact(limit_ms)} wanted)"
+        says += f" (at most {exact(limit_ms)} allowed)"
         remedy = "Start chrony or systemd-timesyncd. Only dates are affected; results use the monotonic clock"
         yield self._result(CheckName.CLOCK, synchronised is False or jump_ms > limit_ms, says, remedy)
 
@@ -287,7 +287,7 @@ class BenchCheck:
             if part.calibration is None:
                 continue
             why = unfit(part, part.calibration, today + timedelta(days=days))
-            says = f"{part.id}: {why or f'its calibration counts until {part.calibration.expires_on}'}"
+            says = f"{part.id}: {why or f'its calibration is valid until {part.calibration.expires_on}'}"
             if why and not unfit(part, part.calibration, today):
                 says = f"{part.id}: its calibration expires on {part.calibration.expires_on}, within {days} days"
             yield self._result(CheckName.CALIBRATION, bool(why), says, "Calibrate again: harness admin calibrate")

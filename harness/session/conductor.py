@@ -123,7 +123,8 @@ class Conductor:
                     self._takes.life.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
                 elif run.stage.linger():
                     run.show(
-                        StateWord.FINISHED, "all trials have been played; detach to end, or re-run, note and judge"
+                        StateWord.FINISHED,
+                        "all trials have been played; detach to end the session, or re-run trials, add notes and judge",
                     )
                     self._serve()
                 else:
@@ -297,5 +298,5 @@ class Conductor:
                 ):
                     perform(machine.effect_answered(now_s, row.attempt))
             case Hello() | Replay():
-                return "the session does not answer that"
+                return "the session does not accept this request"
         return ""

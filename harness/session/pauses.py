@@ -146,7 +146,7 @@ class UnfitPause:
         """Whether it paused. An operator who resumes meanwhile has one more take played."""
         run = self._run
         for source, why, all_clear in (
-            (DISK_BY, run.stage.short_of_room, "there is room again"),
+            (DISK_BY, run.stage.short_of_room, "there is enough disk space again"),
             (NOISE_BY, self._too_loud, "it is quiet again"),
         ):
             if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
@@ -220,13 +220,13 @@ class CheckPause:
             retries += 1
             refused = self._check(checks)
             if run.paused and run.ending is None and not refused:
-                run.go_on(f"{CHECKS_BY}: the bench passes again")
+                run.go_on(f"{CHECKS_BY}: the bench passes its checks again")
             next_s = run.now_s() + retry_after_s
 
     def _no_retry_left(self, policy: OnFault, reason: str) -> None:
         run = self._run
         if policy.then is AfterRetries.SKIP:
-            run.go_on(f"{CHECKS_BY}: no retry is left, although {reason}")
+            run.go_on(f"{CHECKS_BY}: no retry is left; continuing although {reason}")
             return
         run.append(FaultMet(CHECKS_BY, f"{reason}; no retry is left. Repair it, then resume the run"))
         run.ending = EndReason.STOPPED

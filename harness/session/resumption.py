@@ -178,7 +178,7 @@ class Resumption:
                 Outcome.INTERRUPTED,
                 Recognition.UNKNOWN,
                 EvidenceSource.NONE,
-                cause=f"{ENGINE_ENDED}: while the attempt was under way",
+                cause=f"{ENGINE_ENDED}: during the attempt",
             )
             for (trial_id, take), numbers in self.open_attempts.items()
             for number in sorted(numbers)

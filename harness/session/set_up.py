@@ -207,7 +207,7 @@ class TrialSettings:
             originals = tuple((name, has[name].value) for name in sorted(values) if name not in noted)
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
-                    f"{connection} reports no value of {unread[0]}, so it could not be set back",
+                    f"{connection} reports no value of {unread[0]}, so the original could not be restored",
                     remedy="Set it once by hand, or leave it out of `device_settings`",
                 )
             if originals:
@@ -241,7 +241,9 @@ class TrialSettings:
                 self._set(source, originals, SettingsStage.RESTORED)
             except HarnessError as error:
                 values = ", ".join(f"{name}={value}" for name, value in originals.items())
-                faults.append(FaultMet(source, f"its settings may not be set back ({error}). Set them: {values}"))
+                faults.append(
+                    FaultMet(source, f"its settings may not have been restored ({error}). Set them: {values}")
+                )
         return faults
 
     def _originals(self) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -174,7 +174,7 @@ class BenchState:
                 if state is DeviceState.GONE:
                     self.gone.add(source)
                     if source not in self.lost:  # else its driver has already said what is wrong with the link
-                        self.why[source] = f"it says that it is gone{': ' if detail else ''}{detail}"
+                        self.why[source] = f"it reported that it is gone{': ' if detail else ''}{detail}"
                 else:
                     self.gone.discard(source)
             case ListeningProved(source=source):  # a last will may come after the device's new start

@@ -359,7 +359,7 @@ class Takes:
         """Ends the attempt of a talker who has read the prompt wrongly; why not, or ""."""
         run, machine = self._run, self._run.machine
         if machine is None or (machine.trial.id, machine.attempt) != (trial_id, attempt) or not machine.trial.talker:
-            return f"attempt {attempt} of {trial_id} is not one that a person speaks now"
+            return f"attempt {attempt} of {trial_id} is not being spoken by a person now"
         if not machine.under_way:
             return "the attempt is over; run the trial again to repeat it"
         self.perform(machine.interrupt(run.now_s(), f"misspoken: by {by}"))

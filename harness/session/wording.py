@@ -268,7 +268,7 @@ class RowWriter:
                 return f"    {plain_text(talker, 60)} said {quoted(text)} in {duration}"
             case LevelMeasured(loudspeaker=loudspeaker, asked_spl=nominal, heard_spl=heard):
                 reached = "was not heard" if heard is None else f"heard {fixed(heard, 1)} dB SPL"
-                return f"    level of {plain_text(loudspeaker, 60)}: asked {fixed(nominal, 1)}, {reached}"
+                return f"    level of {plain_text(loudspeaker, 60)}: requested {fixed(nominal, 1)}, {reached}"
             case PowerSwitched():
                 return _power(record)
             case BenchChecked(check=check, level=level, says=says):

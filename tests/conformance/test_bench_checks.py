@@ -67,7 +67,7 @@ def test_noise_pauses_the_run_and_quiet_resumes_it(lab: Lab, bench: Path, tmp_pa
     (paused,) = records(entries, Paused)
     assert paused.by == CHECKS_BY
     assert "noise_floor: microphone: the noise floor is -" in paused.reason
-    assert records(entries, Resumed) == [Resumed("checks: the bench passes again")]
+    assert records(entries, Resumed) == [Resumed("checks: the bench passes its checks again")]
     floors = [row.level for row in records(entries, BenchChecked) if row.check == "noise_floor"]
     assert (floors[0], floors[-1]) == ("fail", "ok")
     assert len(verdicts(entries)) == 1

@@ -231,7 +231,7 @@ class Engine:
         bench = self._resolved.bench
         started = self._figures.session().session
         if started is None:
-            raise LogError(f"{self._folder.database} holds no plan", remedy="Start a new session: harness run")
+            raise LogError(f"{self._folder.database} contains no plan", remedy="Start a new session: harness run")
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="voice-harness-")))
             drivers = assemble(bench, self._clock, started.seed, scratch)

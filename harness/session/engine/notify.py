@@ -86,7 +86,7 @@ def message_of(happened: NotificationEvent, session: Path, bench: str, so_far: S
 
 def trial_message(bench: str) -> dict[str, Any]:
     """A message without a run, to try a way."""
-    to_do = "nothing; this is how a run will report"
+    to_do = "nothing: this is a test of how a run reports"
     happened = _single_event(
         NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall()
     )
@@ -109,8 +109,8 @@ def demand_ready(notify: Notify) -> None:
     """InputError if its program or one of its environment variables is missing here."""
     if notify.command and shutil.which(notify.command[0]) is None:
         raise InputError(
-            f"the program {notify.command[0]!r} of `notify` does not exist or may not be run",
-            remedy="Install it, or write its path; a path is from the bench's folder",
+            f"the program {notify.command[0]!r} of `notify` does not exist or is not executable",
+            remedy="Install it, or write its path; paths are relative to the bench's folder",
         )
     for variable in filter(None, (notify.webhook_env, notify.token_env, notify.password_env)):
         if not os.environ.get(variable):
@@ -191,7 +191,7 @@ def _post(notify: Notify, whole: bytes) -> None:
     try:
         request = urllib.request.Request(address, whole, headers, method="POST")
         if request.type not in ("http", "https"):
-            raise DeviceError(f"{notify.webhook_env} does not hold an http(s) address", remedy="Set it to https://…")
+            raise DeviceError(f"{notify.webhook_env} does not contain an http(s) address", remedy="Set it to https://…")
         urllib.request.build_opener(NoRedirect).open(request, timeout=WITHIN_S).close()
     except urllib.error.HTTPError as error:
         error.close()
@@ -287,12 +287,12 @@ class Notifier:
             return  # its row and its state both come here
         self._paused, self._pause_reported = reason, self._is_news(f"paused: {reason}", at_s)
         if self._pause_reported:
-            to_do = f"see to the reason. To continue by hand: harness run attach {self._session}"
+            to_do = f"resolve the cause. To continue manually: harness run attach {self._session}"
             yield _single_event(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
     def _fault(self, source: str, problem: str, entry: Entry) -> Iterator[NotificationEvent]:
         if self._is_news(source, entry.at_s):
-            to_do = f"look at it if it stays: harness run attach {self._session}"
+            to_do = f"check it if it persists: harness run attach {self._session}"
             yield _single_event(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
     def _is_news(self, subject: str, at_s: float) -> bool:

@@ -67,13 +67,13 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             some = "nothing" if chosen == {False} else f"only what is sent over {wire}"
             yield f"{device} hears {some}: {ALL_SIMULATED}"
         elif chosen == {False}:
-            why = "its trials are said aloud" if connection.injects else f"{wire} does not accept sound"
+            why = "its trials are played aloud" if connection.injects else f"{wire} does not accept sound"
             yield f"{device} hears the loudspeaker, since {why}"
         else:
             yield f"{device} gets some sound over {wire}, and hears the rest from the loudspeaker"
 
 
-ALL_SIMULATED = "the loudspeakers of the bench are inside this process"
+ALL_SIMULATED = "the loudspeakers of the bench are simulated in this process"
 """Why a real device hears nothing of them."""
 
 

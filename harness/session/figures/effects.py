@@ -247,7 +247,7 @@ def _reported_state(expected: StateWanted, states: list[tuple[StateTold, float]]
     if of_name:
         instead = "" if expected.value is None else f" instead of {aim}"
         return False, f"reported {_show(of_name[-1][0].name, of_name[-1][0].value)}{instead}"
-    return False, f"reported nothing of {expected.name}"
+    return False, f"reported nothing about {expected.name}"
 
 
 def _show(name: str, value: str) -> str:

@@ -389,7 +389,8 @@ def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
         return f"it remembers for longer than {exact(longest_s)} s, the longest wait"
     if length.interval[1] is None:
         return f"it may remember for longer than {exact(longest_s)} s: more pairs or longer waits are needed"
-    return f"after every wait from {exact(length.interval[1])} s on too many pairs show memory: longer waits are needed"
+    long_s = exact(length.interval[1])
+    return f"after every wait of {long_s} s or more, too many pairs show memory: longer waits are needed"
 
 
 def _answer(take: _Take, attempt: int) -> tuple[str, AnswerSource | None]:
@@ -412,7 +413,7 @@ def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tupl
     shows = _holds(answer, part.shows, trial.recognised)
     forgets = _holds(answer, part.forgets, trial.recognised)
     if shows and forgets:
-        return None, "both: the answer has words of shows and of forgets"
+        return None, "both: the answer has words from `shows` and from `forgets`"
     if shows:
         return True, ""
     if row is None or not row.outcome.answered:
@@ -422,7 +423,7 @@ def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tupl
         return None, "no_text: the device reported no answer, and the recording could not be transcribed"
     if forgets or not part.forgets:
         return False, ""
-    return None, "neither: the answer has no words of shows or of forgets"
+    return None, "neither: the answer has no words from `shows` or `forgets`"
 
 
 def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
@@ -527,7 +528,7 @@ def _notes(finding: MemoryFinding) -> Iterator[str]:
         why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
         yield f"  do not count       {why}"
     for planned_s, mean_s in list_actual_waits(finding.points).items():
-        yield f"  not reached        {exact(planned_s)} s was planned, {fixed(mean_s, 1)} s was waited"
+        yield f"  not reached        planned {exact(planned_s)} s, waited {fixed(mean_s, 1)} s on average"
 
 
 def blocks(findings: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:

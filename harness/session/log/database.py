@@ -246,7 +246,7 @@ class SqliteLog:
                 if not self._rescued:
                     self._rescue()
             except LogError as failed:
-                remedy = f"If the folder was moved, resume it there. Its rows cannot be kept beside it: {failed.what}"
+                remedy = f"If the folder was moved, resume it there. Its rows cannot be kept next to it: {failed.what}"
                 return LogError(error.what, remedy=remedy)
             return error
         return None

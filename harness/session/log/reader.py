@@ -199,9 +199,9 @@ def checked(
     sealed = chain.sealed_from == 1 or not count
     remarks = list(chain.notes())
     if tied and not sealed:
-        damage.append("the rows were sealed, and their SHA-256 are gone")
+        damage.append("the rows were sealed, but their SHA-256 values are missing")
     elif not chain.tied:
-        untied = "nothing ties its rows to what they were written for"
+        untied = "nothing links its rows to their session"
         (damage if tied else remarks).append(untied if tied else f"{untied}: an earlier version began the file")
     return _File(path.name, rows=count, entries=entries, damage=damage, notes=remarks, sealed=sealed, end=chain.end)
 
@@ -215,7 +215,10 @@ def _read_all(
     count = 0
     expected = 1
     try:
-        damage += [f"the trigger {name}, which keeps rows as they are, is gone" for name in missing_guards(connection)]
+        damage += [
+            f"the trigger {name}, which protects rows against changes, is missing"
+            for name in missing_guards(connection)
+        ]
         column = COLUMN if is_chained(connection) else "NULL"
         ordered = connection.execute(f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries ORDER BY seq")
         for seq, run, at_s, wall_s, kind, body, link in tracked(ordered, "Checking rows"):
@@ -249,13 +252,13 @@ def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) ->
     if not isinstance(started, SessionStarted):
         return
     if started.files and not sealed:
-        yield "the rows were sealed, and their SHA-256 are gone"
+        yield "the rows were sealed, but their SHA-256 values are missing"
     within = session.path.resolve()
     for name, sha256 in started.files:
         path = session.path / name
         with disk_errors(f"{path} cannot be read"):
             if not name.isprintable() or not path.resolve().is_relative_to(within):
-                yield f"{plain_text(name, 120)} leads out of the session"
+                yield f"{plain_text(name, 120)} points outside the session"
             elif not path.is_file():
                 yield f"{name} is missing"
             elif _sha256(path) != sha256:

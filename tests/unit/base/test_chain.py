@@ -96,9 +96,9 @@ CHANGED = "has changed since it was written: its SHA-256 differs"
         (["DELETE FROM entries WHERE seq > 6"], ["rows 7 to 8 are missing"]),
         (["INSERT INTO entries VALUES (9, 0, 1, 1, 'note_written', '{}', zeroblob(32))"], [f"row 9 {CHANGED}"]),
         (["UPDATE entries SET chain = NULL WHERE seq > 5"], ["rows 6 to 8 have no SHA-256"]),
-        (["UPDATE entries SET chain = NULL"], ["the rows were sealed, and their SHA-256 are gone"]),
+        (["UPDATE entries SET chain = NULL"], ["the rows were sealed, but their SHA-256 values are missing"]),
         (["UPDATE entries SET chain = x'00' WHERE seq = 8"], [f"row 8 {CHANGED}", "row 8, or an earlier row"]),
-        (["ALTER TABLE entries DROP COLUMN chain"], ["the rows were sealed, and their SHA-256 are gone"]),
+        (["ALTER TABLE entries DROP COLUMN chain"], ["the rows were sealed, but their SHA-256 values are missing"]),
     ],
 )
 def test_check_names_changed_rows(folder: Path, statements: list[str], said: list[str]) -> None:
@@ -110,7 +110,7 @@ def test_check_names_changed_rows(folder: Path, statements: list[str], said: lis
 
 def test_check_names_removed_triggers(folder: Path) -> None:
     altered(folder / "log.sqlite", REWRITTEN, keep_guards=False)
-    gone = [f"the trigger {name}, which keeps rows as they are, is gone" for name in GUARDS]
+    gone = [f"the trigger {name}, which protects rows against changes, is missing" for name in GUARDS]
     assert list(check(folder).damage) == [*gone, f"row 4 {CHANGED}"]
 
 
@@ -212,8 +212,8 @@ def test_check_names_a_row_of_the_wrong_kind(folder: Path) -> None:
         (lambda folder: (folder / "judgments.sqlite").unlink(), "judgments.sqlite is missing, and judgments.seal"),
         (lambda folder: os.truncate(folder / "judgments.sqlite", 0), "judgments.sqlite: rows 1 to 3 are missing"),
         (_another_session, "judgments.sqlite: row 1 has changed since it was written, or the file belongs to another"),
-        (_as_an_earlier_version_began_it, "judgments.sqlite: nothing ties its rows to what they were written for"),
-        (_without_hashes, "judgments.sqlite: the rows were sealed, and their SHA-256 are gone"),
+        (_as_an_earlier_version_began_it, "judgments.sqlite: nothing links its rows to their session"),
+        (_without_hashes, "judgments.sqlite: the rows were sealed, but their SHA-256 values are missing"),
         (_redaction_without_a_reason, "judgments.sqlite: row 4 (sound_redacted) cannot be read"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_bench_in_order_passes_and_each_result_says_what_was_measured() -> Non
     ]
     assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS; the bench allows at most -60 dBFS"
     assert checks["loudspeakers"][0].says.startswith("speaker: mic heard 5 of 5 test sounds, ")
-    assert "over 5 (at most 20 wanted)" in checks["loop_delay"][0].says
+    assert "over 5 (at most 20 allowed)" in checks["loop_delay"][0].says
     assert re.match(r"\d+\.\d GB are free at /; \d+\.\d GB are required", checks["disk"][0].says)
 
 
@@ -169,7 +169,7 @@ def test_noise_pauses_a_run_with_its_reason_and_quiet_resumes_it(monkeypatch: py
     assert paused.reason.startswith(
         "noise_floor: mic: the noise floor is -41.0 dBFS; the bench allows at most -60 dBFS"
     )
-    assert run.log.of(Resumed) == [Resumed("checks: the bench passes again")]
+    assert run.log.of(Resumed) == [Resumed("checks: the bench passes its checks again")]
     assert {row.outcome for row in run.log.of(TrialFinished)} == {Outcome.RESPONDED}
     figures = SessionFigures()
     for entry in run.log.entries():

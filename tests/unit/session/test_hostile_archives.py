@@ -269,7 +269,7 @@ def test_session_input_outside_its_folder_is_damage(name: str, tmp_path: Path) -
     _written(folder, _began_with(name))
     (folder / "inputs").mkdir()
     (folder / "inputs" / "out").symlink_to(tmp_path / "elsewhere")
-    assert f"{plain_text(name)} leads out of the session" in check(folder).damage
+    assert f"{plain_text(name)} points outside the session" in check(folder).damage
 
 
 def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

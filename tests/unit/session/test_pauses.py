@@ -139,7 +139,7 @@ def test_a_disk_with_too_little_room_pauses_the_run_before_a_trial() -> None:
         short[0] = ""
     (paused,) = run.log.of(Paused)
     assert (paused.reason, paused.by) == ("disk: 0.4 GB are free, and the bench requires 1 GB", "min_free_gb")
-    assert run.log.of(Resumed) == [Resumed("min_free_gb: there is room again")]
+    assert run.log.of(Resumed) == [Resumed("min_free_gb: there is enough disk space again")]
     assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
 
 

@@ -153,7 +153,7 @@ def test_a_pause_is_sent_once_with_its_reason_and_the_counts(hook: Hook) -> None
         "Since: 2027-01-15 08:00:00 UTC",
         "Bench: desk",
         "Session: /s/night",
-        "What to do: see to the reason. To continue by hand: harness run attach /s/night",
+        "What to do: resolve the cause. To continue manually: harness run attach /s/night",
         "",
         "finished 12 of 60",
     ]

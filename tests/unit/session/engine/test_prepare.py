@@ -157,7 +157,7 @@ def test_a_real_board_hears_nothing_of_a_loudspeaker_inside_this_process(tmp_pat
     for name, text in (("device", LAMP), ("bench", SILENT), ("soak", SOAK)):
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     bench = load_bench(tmp_path / "bench.yaml")
-    unheard = "board hears nothing: the loudspeakers of the bench are inside this process"
+    unheard = "board hears nothing: the loudspeakers of the bench are simulated in this process"
     started = plan_session(load_scenario(tmp_path / "soak.yaml"), bench)
     assert started.sound_path == f"inside this process ×1, no real sound; {unheard}"
     assert [(check.level, check.says) for check in sound(bench)] == [
@@ -284,7 +284,7 @@ def test_a_recording_that_cannot_be_played_is_refused_by_both(
     [
         ("{engine: flite, name: sltt}", "Did you mean slt"),
         ("{engine: espeak, name: en-uss}", "en-us"),
-        ("{engine: flite, name: slt, pitch: 3}", "Remove pitch"),
+        ("{engine: flite, name: slt, pitch: 3}", "Remove `pitch`"),
     ],
 )
 def test_a_voice_that_cannot_speak_is_refused_by_both(tmp_path: Path, voice: str, said: str) -> None:

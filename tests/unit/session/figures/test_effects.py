@@ -71,7 +71,7 @@ def test_another_value_and_silence_are_wrong_with_a_reason() -> None:
     assert (other.word, other.source) == (EffectOutcome.WRONG, EffectSource.DEVICE)
     assert other.said == "reported timer: “5 minutes” instead of “10 minutes”, within 8 s"
     silent = Session(trial(TIMER)).asked().told(4.0, source="another").answered().ends(12.0).found()
-    assert (silent.word, silent.said) == (EffectOutcome.WRONG, "reported nothing of timer, within 8 s")
+    assert (silent.word, silent.said) == (EffectOutcome.WRONG, "reported nothing about timer, within 8 s")
 
 
 def test_incomplete_state_change_is_partial() -> None:
