@@ -178,7 +178,7 @@ class PowerSwitchKeys(Keys):
     off_s: float = preset(2.0, "How long the power stays off, s.", ge=0, le=3600)
     boot_s: float = preset(
         60.0,
-        "Longest time from power on until the device answers, s. A device that does not show it gets all of this time.",
+        "Longest wait after power on, s. The harness waits this long if nothing shows that the device answers.",
         ge=0,
         le=3600,
     )
@@ -209,7 +209,7 @@ class NotifyKeys(Keys):
         list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
     )
     command: list[Text] = preset(
-        [], "Program and arguments, without a shell; {subject} is the subject. Paths start at the bench's folder."
+        [], "Program and arguments, without a shell; {subject} is the subject. Paths are relative to the bench."
     )
     input: Annotated[NotifyInput, enum_validator(NotifyInput)] = preset(
         NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
@@ -257,7 +257,7 @@ class BenchKeys(Keys):
         le=0,
     )
     checks: ChecksKeys | None = optional(
-        "What `harness check doctor` and a run check of the devices and the sound of this bench. Default: nothing."
+        "Checks of the devices and the sound of this bench, for `harness check doctor` and for runs. Default: none."
     )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")

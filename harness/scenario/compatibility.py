@@ -387,7 +387,7 @@ def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> Non
         return
     varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
     if not varied:
-        problem = "the matrix varies settings of devices, but no trial uses them: ambient trials cannot"
+        problem = "the matrix varies settings of devices, but no trial uses them: they do not apply to ambient trials"
         findings.add(
             ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
         )

@@ -59,7 +59,7 @@ def _problems_of_noise(
         return
     used = [speakers[position] for position in noise.positions]
     if speech in used:
-        yield f"{premise}, and {speech.id!r} plays the speech", "Name other positions, or remove positions"
+        yield f"{premise}, but {speech.id!r} also plays the speech", "Name other positions, or remove positions"
     if noise.level_dbfs is None:
         for speaker in (speech, *used):
             if speaker.calibration is None:

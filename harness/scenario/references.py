@@ -52,7 +52,7 @@ def read_reference(keys: StimulusKeys, key_path: KeyPath, fill: TextOf, findings
         )
     sro_path = (*key_path, "sro")
     if keys.transcript is not None:
-        findings.add(sro_path, "both transcript and sro are given", "Remove one of the two", key=True)
+        findings.add(sro_path, "both `transcript` and `sro` are given", "Remove one of the two", key=True)
     try:
         words = snor.words(fill(keys.sro, sro_path))
     except InputError as error:
@@ -110,7 +110,7 @@ def _check(text: str, key_path: KeyPath, rule: RecognitionRule, findings: Findin
     if not text:
         return  # the reader has noted why it is missing
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
-        problem = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro has"
+        problem = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro can have"
         findings.add(key_path, problem, "Remove the brackets or the word, or write it as `sro: …`")
         return
     try:

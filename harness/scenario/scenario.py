@@ -323,10 +323,10 @@ class ScenarioReader:
                     self._found.add((*key_path, "recording"), "the recording has no transcript", remedy, key=True)
             case None, None:
                 remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
-                self._found.add(key_path, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
+                self._found.add(key_path, f"the stimulus {keys.id!r} has neither `text` nor `recording`", remedy)
                 return None
             case _:
-                problem = f"the stimulus {keys.id!r} has both text and recording"
+                problem = f"the stimulus {keys.id!r} has both `text` and `recording`"
                 remedy = "Remove one; the words of a recording are its `transcript`"
                 self._found.add((*key_path, "recording"), problem, remedy, key=True)
                 return None
@@ -497,7 +497,7 @@ class ScenarioReader:
         closing = self._text(keys.then, (*key_path, "then")) if keys.then is not None else ""
         defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
         if keys.level_dbfs is not None and keys.level_spl is not None:
-            problem = "the opening has both level_dbfs and level_spl"
+            problem = "the opening has both `level_dbfs` and `level_spl`"
             self._found.add((*key_path, "level_spl"), problem, "Remove one of the two", key=True)
         level_dbfs = defaults.level_dbfs if keys.level_dbfs is None else keys.level_dbfs
         level_spl = defaults.level_spl if keys.level_spl is None and keys.level_dbfs is None else keys.level_spl
@@ -570,7 +570,7 @@ class ScenarioReader:
         if keys is None:
             return None
         if (keys.say is None) == (keys.wait_s is None):
-            problem = "close_dialogue needs exactly one of say and wait_s"
+            problem = "`close_dialogue` needs exactly one of `say` and `wait_s`"
             self._found.add(key_path, problem, "Write {say: cancel} or {wait_s: 8}", key=True)
             return None
         if keys.say is not None:

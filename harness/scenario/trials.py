@@ -76,14 +76,16 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
             problem = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
             findings.add((*key_path, key), problem, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
-        findings.add((*key_path, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
+        findings.add(
+            (*key_path, "device"), "the trial has both `device` and `devices`", "Remove one of the two", key=True
+        )
     if keys.level is not None and "recordings" not in keys.model_fields_set:
         findings.add(
             (*key_path, "level"), "as_recorded needs recordings", "Remove it, or add `recordings: …`", key=True
         )
     if keys.level is not None and "level_dbfs" in keys.model_fields_set:
         findings.add(
-            (*key_path, "level_dbfs"), "the trial has both level and level_dbfs", "Remove one of the two", key=True
+            (*key_path, "level_dbfs"), "the trial has both `level` and `level_dbfs`", "Remove one of the two", key=True
         )
     if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
         findings.add((*key_path, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
@@ -306,10 +308,12 @@ def _check_effect(effect: EffectKeys, key_path: KeyPath, findings: Findings) -> 
     later = next((key for key in ("at", "after_s") if key in effect.model_fields_set), None)
     if effect.at is not None and effect.after_s is not None:
         remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'
-        findings.add((*key_path, "at"), "the effect has both at and after_s", remedy, key=True)
+        findings.add((*key_path, "at"), "the effect has both `at` and `after_s`", remedy, key=True)
     if not effect.state and effect.question is None:
         remedy = "Add `state: {name: value}` that the device reports, or a `question: …` for the operator"
-        findings.add(key_path, "the effect has neither state nor question, so nothing can check it", remedy, key=True)
+        findings.add(
+            key_path, "the effect has neither `state` nor `question`, so nothing can check it", remedy, key=True
+        )
     elif later is not None and effect.question is None:
         remedy = f"Add `question: …`, or remove `{later}`; for a device, use `within_s`"
         findings.add(
@@ -413,7 +417,7 @@ def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of:
     forgets = tuple(text_of(text, (*key_path, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
     for number, text in enumerate(forgets):
         if text.casefold() in (phrase.casefold() for phrase in shows):
-            problem = f"{text!r} is listed under both shows and forgets"
+            problem = f"{text!r} is listed under both `shows` and `forgets`"
             findings.add((*key_path, "forgets", number), problem, "Remove it from one of them")
     return MemorySpec(keys.follow_up, waits_s, shows, forgets)
 

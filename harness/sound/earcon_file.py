@@ -36,9 +36,9 @@ class EarconKeys(Keys):
 
     earcons: Text = Field(description="Name of the device.")
     threshold: float = preset(EARCON_THRESHOLD, "Minimum score of a detection.", ge=0.3, le=0.99)
-    wake: Text | None = optional("WAV file of the chime that means that it woke.")
-    done: Text | None = optional("WAV file of the chime that means that it has stopped listening.")
-    error: Text | None = optional("WAV file of the chime that means that it did not understand.")
+    wake: Text | None = optional("WAV file of the chime that it plays when it wakes.")
+    done: Text | None = optional("WAV file of the chime that it plays when it stops listening.")
+    error: Text | None = optional("WAV file of the chime that it plays when it did not understand.")
 
 
 def read_earcons(path: Path) -> Earcons:

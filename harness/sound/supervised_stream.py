@@ -127,7 +127,7 @@ class SupervisedStream:
             self.close()
             raise SoundError(
                 f"the device {self._device!r} was opened, but {silent} within {exact(SETTLE_LIMIT_S)} s",
-                remedy="If this host is busy, try again. To use another device, list them: "
+                remedy="If this host is busy, try again. To use another device, list the devices: "
                 + list_command(self._sound_server),
             )
 

@@ -230,7 +230,7 @@ def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
     (problem,) = refused.value.problems
-    assert problem.what == "(you) would be an utterance id under 'snor', which only an sro has"
+    assert problem.what == "(you) would be an utterance id under 'snor', which only an sro can have"
 
 
 def test_a_misspelt_normalisation_is_reported(tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_as_recorded_applies_to_recordings_only(folder: Path) -> None:
         load_scenario(folder / "said.yaml")
     assert [problem.what for problem in refused.value.problems] == [
         "as_recorded needs recordings",
-        "the trial has both level and level_dbfs",
+        "the trial has both `level` and `level_dbfs`",
     ]
 
 

@@ -57,7 +57,7 @@ class FliteVoice:
         if voice.name not in self._names:
             raise unknown_name("flite", voice.name, self._names)
         if voice.pitch is not None:
-            raise VoiceError("flite does not support pitch", remedy="Remove pitch, or use another voice or engine")
+            raise VoiceError("flite does not support pitch", remedy="Remove `pitch`, or use another voice or engine")
         if not same_language(voice.language, ("en",)):
             raise wrong_language("flite", voice.name, voice.language, "en-US")
         line = one_line(text, "flite").translate(PLAIN)

@@ -66,7 +66,7 @@ class HibariVoice:
         """24 kHz mono. VoiceError: unknown name, a pitch, rate out of range, not English, nothing to hear."""
         spoken = self.language_of(voice.name)
         if voice.pitch is not None:
-            raise VoiceError("hibari does not support pitch", remedy="Remove pitch, or use espeak")
+            raise VoiceError("hibari does not support pitch", remedy="Remove `pitch`, or use espeak")
         if not same_language(voice.language, (spoken,)):
             raise wrong_language("hibari", voice.name, voice.language, spoken)
         speed = 1.0

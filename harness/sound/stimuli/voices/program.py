@@ -153,7 +153,9 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
     if result.returncode not in good:
         reason = " ".join(result.stderr.decode(errors="replace").split())[:300]
         ending = (
-            f"was ended by signal {-result.returncode}" if result.returncode < 0 else f"failed ({result.returncode})"
+            f"was killed by signal {-result.returncode}"
+            if result.returncode < 0
+            else f"failed with status {result.returncode}"
         )
-        raise VoiceError(f"{argv[0]} {ending}: {reason or 'it printed no reason'}")
+        raise VoiceError(f"{argv[0]} {ending}: {reason or 'it printed no error message'}")
     return result.stdout

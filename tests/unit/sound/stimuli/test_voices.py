@@ -167,7 +167,7 @@ def test_a_missing_program_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
 
 
 def test_faults_of_a_voice_program_are_reported() -> None:
-    with pytest.raises(VoiceError, match=r"failed \(3\): no such thing"):
+    with pytest.raises(VoiceError, match=r"failed with status 3: no such thing"):
         program.run([sys.executable, "-c", "import sys; sys.stderr.write('no such\\nthing'); sys.exit(3)"])
     with pytest.raises(VoiceError, match="signal 9"):
         program.run([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"])
