@@ -225,7 +225,7 @@ class EsphomeLink:
         with self._changed:
             self._changed.wait_for(lambda: self._disconnected or self._settable.keys() <= self._values.keys(), limit_s)
             if self._disconnected:
-                raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
+                raise DeviceError(self.why_ended(), remedy="Wait until it is connected again")
             return {name: _setting(name, entity, self._values.get(name, "")) for name, entity in self._settable.items()}
 
     def set_setting(self, name: str, value: str, limit_s: float = SETTING_LIMIT_S) -> None:
@@ -243,7 +243,7 @@ class EsphomeLink:
         with self._changed:
             self._changed.wait_for(lambda: self._disconnected or holds(), limit_s)
             if self._disconnected:
-                raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
+                raise DeviceError(self.why_ended(), remedy="Wait until it is connected again")
             if not holds():
                 now = self._values.get(name, "no value")
                 raise DeviceError(

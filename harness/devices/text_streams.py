@@ -319,7 +319,7 @@ class TextStream:
             far_end.write(line.encode() + b"\n")
         except OSError as error:
             raise DeviceError(
-                f"{self.id} did not accept a command: {error}", remedy="Wait until its link is back"
+                f"{self.id} did not accept a command: {error}", remedy="Wait until it is connected again"
             ) from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:

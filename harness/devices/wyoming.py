@@ -503,7 +503,7 @@ class Wyoming:
         if options.mode is not WyomingMode.PROXY or sends_detections(info):
             return SetupAdvice(phrases)
         keys: dict[str, str | int] = {"mode": WyomingMode.SERVER.value, "address": satellite, "listen_limit_s": 3}
-        why = "it sends no detections to its server, like version 1.0 of wyoming-satellite"
+        why = "like wyoming-satellite 1.0, it sends no detections to its server"
         return SetupAdvice(phrases, "wyoming_server", keys, "a Wyoming satellite, with the harness as its server", why)
 
     @staticmethod

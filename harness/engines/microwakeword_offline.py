@@ -389,7 +389,9 @@ def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...
     except (UnsupportedModel, NoKernel) as error:
         why = str(error)
     if why:
-        _LOG.warning("%s runs on the package's interpreter, which is slower: %s", file.path.name, why)
+        _LOG.warning(
+            "%s runs on the package's slower interpreter; the fast kernel does not support it: %s", file.path.name, why
+        )
         return Streaming(file.path), "streaming", why
     levels = np.arange(256, dtype=np.uint8)
     raw = levels if graphs[0].tensors[graphs[0].outputs[0]].type == _UINT8 else levels.view(np.int8)

@@ -24,11 +24,11 @@ THRESHOLD = Setting(
 )
 REFRACTORY = Setting(
     "refractory-ms", SettingKind.NUMBER, "1000",
-    "detections closer than this to the last score above the threshold count as one; of an engine that reports "
-    "detections: closer than this to the last one that counts", low=0, high=60_000,
+    "detections closer than this to the last score above the threshold count as one; if the engine reports "
+    "detections: closer than this to the last one counted", low=0, high=60_000,
 )  # fmt: skip
 SPOT_DURATION = Setting(
-    "spot-duration", SettingKind.NUMBER, "800", "assumed length of a detection, in ms back from its time",
+    "spot-duration", SettingKind.NUMBER, "800", "assumed length of a detection, in ms before its time",
     low=0, high=10_000,
 )  # fmt: skip
 OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)

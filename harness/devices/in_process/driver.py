@@ -259,7 +259,7 @@ class InProcess:
 
     def _open_room(self) -> _Room:
         if self._room is None or self._lost:
-            raise DeviceError(f"{self.id} is not open", remedy="Open it first, or wait until its link is back")
+            raise DeviceError(f"{self.id} is not open", remedy="Open it first, or wait until it is connected again")
         return self._room
 
     def _tell(self, observation: Observation) -> None:

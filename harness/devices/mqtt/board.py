@@ -332,7 +332,7 @@ class MqttBoard:
                 hello is not None and now is not None and (now.boot, now.window) == (hello.boot, hello.window)
             )
             if sound is None or not is_same_boot or not self.session.ready:
-                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until its link is back")
+                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until it is connected again")
             self.session.play(play_id, sound, self._now_s())
             self._changed.notify_all()
 
@@ -349,7 +349,7 @@ class MqttBoard:
         """Returns when the board has acknowledged it and all earlier ones; DeviceError if not within 5 s."""
         with self._changed:
             if not self.session.known:
-                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until its link is back")
+                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until it is connected again")
             command = self.session.command(message)
             self._changed.notify_all()
         command.done.wait(_COMMAND_LIMIT_S)

@@ -282,7 +282,7 @@ class MqttDevice:
             )
         if player is None or not self._outlet.link_is_up:
             raise DeviceError(
-                f"{self.id} is not open or has lost its link", remedy="Open it, or wait until its link is back"
+                f"{self.id} is not open or has lost its link", remedy="Open it, or wait until it is connected again"
             )
         player.play(play_id, waveform)
 

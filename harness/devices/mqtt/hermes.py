@@ -252,7 +252,7 @@ class HermesSpeaker(HermesSound):
                 self._end(stamp, complete=False, why=why)
                 return
             if delay_s > _BEGIN_ERROR_S:
-                self._outlet.remark(f"{play_id} played up to {seconds(delay_s)} after it was sent")
+                self._outlet.remark(f"{play_id} was played up to {seconds(delay_s)} late")
             self._end(stamp, complete=True)
 
     def close(self) -> None:

@@ -392,7 +392,10 @@ class BrokerLink:
             remedy = "Set ca_file to the authority that signed it, and write the broker's name as in its certificate"
         elif isinstance(error, ssl.SSLError):
             why = f"no encrypted connection: {error.reason or error}"
-            remedy = "Check that this port of the broker uses TLS, and cert_file and key_file if it requires them"
+            remedy = (
+                "Check that this port of the broker uses TLS. If it requires a client certificate, check cert_file and "
+                "key_file"
+            )
         elif isinstance(error, ConnectionError) and self._options.encrypted:
             remedy = f"{remedy}; with TLS, its port is usually 8883"
         if self._options.address == LAB:

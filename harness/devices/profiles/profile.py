@@ -146,12 +146,12 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
     if rule.match is not None:
         if rule.type is not None:
             findings.add(
-                (*key_path, "match"), "`match` applies to text, but `type` to JSON", "Remove one of them", key=True
+                (*key_path, "match"), "`match` is for text, and `type` is for JSON", "Remove one of them", key=True
             )
         _check_groups(rule, (rule.match,), key_path, findings)
         if rule.when:
             findings.add(
-                (*key_path, "when"), "`when` applies to JSON, but `match` to text", "Remove one of them", key=True
+                (*key_path, "when"), "`when` is for JSON, and `match` is for text", "Remove one of them", key=True
             )
     for name, pointer in rule.fields.items() if rule.match is None else ():
         if not is_pointer(pointer):
@@ -279,7 +279,7 @@ def _check_fields(
 
 def _check_values(kind: ObservationKind, values: dict[str, str], key_path: At, findings: Findings) -> None:
     if values and kind not in _NAMED:
-        problem = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
+        problem = f"kind {kind.value} has no `values`; only status, wake, intent and state do"
         findings.add((*key_path, "values"), problem, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
         for theirs, ours in values.items():

@@ -211,7 +211,7 @@ class SerialDevice:
         with self._outlet.lock:
             session = self._session()
             if self.link is None or not self._outlet.link_is_up:
-                raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until its link is back")
+                raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until it is connected again")
             command = session.command(message)
         self._send()
         if not command.done.wait(COMMAND_LIMIT_S):

@@ -145,7 +145,7 @@ def decode_adpcm(data: bytes) -> Pcm:
         raise ValueError("an ADPCM frame has a header of 4 bytes")
     predictor, index, _ = _HEADER.unpack_from(data)
     if index >= len(_STEPS):
-        raise ValueError(f"an ADPCM step index is at most {len(_STEPS) - 1}, not {index}")
+        raise ValueError(f"an ADPCM step index must be at most {len(_STEPS) - 1}, not {index}")
     decoded = []
     for byte in data[_HEADER.size :]:
         for nibble in (byte & 0x0F, byte >> 4):

@@ -122,7 +122,7 @@ class _GraphReader:
             or len(graph.outputs) != 1
             or not all(0 <= number < len(graph.tensors) for number in ends)
         ):
-            raise UnsupportedModel("the model has not one input and one output")
+            raise UnsupportedModel("the model does not have one input and one output")
         entry, end = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
         if entry.type != _INT8 or len(entry.shape) != 3 or entry.shape[0] != 1 or end.type not in (_INT8, _UINT8):
             raise UnsupportedModel(f"the input is {entry.shape}, of type {entry.type}")
@@ -195,7 +195,7 @@ class _GraphReader:
         begin_frame = int(begin[1])
         frames = -begin_frame if begin_frame < 0 else flow.frames - begin_frame
         if not 0 < frames <= flow.frames:
-            raise UnsupportedModel(f"a slice of {frames} frames of {flow.frames}")
+            raise UnsupportedModel(f"a slice of {frames} out of {flow.frames} frames")
         self._flows[op.outputs[0]] = replace(flow, frames=frames)
 
     def _assign(self, op: Operator) -> None:
@@ -259,7 +259,7 @@ class _GraphReader:
         width = 0
         for part in parts:
             if part.flow.first != width or part.flow.into != parts[0].flow.into:
-                raise UnsupportedModel("channels out of their order")
+                raise UnsupportedModel("channels that are out of order")
             width += part.flow.width
         flow = replace(parts[0].flow, frames=max(part.flow.frames for part in parts), first=0, width=width)
         if not self._whole_width(flow):
@@ -343,7 +343,7 @@ class _GraphReader:
         history = flow.frames - stride
         state = self._states.get(flow.into, np.zeros((0, flow.width), np.int64))
         if not 0 <= history <= len(state):
-            raise UnsupportedModel(f"{history} frames of history of {len(state)}")
+            raise UnsupportedModel(f"{history} out of {len(state)} frames of history")
         end = self._graph.tensors[output]
         low = max(-128, end.zero) if activation == _RELU else -128
         if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
