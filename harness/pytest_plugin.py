@@ -165,7 +165,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--harness-sessions", type=Path, default=Path("sessions"), metavar="FOLDER",
         help="Folder in which session folders are created. Default: sessions.",
     )  # fmt: skip
-    parser.addini("harness_scenarios", "Scenario files (globs) to play with --bench, beside named ones.", type="args")
+    parser.addini("harness_scenarios", "Scenario files (globs) to play with --bench, besides those named.", type="args")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -288,7 +288,7 @@ def _tell_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
     if profile.console.framing is Framing.VH:
         return
     if not profile.console.time and all(rule.clock is ClockKind.NONE for rule in profile.lines):
-        click.echo("  times: the profile has no `time`, by which `hold_back_ms` could be measured")
+        click.echo("  times: the profile has no `time`, which is needed to measure `hold_back_ms`")
         return
     if watched.held_back_s is None:
         click.echo("  times: too few lines with a device time to measure `hold_back_ms`. Watch longer: --seconds 60")
@@ -297,7 +297,7 @@ def _tell_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
     if watched.held_back_s > hold_back_s:
         advice = f"On the bench, write hold_back_ms: {most_ms}"
     else:
-        advice = f"`hold_back_ms` is {exact(hold_back_s * 1000)} without being written, which covers it"
+        advice = f"The default, `hold_back_ms: {exact(hold_back_s * 1000)}`, covers this"
     click.echo(f"  times: lines arrived up to {most_ms} ms later than the fastest one. {advice}")
 
 

@@ -222,8 +222,7 @@ def command(
     *,
     folder: Path = argument(default=".", type=A_FOLDER),
     kind: BenchKind | None = option(
-        "What you have: a virtual lab, a loudspeaker and a microphone (sound), or a device that the option of the "
-        "same kind locates.",
+        "Kind of bench: virtual_lab, sound (a loudspeaker and a microphone), or a kind of device, such as esphome.",
         "--bench-kind",
         show_default="the kind whose option is given, serial with --board alone, else virtual_lab",
     ),

@@ -41,7 +41,7 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
             voice = load(Group.VOICES, name)()
             spoken = voice.names()
             plain = [entry for entry in spoken if "+" not in entry]
-            shown = " ".join(plain) if len(plain) <= 8 else f"{len(plain)}, with variants {len(spoken)}"
+            shown = " ".join(plain) if len(plain) <= 8 else f"{len(plain)} ({len(spoken)} with variants)"
             licence = str(getattr(voice, "licence", "not stated"))
             # Model hashes belong in the log, not in a table.
             return name, " ".join(voice.version().split()[:2]), shown, licence

@@ -90,7 +90,7 @@ async def test_a_lost_sound_server_is_reported_and_rating_continues(lab_sound: L
             assert lab_sound.pid is not None
             os.kill(lab_sound.pid, signal.SIGKILL)
             try:
-                await until(pilot, shows(pilot, "the sound is gone"))
+                await until(pilot, shows(pilot, "the sound failed"))
                 await pilot.press("1")
                 await until(pilot, lambda: len(rows(session)) == 1)
                 await until(pilot, shows(pilot, "no sound:"), 20.0)

@@ -72,7 +72,7 @@ async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(se
         await press(pilot, "right", "right")
         assert app.desk.view.item == waiting
         await press(pilot, "e")
-        await until(pilot, shows(pilot, "Words of the query"))
+        await until(pilot, shows(pilot, "Words from the query"))
         await press_until(pilot, shows(pilot, "Which one do you want to open again?"), *"hum", "enter")
         await press_until(pilot, lambda: app.desk.view.again, "1")
         await press(pilot, "3")

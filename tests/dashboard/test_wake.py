@@ -100,7 +100,7 @@ async def test_replay_needs_sound_and_a_monitor(tmp_path: Path) -> None:
         await press_until(pilot, shows(pilot, "replay: done"), "enter")
         (sent,) = engine.commands(Replay)
         assert sent.clip_name == "event.flac"
-        await press_until(pilot, shows(pilot, "not kept yet"), "down", "enter")
+        await press_until(pilot, shows(pilot, "not stored yet"), "down", "enter")
         assert len(engine.commands(Replay)) == 1
 
 

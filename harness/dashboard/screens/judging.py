@@ -423,7 +423,7 @@ class JudgingScreen(Screen[None]):
 
             return take
 
-        prompt = LinePrompt("Words of the query, its category or your comment; none for the latest", required=False)
+        prompt = LinePrompt("Words from the query, its category or your comment (empty: the latest)", required=False)
         self.app.push_screen(prompt, worded)
 
     def _transcript(self) -> None:
@@ -468,7 +468,10 @@ class JudgingScreen(Screen[None]):
             self._tell("there is no sound here")
             return
         self._auto_play = not self._auto_play
-        self._tell(f"each response plays {'by itself' if self._auto_play else 'only on its key'}", palette.GREEN)
+        self._tell(
+            f"each response plays {'automatically' if self._auto_play else 'only when you press its key'}",
+            palette.GREEN,
+        )
 
     def on_sound_read(self, message: SoundRead) -> None:
         message.stop()
@@ -479,7 +482,7 @@ class JudgingScreen(Screen[None]):
         message.stop()
         self._heard(self._listening.ended(message))
         if message.fault:
-            self._tell(f"the sound is gone: {message.fault}; the next play tries again")
+            self._tell(f"the sound failed: {message.fault}; play again to retry")
         self._redraw()
 
     def on_sound_failed(self, message: SoundFailed) -> None:

@@ -50,7 +50,7 @@ class Sheet(Screen[None]):
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
             self.post_message(NoticeWanted("this bench has no monitor to replay on (`monitor:` in the bench)"))
         elif view is not None and clip is None:
-            self.post_message(NoticeWanted("the sound around this event is not kept yet, or there was no microphone"))
+            self.post_message(NoticeWanted("the sound around this event is not stored yet, or there was no microphone"))
         elif view is not None and clip is not None:
             self.post_message(CommandWanted(Replay(new_id(), operator, clip.name), "replay", then))
 
@@ -188,7 +188,7 @@ class LinePrompt(Panel):
         try:
             line = checked_text(line, "the text")
         except InputError as error:
-            self._tell(f"Not taken: {error}.")
+            self._tell(f"Not accepted: {error}.")
             return
         if self._required and not line:
             self._tell("Please write something, or press escape.")

@@ -205,7 +205,7 @@ class AskingPanel(QuestionPanel):
         try:
             self._send(checked_text(self.query_one(VerbatimInput).value, "the answer"))
         except InputError as error:
-            self._tell(f"Not taken: {error}.", palette.RED)
+            self._tell(f"Not accepted: {error}.", palette.RED)
 
     def action_leave(self) -> None:
         if self.has_class("-heard"):
@@ -235,4 +235,4 @@ class AskingPanel(QuestionPanel):
             self.dismiss(True)
             return
         self._sent = False
-        self._tell(f"Not taken: {plain_text(answer.why, 120) or 'the engine gave no reason'}", palette.RED)
+        self._tell(f"Not accepted: {plain_text(answer.why, 120) or 'the engine gave no reason'}", palette.RED)

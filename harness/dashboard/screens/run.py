@@ -143,7 +143,7 @@ class RunScreen(Sheet):
                 self.post_message(CommandWanted(Abort(new_id(), self._operator), "abort"))
 
         if self._view is not None and self._view.all_played:
-            text = "All trials are played and stored: to abort changes no result. It ends the session, as ctrl+q does."
+            text = "All trials are played and stored: aborting changes no result. It ends the session, as ctrl+q does."
         else:
             text = (
                 "The running attempt is discarded, and the remaining trials are not run. The log keeps everything "
