@@ -355,7 +355,7 @@ class RaterKeys:
         keys = [*self.categories.values(), *self.actions.values()]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:
-            raise ValueError(f"the key {twice[0]!r} stands for two things")
+            raise ValueError(f"the key {twice[0]!r} has two meanings")
 
     def category(self, key: str) -> Category | None:
         """The category that a key labels with."""

@@ -328,7 +328,7 @@ class SharesMoved:
 
 def _demand_reason(reason: str) -> None:
     if not reason.strip():
-        raise ValueError("sound goes only for a stated reason")
+        raise ValueError("sound is removed only for a stated reason")
 
 
 @frozen

@@ -459,9 +459,9 @@ class Waveform:
 
     def __post_init__(self) -> None:
         if self.samples.ndim != 1 or self.samples.dtype != "float32":
-            raise ValueError(f"a waveform is float32 (n,), not {self.samples.dtype} {self.samples.shape}")
+            raise ValueError(f"a waveform must be float32 (n,), not {self.samples.dtype} {self.samples.shape}")
         if self.rate_hz <= 0:
-            raise ValueError(f"a sample rate is positive, not {self.rate_hz}")
+            raise ValueError(f"a sample rate must be positive, not {self.rate_hz}")
 
     @property
     def duration_s(self) -> float:

@@ -92,7 +92,7 @@ class Utterance:
 
     def __post_init__(self) -> None:
         if self.intents is not None and list(self.intents) != sorted(set(self.intents)):
-            raise ValueError(f"the intents of {self.id!r} are not sorted, or one stands twice")
+            raise ValueError(f"the intents of {self.id!r} are not sorted, or one occurs twice")
         if self.tags is not None and len(self.tags) != len(self.words):
             raise ValueError(f"{self.id!r} has {len(self.words)} words and {len(self.tags)} tags")
 

@@ -73,7 +73,7 @@ def rate_boundaries(test: SequentialTest) -> Boundaries:
 def share_boundaries(test: SequentialTest) -> Boundaries:
     """The boundaries of a share that is looked at after every trial: Wald's, mended so that α and β both hold."""
     if test.bad >= 1:
-        raise ValueError(f"a share that is tested lies below 1, not {test.bad}")
+        raise ValueError(f"a tested share must be below 1, not {test.bad}")
     down = -math.log((1 - test.bad) / (1 - test.good))
     return _corrected_boundaries(
         test, math.log(test.bad / test.good) + down, down, np.array([1 - test.good, test.good])

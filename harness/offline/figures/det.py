@@ -45,7 +45,7 @@ class Det:
         if np.any(np.diff(self.thresholds) >= 0):
             raise ValueError("thresholds go from the strictest to the most lenient, each once")
         if self.misses.min(initial=0) < 0 or self.misses.max(initial=0) > self.files:
-            raise ValueError(f"misses are 0 to {self.files}")
+            raise ValueError(f"misses must be 0 to {self.files}")
         if self.false_accepts.min(initial=0) < 0 or self.hours.min(initial=0) < 0:
             raise ValueError("negative counts")
 

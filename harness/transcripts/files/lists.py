@@ -32,7 +32,7 @@ _LIST_EXAMPLE = (
     "Write the audio file and its text, or a text file: a.wav,turn on the light; put text with commas in quotes"
 )
 
-_HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference_file if it names text files"
+_HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference_file if its rows name text files"
 
 
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
@@ -50,7 +50,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     header = ""
     for number, (line, row) in enumerate(CsvRows.of(text, problems, separator_of(path.name))):
         if len(row) != 2:
-            problem = f"{counted(len(row), 'field')}, but a row has 2"
+            problem = f"{counted(len(row), 'field')}, but a row needs 2"
             problems.add(line, 1, problem, _LIST_EXAMPLE)
             continue
         audio, transcript = row[0].strip(), " ".join(row[1].split())

@@ -24,7 +24,7 @@ def _phrase(text: str) -> str:
 
 def _two(pair: Sequence[str]) -> Sequence[str]:
     if len(pair) != 2:
-        raise validation_error(f"{len(pair)} texts, but a pair has 2", "Write [light bulb, lightbulb]")
+        raise validation_error(f"{len(pair)} texts, but a pair needs 2", "Write [light bulb, lightbulb]")
     return pair
 
 

@@ -117,7 +117,7 @@ class _CtmReader:
 
     def _word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
         if not 5 <= len(fields) <= 8:
-            problem = f"{len(fields)} fields, but a line has 5 to 8"
+            problem = f"{len(fields)} fields, but a line needs 5 to 8"
             self._problems.add(number, column_of(line, min(len(fields), 8)), problem, _CTM_EXAMPLE)
             return None
         start_s = checked_time(self._problems, number, line, 2, "the start", fields[2])
@@ -266,7 +266,7 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
 def _segment(number: int, line: str, speakers: dict[str, str], problems: Problems) -> Segment | None:
     fields = line.split(maxsplit=5)
     if len(fields) < 5:
-        problem = f"{counted(len(fields), 'field')}, but a line has 5 or more"
+        problem = f"{counted(len(fields), 'field')}, but a line needs at least 5"
         problems.add(number, column_of(line, len(fields)), problem, _STM_EXAMPLE)
         return None
     file, channel, speaker = fields[:3]

@@ -304,8 +304,8 @@ def read_pair(
             )
             return reference, spelt_as(reference, hypothesis)
     problem = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
-    ids = f"{_WITH_IDS} go with each other, ctm goes with stm, seglst or ctm"
-    remedy = f"{ids}; with --speakers, stm and seglst go with each other"
+    ids = f"{_WITH_IDS} can be scored against each other, ctm against stm, seglst or ctm"
+    remedy = f"{ids}; with --speakers, stm and seglst against each other"
     raise InputError(problem, place=Place(str(hypothesis_path)), remedy=remedy)
 
 

@@ -495,7 +495,7 @@ def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: P
         (("--by-time",), "--by-time needs the times of words"),
         (("--speakers", "cp", "-H", tmp_path / "r.stm"), "--speakers takes one hypothesis"),
         (("--speakers", "cp", "--optional-words"), "--optional-words cannot be combined with --speakers"),
-        ((), "with --speakers, stm and seglst go with each other"),
+        ((), "with --speakers, stm and seglst against each other"),
     ):
         assert message in str(refused(harness(*files, *options)))
     (tmp_path / "h.stm").write_text("", "utf-8")
