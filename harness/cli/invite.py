@@ -75,7 +75,7 @@ def command(
                 )
         if listed and replaced:
             raise InputError(
-                f"{plain_text(replaced[0].rater)} is invited already, and naming a rater ends the earlier link",
+                f"{plain_text(replaced[0].rater)} is already invited, and naming a rater ends the earlier link",
                 remedy="Remove --list to invite again, or the name to list all invitations",
             )
         tokens = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)

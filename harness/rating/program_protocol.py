@@ -88,7 +88,7 @@ def answer_of(text: str) -> ProgramAnswer:
         raise ProtocolFault(f"sent no category of the guide: {short(json.dumps(word))}. {hint}".rstrip(". "))
     reason = answer.get("reason")
     if not isinstance(reason, str):
-        raise ProtocolFault("sent a reason that is not a text")
+        raise ProtocolFault("sent a reason that is not text")
     try:
         reason = checked_text(reason, "the reason")
     except InputError as error:

@@ -375,7 +375,7 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
         yield head.name, head.size, content
         _whole(source, content.left + -head.size % _BLOCK_BYTES)
     if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
-        raise _refusal("it was altered: something follows its end")
+        raise _refusal("it was altered: data follows its end")
 
 
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:

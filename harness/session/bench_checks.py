@@ -152,7 +152,7 @@ class BenchCheck:
             return self._unopened[id]
         with self._lock:
             if id in self._seen.lost | self._seen.gone:
-                return f"lost ({self._seen.why.get(id) or 'no reason is known'})"
+                return f"lost ({self._seen.why.get(id) or 'reason unknown'})"
         return ""
 
     def _beats(self, id: str, begun_s: float, wait_s: float, given_up: threading.Event) -> bool:

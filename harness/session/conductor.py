@@ -254,7 +254,7 @@ class Conductor:
         match command:
             case Pause(by=by, reason=reason):
                 if run.paused:
-                    return "the run is paused already"
+                    return "the run is already paused"
                 run.paused, run.paused_because = True, reason or f"by {by}"
                 if machine is not None:
                     machine.hold()

@@ -300,7 +300,7 @@ class FaultPause:
 
     def _try_again(self, policy: OnFault, lost: list[str]) -> None:
         run, retry = self._run, f"retry {self._retries} of {policy.retries}"
-        why = "; ".join(f"{name} is still lost ({run.seen.why.get(name) or 'no reason is known'})" for name in lost)
+        why = "; ".join(f"{name} is still lost ({run.seen.why.get(name) or 'reason unknown'})" for name in lost)
         if not lost:
             run.go_on(f"{ON_FAULT_BY}: {retry}")
         elif self._retries < policy.retries:

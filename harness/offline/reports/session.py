@@ -79,7 +79,7 @@ def _ambient(ambient: AmbientCounts) -> Iterator[str]:
     yield f"    live     {_rate(counts.both + counts.only_first, ambient.live_s)}, of proven exposure, after review"
     yield f"    offline  {_rate(counts.both + counts.only_second, ambient.offline_s)}"
     yield (
-        f"    of {counts.total} events both had {counts.both}, only live {counts.only_first}, only offline "
+        f"    of {counts.total} events, both had {counts.both}, only live {counts.only_first}, only offline "
         f"{counts.only_second}; equally many: {p_is(counts.p)}"
     )
 

@@ -64,7 +64,7 @@ def _setting(value: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
     if isinstance(value, str | float) or is_integer(value):
         return str(value)
-    raise validation_error("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
+    raise validation_error("a setting is neither text nor a number", "Write name: value; write yes or no for a switch")
 
 
 Word = Annotated[Category, enum_validator(Category)]
@@ -371,7 +371,7 @@ def _refuse_duplicates(
             line = findings.place((*key_path, first)).line
             location: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
             other = "" if ids[first] == name else f", as {ids[first]!r}"
-            findings.add(location, f"{name!r} occurs already in line {line}{other}", "Remove one of the two")
+            findings.add(location, f"{name!r} already occurs in line {line}{other}", "Remove one of the two")
 
 
 def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:

@@ -138,7 +138,7 @@ def start_engine(
             engine.leave()
     place = _find_answering(folder)
     if place is None:
-        raise EngineError("the engine has ended already", remedy=f"See {session.engine_output}")
+        raise EngineError("the engine has already ended", remedy=f"See {session.engine_output}")
     return place
 
 

@@ -499,11 +499,9 @@ def recommendation(finding: MemoryFinding) -> str:
     forgotten_wait = finding.forgotten
     if forgotten_wait is None:
         return f"n/a ({finding.why})"
-    wait, left = (
-        exact(forgotten_wait.wait_s),
-        f"{forgotten_wait.left.count} of {forgotten_wait.left.total} pairs from there on did",
-    )
-    evidence = f"at {wait} s at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {left}"
+    wait, left = exact(forgotten_wait.wait_s), forgotten_wait.left
+    later = f"{left.count} of {left.total} pairs did from {wait} s on"
+    evidence = f"at {wait} s, at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {later}"
     return f"context_wait_s: {wait}  # {evidence}"
 
 

@@ -172,7 +172,7 @@ def disagreements(device: DeviceWake) -> str:
 def _pair(pair: DevicePair) -> Iterator[str]:
     counts = pair.counts
     yield (
-        f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {counts.total} stimuli both "
+        f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {counts.total} stimuli, both "
         f"heard {counts.both}, only the first {counts.only_first}, only the second {counts.only_second}, "
         f"neither {counts.neither}{lag(pair)}"
     )

@@ -16,7 +16,7 @@ def test_listing_does_not_replace_the_link_of_somebody_invited(tmp_path: Path) -
     assert CliRunner().invoke(group, [*invite, "ann"]).exit_code == 0
     before = file.read_bytes()
     refused = CliRunner().invoke(group, [*invite, "ann", "--list"])
-    assert "ann is invited already" in str(refused.exception)
+    assert "ann is already invited" in str(refused.exception)
     assert file.read_bytes() == before
     assert CliRunner().invoke(group, [*invite, "--list"]).output.startswith("ann ")
 

@@ -56,7 +56,7 @@ FAULTS = {
         "confidence 1.5, which is not between 0 and 1",
         "",
     ),
-    "reason": ('    say({"category": "wrong", "confidence": 1})\n', "reason that is not a text", ""),
+    "reason": ('    say({"category": "wrong", "confidence": 1})\n', "reason that is not text", ""),
     "long": ('    print("x" * 2_000_000, flush=True)\n', "a line of more than 1048576 bytes", ""),
     "silent": (
         '    print("thinking", file=sys.stderr, flush=True)\n    time.sleep(3600)\n',

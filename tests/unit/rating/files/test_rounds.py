@@ -165,8 +165,8 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
         ("  from: [runs/b1]\n  clasifier: tfidf\n", 5, "clasifier"),
         ("  from: [runs/b1]\n  settings:\n    words: 2\n    strenght: 3\n", 7, "tfidf has no setting 'strenght'"),
         ("  from: [runs/b1]\n  settings: {strength: 1,\n    words: 9}\n", 6, "it must be at most 5"),
-        ("  from: [runs/b1]\n  settings:\n    words: [2]\n", 6, "a setting is not a text or a number"),
-        ("  from: [runs/b1]\n  settings: {balanced: true}\n", 5, "a setting is not a text or a number"),
+        ("  from: [runs/b1]\n  settings:\n    words: [2]\n", 6, "a setting is neither text nor a number"),
+        ("  from: [runs/b1]\n  settings: {balanced: true}\n", 5, "a setting is neither text nor a number"),
         ("  from: [runs/b1]\n  classifier: own\n  settings: {words: 2}\n", 5, "no intent classifier is called 'own'"),
     ],
 )

@@ -117,7 +117,7 @@ def test_the_end_sums_each_device_up_before_and_after_review() -> None:
     assert "false rejects      1 of 2 = 50.0 %" in other
     assert "0 of 1 = 0.00 %" in other
     assert "1 misunderstood, 0 missed" in other
-    assert "kitchen against hall: of the same 2 stimuli both heard 1, only the first 1, only the second 0" in other
+    assert "kitchen against hall: of the same 2 stimuli, both heard 1, only the first 1, only the second 0" in other
     heard = "hall is not shown to differ from kitchen: hall minus kitchen -50.00 points"
     assert f"share heard {heard} (-90.55 to +27.26), p = 1.000 (McNemar)" in " ".join(other.split())
     assert not any(line.startswith("#") for line in lines), "a table of single trials says nothing here"
