@@ -63,7 +63,7 @@ class LifeCheck:
                     reaction = (
                         "and no reaction to the repeated sound"
                         if is_repeated
-                        else "and nothing to repeat that it reacted to"
+                        else "and it has reacted to no sound that could be repeated"
                     )
                     self._replay_unproven(device, silent, reaction)
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
@@ -79,7 +79,7 @@ class LifeCheck:
             return False
         if silent := self._liveness.silent(device):
             self._note(
-                f"no sign of life of {device} in {counted(len(silent), 'trial')}: repeating what it reacted to before"
+                f"no sign of life from {device} in {counted(len(silent), 'trial')}: repeating what it reacted to before"
             )
         self._liveness.checked = device
         try:

@@ -523,8 +523,8 @@ def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
         for device, count in counts.items() if getattr(limits, name) is not None else ():
             limit = f"{name}[{device}]" if device else name
             if count == 0:
-                remedy = "Leave the limit out, or add such trials"
-                yield f"{limit} cannot pass: no trial of the plan gives this time. {remedy}"
+                remedy = "Remove the limit, or add such trials"
+                yield f"{limit} cannot pass: no trial in the plan measures this time. {remedy}"
             elif count < least_count:
                 yield f"{limit} cannot pass with {counted(count, 'trial')}: p95 needs {least_count}. Raise `repeat`"
 

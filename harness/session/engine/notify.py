@@ -292,7 +292,7 @@ class Notifier:
 
     def _fault(self, source: str, problem: str, entry: Entry) -> Iterator[NotificationEvent]:
         if self._is_news(source, entry.at_s):
-            to_do = f"check it if it persists: harness run attach {self._session}"
+            to_do = f"investigate if the fault persists: harness run attach {self._session}"
             yield _single_event(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
     def _is_news(self, subject: str, at_s: float) -> bool:

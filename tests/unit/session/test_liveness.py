@@ -338,4 +338,4 @@ def test_run_finishes_only_after_its_last_trials_are_proven() -> None:
 def test_a_device_that_never_reacted_is_not_said_to_have_missed_a_repeated_sound() -> None:
     with house(2, life_check_after=2, speed=400.0).running() as run:
         kill_after(run, 0)
-    assert all("and nothing to repeat that it reacted to" in row.what for row in run.log.of(FaultMet)[:-1])
+    assert all("and it has reacted to no sound that could be repeated" in row.what for row in run.log.of(FaultMet)[:-1])

@@ -133,7 +133,7 @@ def test_limits_on_a_percentile_count_the_trials_that_give_the_time() -> None:
     assert list(percentile_notes(enough, limits)) == []
     commands = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", repeat=20),)), bench())
     (note,) = percentile_notes(commands, limits)
-    assert note.startswith("max_latency_p95_ms cannot pass: no trial of the plan gives this time")
+    assert note.startswith("max_latency_p95_ms cannot pass: no trial in the plan measures this time")
 
 
 @pytest.mark.parametrize(
