@@ -293,7 +293,7 @@ def _minutes(time_s: float) -> str:
 
 
 SAID = {
-    UtteranceState.OPEN: "not labelled, and nothing is proposed",
+    UtteranceState.OPEN: "not labelled, and no labels are proposed",
     UtteranceState.PROPOSED: "labels are proposed, not reviewed yet",
     UtteranceState.STRUCK: "the proposal was struck; label by hand",
     UtteranceState.WAITING: "labelled once, waiting for a second annotator",

@@ -69,7 +69,7 @@ def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     for response in responses[:MOST_FOUND]:
         yield f"{response.item.id}: {found_words(response)}"
     if len(responses) > MOST_FOUND:
-        yield f"and {len(responses) - MOST_FOUND} more; `find` with more words"
+        yield f"and {len(responses) - MOST_FOUND} more; `find` with more words shows fewer"
     if not responses:
         yield "none of your judged responses contains these words"
 

@@ -119,7 +119,9 @@ class EsphomeOptions:
         if self.answer and not self.media:
             raise InputError("`answer` needs `media`", remedy="Write media: and the URL of a sound with these words")
         if self.media and not self.media.startswith(("http://", "https://")):
-            raise InputError(f"media is {self.media!r}", remedy="Write a URL that the device can open, http://…")
+            raise InputError(
+                f"media is {self.media!r}", remedy="Write an http:// or https:// URL that the device can open"
+            )
         for name, low, high in (("listen_limit_s", 1, 120), ("hold_back_ms", 0, 86_400), ("keepalive_s", 0.1, 600)):
             if not low <= getattr(self, name) <= high:
                 raise InputError(

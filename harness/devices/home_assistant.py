@@ -81,7 +81,7 @@ class HomeAssistantOptions:
     @property
     def socket_url(self) -> str:
         remedy = "Write it as http://host:8123"
-        parts = websocket.checked_url(self.url, ("http", "https"), "address of Home Assistant", remedy)
+        parts = websocket.checked_url(self.url, ("http", "https"), "the address of Home Assistant", remedy)
         path = parts.path.rstrip("/") + "/api/websocket"
         scheme = "wss" if parts.scheme == "https" else "ws"
         return parts._replace(scheme=scheme, path=path, query="").geturl()

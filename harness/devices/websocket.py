@@ -73,7 +73,7 @@ class WebSocketOptions(TextStreamOptions):
 
     def __post_init__(self) -> None:
         super(WebSocketOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
-        checked_url(self.url, ("ws", "wss"), "address of a WebSocket", "Write it as ws://host:port/path")
+        checked_url(self.url, ("ws", "wss"), "a WebSocket URL", "Write it as ws://host:port/path")
         if self.text_message and _TEXT not in self.text_message:
             raise InputError(f"text_message does not contain {_TEXT}", remedy=f"Write {_TEXT} where the words belong")
         if not (self.ping_s == 0 or 0.5 <= self.ping_s <= 600):
@@ -81,14 +81,14 @@ class WebSocketOptions(TextStreamOptions):
 
 
 def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> SplitResult:
-    """The parts of a URL; InputError if it is not one of these schemes, or contains a user. name: "address of a …"."""
+    """The parts of a URL; InputError if it is not one of these schemes, or contains a user. name: "a … URL"."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in schemes and parts.hostname and parts.port != 0 and not parts.fragment
     except ValueError:
         is_valid = False
     if not is_valid or not url.isprintable() or " " in url:
-        raise InputError(f"url: {url!r} is not the {name}", remedy=remedy)
+        raise InputError(f"url: {url!r} is not {name}", remedy=remedy)
     if "@" in parts.netloc:
         raise InputError("url contains a user or a password", remedy="Name the variable of a token in `token_env`")
     return parts

@@ -267,14 +267,14 @@ MODE = Setting(
     "on stdin", choices=("served", "once"),
 )  # fmt: skip
 KIND = Setting(
-    "kind", SettingKind.CHOICE, "wake", "kind of engine in mode once, which sends no hello",
+    "kind", SettingKind.CHOICE, "wake", "kind of engine; used only with mode=once, where there is no hello",
     choices=tuple(kind.value for kind in EngineKind),
 )  # fmt: skip
 RATE = Setting(
     "rate-hz",
     SettingKind.WHOLE,
     "16000",
-    "rate of an engine in mode once, which sends no hello",
+    "sample rate of the engine, Hz; used only with mode=once, where there is no hello",
     low=4000,
     high=192_000,
 )

@@ -332,7 +332,7 @@ class TrialKeys(Keys):
     opening: OpeningKeys | None = optional("What is said before a query, a command or a phrase. Default: nothing.")
     follow_up: str | None = optional("Id of a stimulus that makes sense only to a device that remembers the query.")
     waits_s: Waits | None = optional(
-        "Silence from the end of the answer to the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
+        "Silences between the end of the answer and the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
     )
     shows: list[Spoken] | None = optional(
         "Words or phrases; an answer with one of them shows that the device remembers.", min_length=1
@@ -554,8 +554,8 @@ class LimitsKeys(Keys):
     max_request_gap_ms: float | None = optional(
         "Each device's shortest pause between wake phrase and request at which 90 % of requests arrive whole, ms.", gt=0
     )
-    max_first_attempt_wer: Wer | None = optional("Word errors per reference word at first attempts, 0 or more.")
-    max_final_wer: Wer | None = optional("Word errors per reference word at the attempts that decided, 0 or more.")
+    max_first_attempt_wer: Wer | None = optional("Word error rate (WER) of first attempts; it can exceed 1.")
+    max_final_wer: Wer | None = optional("Word error rate (WER) of the attempts that decided; it can exceed 1.")
 
 
 class ScenarioKeys(Keys):

@@ -107,7 +107,8 @@ class LifeCheck:
         run, clock = self._run, self._run.stage.clock
         policy = run.stage.on_fault or OnFault()
         limit_s = 0.0 if at_end else policy.longest_s
-        reason = f"{device} gives no sign of life. Check that it runs, hears, and knows the wake phrase, then resume"
+        remedy = "Check that it is running, can hear the loudspeaker and knows the wake phrase, then resume"
+        reason = f"{device} gives no sign of life. {remedy}"
         run.pause(reason, LIFE_CHECK_BY)
         since_s, signs = clock.now_s(), self._liveness.signs(device)
         asks_s = since_s + policy.retry_after_s

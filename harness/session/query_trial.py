@@ -446,7 +446,7 @@ class TrialMachine(Take):
         self._write_row(attempt.verdict())
         if self._answered() and (looks_until_s(attempt) is not None or question(attempt)):
             assert self.trial.effect is not None
-            self._enter(Phase.LOOKING, f"for what it does: {self.trial.effect.wanted}")
+            self._enter(Phase.LOOKING, f"the effect: {self.trial.effect.wanted}")
         else:
             self._after_looking()
 

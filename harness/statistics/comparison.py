@@ -114,7 +114,7 @@ class DifferenceEstimate(Protocol):
     def p(self) -> float | None: ...
 
 
-NOT_CORRECTED = "p of each pair is not corrected"
+NOT_CORRECTED = "p-values are not corrected for the number of pairs"
 """The note where several pairs are compared, each by itself."""
 
 

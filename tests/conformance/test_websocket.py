@@ -255,11 +255,11 @@ def test_a_monitor_reads_the_messages(profile: DeviceProfile, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("url", "", "not the address of a WebSocket"),
-        ("url", "http://bus:8181/core", "not the address of a WebSocket"),
-        ("url", "ws://", "not the address of a WebSocket"),
-        ("url", "ws://bus:70000/core", "not the address of a WebSocket"),
-        ("url", "ws://bus/a b", "not the address of a WebSocket"),
+        ("url", "", "is not a WebSocket URL"),
+        ("url", "http://bus:8181/core", "is not a WebSocket URL"),
+        ("url", "ws://", "is not a WebSocket URL"),
+        ("url", "ws://bus:70000/core", "is not a WebSocket URL"),
+        ("url", "ws://bus/a b", "is not a WebSocket URL"),
         ("url", "ws://me:secret@bus/core", "contains a user or a password"),
         ("text_message", '{"text": "what"}', "text_message does not contain {text}"),
         ("ping_s", 0.1, "ping_s is 0.1"),

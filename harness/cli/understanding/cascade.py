@@ -108,7 +108,7 @@ class CascadeSources:
         if not self.gold and not self.live:
             raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances")
         if self.heard and self.model is None:
-            raise InputError("transcripts need a model", remedy="Give --model FOLDER, or omit --heard")
+            raise InputError("--heard needs a model", remedy="Give --model FOLDER, or omit --heard")
         if self.model is None and len(self.pred_sound) + len(self.live) < 2:
             raise InputError(
                 "there is only one system, so there is nothing to compare",

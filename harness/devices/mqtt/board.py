@@ -87,7 +87,7 @@ def read(topic: str, payload: bytes) -> ReceivedMessage:
             level = number("level")
             event = messages.Log(time_us, level, f"{_LEVELS.get(level, level)}: {fields.text('text')}")
         case _:
-            raise MappingError("the topic is not in docs/reference/framing.md")
+            raise MappingError("unknown topic; docs/reference/framing.md lists the topics")
     return ReceivedMessage(event, boot, seq)
 
 

@@ -90,7 +90,7 @@ class LineKeys(Keys):
     """A rule that maps console lines to observations. The first rule that matches a line is applied."""
 
     match: Expression = Field(description="Regular expression; a group (?P<phrase>…) fills in the field of that name.")
-    kind: Kind = Field(description="Kind of the observation.")
+    kind: Kind = Field(description="Kind of observation.")
     fields: dict[str, Text] = preset({}, "Text per field; {group} inserts the text of a group.")
     values: dict[str, Text] = preset({}, _VALUES)
     when: dict[str, str] = preset({}, "Text that a group must have for the rule to match.")
@@ -221,7 +221,7 @@ class HeartbeatKeys(Keys):
 class GivesKeys(Keys):
     """An observation that a sample must give. Fields that are not named must be empty."""
 
-    kind: Kind = Field(description="Kind of the observation.")
+    kind: Kind = Field(description="Kind of observation.")
     phrase: str = preset("", "wake: the phrase.")
     score: float | None = optional("wake, intent: the score, 0 to 1.")
     inferred: str = preset("", "wake: what it is inferred from; weak evidence.")
@@ -303,7 +303,7 @@ class MappingKeys(Keys):
     type: Text | None = optional(
         "Instead of a topic: the /type of JSON lines; * matches any text, {name} captures a field."
     )
-    kind: Kind = Field(description="Kind of the observation.")
+    kind: Kind = Field(description="Kind of observation.")
     match: Expression | None = optional("For text payloads: a regular expression, as under `lines`.")
     fields: dict[str, str] = preset(
         {}, 'Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.'

@@ -102,7 +102,7 @@ def point_notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
         yield "thresholds", chosen
         if any(row.equal is None for row in table.rows):
             yield NOTHING, NOT_MET
-    yield "difference", f"FR minus the first engine's, in points, on the same files; {NOT_CORRECTED}"
+    yield "difference", f"FR minus the first engine's FR, in percentage points, on the same files; {NOT_CORRECTED}"
 
 
 def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:

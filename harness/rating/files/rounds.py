@@ -290,7 +290,7 @@ def load_rater_keys(path: Path) -> RaterKeys:
     for name, key in chosen.items():
         others = [other for other, other_key in all_keys.items() if other_key == key and other != name]
         if others:
-            problem = f"the key {key!r} is given to {name} and to {others[0]}"
+            problem = f"the key {key!r} is assigned to both {name} and {others[0]}"
             remedy = (
                 "Change one of them" if others[0] in chosen else f"Give {others[0]} another key in this file as well"
             )

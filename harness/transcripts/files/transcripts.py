@@ -148,7 +148,7 @@ def _wrong_with(line: str, bracket: str, rest: str) -> str:
     """What is wrong with the id of a line, or ""."""
     id_ = rest[:-1]
     if not bracket:
-        return "the brackets of the id are not balanced" if rest.endswith(")") else "the line has no id"
+        return "the brackets around the id are not balanced" if rest.endswith(")") else "the line has no id"
     if not rest.endswith(")"):
         if ")" not in rest:
             return "the bracket of the id is not closed"
@@ -158,7 +158,7 @@ def _wrong_with(line: str, bracket: str, rest: str) -> str:
     if _SPACES.search(id_):
         return f"the id {shown(id_)} contains a space"
     if ")" in id_:
-        return "the brackets of the id are not balanced"
+        return "the brackets around the id are not balanced"
     return ""
 
 

@@ -25,7 +25,7 @@ REMEDY = f"Install it: {pip_install('transformer')}"
 CHECKPOINT = Setting(
     "checkpoint", SettingKind.TEXT, "", f'folder of a Transformer checkpoint, as transformers saves it; "": {CARRIED}'
 )
-THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads of torch", low=1, high=256)
+THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads that PyTorch uses", low=1, high=256)
 LONGEST_STEP = 1.0
 """Norm to which gradients are clipped."""
 MOST_PIECES = 128

@@ -131,7 +131,7 @@ def test_devices_are_compared_on_the_same_stimuli(rows: WakeRows) -> None:
         f"  false accepts      {differ} -60.0 per hour (-217 to +62.6), p = 0.500 (two Poisson rates)",
         "  only kitchen: wake-2",
     ]
-    assert list(pairs_with_trials([comparison] * 2))[-1] == "p of each pair is not corrected"
+    assert list(pairs_with_trials([comparison] * 2))[-1] == "p-values are not corrected for the number of pairs"
 
 
 def test_a_device_that_is_not_there_is_refused(rows: WakeRows) -> None:

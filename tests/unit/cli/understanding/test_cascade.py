@@ -292,7 +292,7 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
         (("s", "--pred-sound", "gold.jsonl"), "cannot be combined with SESSION"),
         (("--pred-sound", "gold.jsonl"), "there is no gold"),
         (("--gold", "gold.jsonl", "--pred-sound", "gold.jsonl"), "nothing to compare"),
-        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "transcripts need a model"),
+        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "--heard needs a model"),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--heard", "heard.trn", "--heard", "heard.trn"),
             "two systems are called 'heard'",
