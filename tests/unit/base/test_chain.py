@@ -42,9 +42,9 @@ def judged(name: str) -> JudgmentGiven:
 def folder(tmp_path: Path) -> Path:
     """A session of 8 rows and 3 judgments, sealed."""
     (tmp_path / "session.json").write_text('{"seed": 1}')
-    named = (("session.json", hashlib.sha256(b'{"seed": 1}').hexdigest()),)
+    files = (("session.json", hashlib.sha256(b'{"seed": 1}').hexdigest()),)
     with SqliteLog(tmp_path) as log:
-        log.append(SessionStarted("s", "a", "A", "", "b", "", 1, "in process", (), (), named, tied=True))
+        log.append(SessionStarted("s", "a", "A", "", "b", "", 1, "in process", (), (), files, tied=True))
         for number in range(2, ROWS + 1):
             log.append(note(f"heard {number}"))
     judgments = JudgmentLog(tmp_path)
@@ -78,7 +78,7 @@ CHANGED = "has changed since it was written: its SHA-256 differs"
 
 
 @pytest.mark.parametrize(
-    ("statements", "said"),
+    ("statements", "messages"),
     [
         ([REWRITTEN], [f"row 4 {CHANGED}"]),
         (["UPDATE entries SET at_s = at_s + 1 WHERE seq IN (3, 5, 6)"], [f"row 3 {CHANGED}", "rows 5 to 6 have"]),
@@ -101,11 +101,11 @@ CHANGED = "has changed since it was written: its SHA-256 differs"
         (["ALTER TABLE entries DROP COLUMN chain"], ["the rows were sealed, but their SHA-256 values are missing"]),
     ],
 )
-def test_check_names_changed_rows(folder: Path, statements: list[str], said: list[str]) -> None:
+def test_check_names_changed_rows(folder: Path, statements: list[str], messages: list[str]) -> None:
     altered(folder / "log.sqlite", *statements)
     damage = [line for line in check(folder).damage if "cannot be read" not in line]
-    assert len(damage) == len(said), damage
-    assert all(line.startswith(start) for line, start in zip(damage, said, strict=True)), damage
+    assert len(damage) == len(messages), damage
+    assert all(line.startswith(start) for line, start in zip(damage, messages, strict=True)), damage
 
 
 def test_check_names_removed_triggers(folder: Path) -> None:
@@ -207,7 +207,7 @@ def test_check_names_a_row_of_the_wrong_kind(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strike", "said"),
+    ("strike", "message"),
     [
         (lambda folder: (folder / "judgments.sqlite").unlink(), "judgments.sqlite is missing, and judgments.seal"),
         (lambda folder: os.truncate(folder / "judgments.sqlite", 0), "judgments.sqlite: rows 1 to 3 are missing"),
@@ -218,11 +218,11 @@ def test_check_names_a_row_of_the_wrong_kind(folder: Path) -> None:
     ],
 )
 def test_missing_judgments_and_those_of_another_session_are_found(
-    folder: Path, strike: Callable[[Path], None], said: str
+    folder: Path, strike: Callable[[Path], None], message: str
 ) -> None:
     strike(folder)
     (damage,) = check(folder).damage
-    assert damage.startswith(said)
+    assert damage.startswith(message)
 
 
 def test_a_file_added_to_the_inputs_is_found(folder: Path) -> None:

@@ -52,22 +52,22 @@ def test_last_stderr_lines_are_kept_however_the_child_ends(tmp_path: Path) -> No
     log.write_text("from a run before\n")
     for stderr in (None, log):
         child = ChildProcess(program("sys.stderr.write('one\\ntwo\\n'); sys.exit(3)"), stderr=stderr)
-        until(lambda of=child: not of.alive)
+        until(lambda process=child: not process.alive)
         assert (child.status, ended_words(3), child.end(), child.end()) == (3, "ended with status 3", "two", "two")
     assert log.read_text() == "from a run before\none\ntwo\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "limit_s", "told"),
+    ("text", "limit_s", "expected"),
     [
         ("open(sys.argv[1], 'w'); time.sleep(60)", LIMIT_S, ""),
         ("sys.exit('no such model')", LIMIT_S, "ended immediately: no such model"),
         ("time.sleep(60)", 0.1, "did not answer within 0.1 s: it printed nothing"),
     ],
 )
-def test_await_ready_waits_until_the_child_is_ready(text: str, limit_s: float, told: str, tmp_path: Path) -> None:
+def test_await_ready_waits_until_the_child_is_ready(text: str, limit_s: float, expected: str, tmp_path: Path) -> None:
     child = ChildProcess(program(text, str(tmp_path / "ready")))
-    assert child.await_ready((tmp_path / "ready").exists, limit_s) == told
+    assert child.await_ready((tmp_path / "ready").exists, limit_s) == expected
     child.end()
 
 
@@ -145,12 +145,12 @@ def test_saved_process_is_recognised_and_ended(tmp_path: Path) -> None:
     child = start_detached(SLEEPER, os.environ, tmp_path / "log")
     started = known(describe(child))
     save_process(tmp_path / "x.pid", started)
-    again = read_process(tmp_path / "x.pid")
-    assert again == started
-    assert again.alive()
-    assert 0 <= again.uptime_s() < 60
-    assert again.end()
-    assert not again.alive()
+    saved = read_process(tmp_path / "x.pid")
+    assert saved == started
+    assert saved.alive()
+    assert 0 <= saved.uptime_s() < 60
+    assert saved.end()
+    assert not saved.alive()
 
 
 def test_a_pid_reused_by_another_process_is_left_alone(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_undecodable_text_names_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "column", "what"),
+    ("content", "column", "message"),
     [
         (b"caf\xe9 x", 4, "byte 0xe9 is not UTF-8"),
         ("é é ".encode() + b"\xff", 5, "byte 0xff is not UTF-8"),
@@ -83,12 +83,12 @@ def test_undecodable_text_names_its_line() -> None:
         ("a\x92s".encode(), 2, "this is the control character U+0092"),
     ],
 )
-def test_invalid_text_is_reported_with_its_column(content: bytes, column: int, what: str) -> None:
+def test_invalid_text_is_reported_with_its_column(content: bytes, column: int, message: str) -> None:
     (block,) = line_blocks(in_pieces(b"fine\n" + content + b"\n", 100), "x")
     assert block.faulty
     assert fault_in(block.lines[0], Place("x", 1), "utf-8") is None
     fault = known(fault_in(block.lines[1], Place("x", 2), "utf-8"))
-    assert (fault.what, fault.place) == (what, Place("x", 2, column))
+    assert (fault.what, fault.place) == (message, Place("x", 2, column))
     assert fault.remedy
 
 

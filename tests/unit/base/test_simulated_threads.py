@@ -17,7 +17,7 @@ from tests.nights.greenlets import GreenletThreads
 def play(world: SimulatedThreads) -> list[tuple[float, str]]:
     """Two that pass things on, one that looks now and then, and a pool."""
     events: list[tuple[float, str]] = []
-    letters, changed, over = threads.simple_queue(), threads.condition(), threads.event()
+    letters, changed, finished = threads.simple_queue(), threads.condition(), threads.event()
     count = [0]
 
     def say(message: str) -> None:
@@ -43,20 +43,20 @@ def play(world: SimulatedThreads) -> list[tuple[float, str]]:
         with changed:
             say(f"two: {changed.wait_for(lambda: count[0] == 2, 5.0)}")
             say(f"nine: {changed.wait_for(lambda: count[0] == 9, 5.0)}")
-        over.set()
+        finished.set()
 
     running = [threads.thread(task) for task in (sends, takes, looks)]
-    for each in running:
-        each.start()
+    for thread in running:
+        thread.start()
     with threads.pool("work") as pool:
         assert pool.submit(lambda: threads.sleep(0.25) or 7).result() == 7  # type: ignore[func-returns-value]
         say("worked")
         assert isinstance(pool.submit(lambda: 1 / 0).exception(), ZeroDivisionError)
-    assert not over.wait(1.0)
-    assert over.wait()
-    for each in running:
-        each.join()
-        assert not each.is_alive()
+    assert not finished.wait(1.0)
+    assert finished.wait()
+    for thread in running:
+        thread.join()
+        assert not thread.is_alive()
     return events
 
 
@@ -74,8 +74,8 @@ def test_waits_end_in_the_order_of_their_times_and_nothing_sleeps(simulated_time
         (7.0, "nine: False"),
     ]
     for _ in range(20):
-        with SimulatedThreads() as again, threads.using(again):
-            assert play(again) == events
+        with SimulatedThreads() as world, threads.using(world):
+            assert play(world) == events
 
 
 def test_a_lock_is_held_over_a_wait_and_may_be_given_up(simulated_time: SimulatedThreads) -> None:
@@ -109,14 +109,14 @@ def test_a_wait_too_short_for_the_clock_still_ends(simulated_time: SimulatedThre
 
 def test_timed_calls_precede_waits_that_end_at_the_same_time() -> None:
     with SimulatedThreads() as world:
-        seen: list[tuple[float, str]] = []
+        calls: list[tuple[float, str]] = []
         for name, due_s in (("b", 1002.0), ("c", 1002.0), ("a", 1001.0), ("late", 1009.0)):
-            world.call_at(due_s, lambda name=name: seen.append((world.monotonic(), name)))
-        assert world.wait(lambda: len(seen) == 3, 2.0)
-        assert seen == [(1001.0, "a"), (1002.0, "b"), (1002.0, "c")]
-        world.call_at(0.0, lambda: seen.append((world.monotonic(), "at once")))
+            world.call_at(due_s, lambda name=name: calls.append((world.monotonic(), name)))
+        assert world.wait(lambda: len(calls) == 3, 2.0)
+        assert calls == [(1001.0, "a"), (1002.0, "b"), (1002.0, "c")]
+        world.call_at(0.0, lambda: calls.append((world.monotonic(), "at once")))
         world.sleep(1.0)
-        assert seen[3:] == [(1002.0, "at once")]
+        assert calls[3:] == [(1002.0, "at once")]
 
 
 def test_the_hosts_clock_can_be_set() -> None:

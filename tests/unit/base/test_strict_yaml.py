@@ -19,7 +19,7 @@ def plain(text: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("written", "value"),
+    ("text", "value"),
     [
         ("true", True),
         ("false", False),
@@ -46,8 +46,8 @@ def plain(text: str) -> object:
         ("|-\n  one\n  two", "one\ntwo"),
     ],
 )
-def test_only_a_few_plain_scalars_are_read_as_other_than_text(written: str, value: object) -> None:
-    document = plain(f"key: {written}")
+def test_only_a_few_plain_scalars_are_read_as_other_than_text(text: str, value: object) -> None:
+    document = plain(f"key: {text}")
     assert document == {"key": value}
     assert isinstance(document, dict)
     assert type(document["key"]) is type(value)
@@ -65,7 +65,7 @@ def test_values_and_keys_keep_their_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "column", "what"),
+    ("content", "line", "column", "message"),
     [
         (b"a: 1\nb: \xff\n", 2, 4, "0xff is not UTF-8"),
         ("a: x\n".encode("utf-16"), 1, 1, "not UTF-8"),
@@ -87,13 +87,13 @@ def test_values_and_keys_keep_their_places() -> None:
         (b"%YAML " + b"9" * 5000 + b".1\n---\na: 1\n", 1, 0, ""),
     ],
 )
-def test_invalid_characters_are_refused_at_their_position(content: bytes, line: int, column: int, what: str) -> None:
+def test_invalid_characters_are_refused_at_their_position(content: bytes, line: int, column: int, message: str) -> None:
     with pytest.raises(InputError) as refused:
         strict_yaml.parse(content, "x.yaml")
     place = known(refused.value.place)
     assert place.line == line
     assert not column or place == Place("x.yaml", line, column)
-    assert what in refused.value.what
+    assert message in refused.value.what
     assert refused.value.remedy
 
 

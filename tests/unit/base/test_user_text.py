@@ -40,15 +40,15 @@ def test_letters_are_composed_and_line_ends_are_unified() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "message"),
     [
         ("x" * (LONGEST_WRITTEN + 1), "the note has 10,001 characters; the limit is 10,000"),
         ("a\0b", "the note contains a NUL"),
         ("half \ud83d", "an incomplete character"),
     ],
 )
-def test_unstorable_text_is_refused_unchanged(text: str, what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_unstorable_text_is_refused_unchanged(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         checked_text(text, "the note")
 
 

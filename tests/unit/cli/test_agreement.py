@@ -115,8 +115,8 @@ def test_a_consensus_is_printed_with_votes_and_known_answers(tmp_path: Path) -> 
     answer = "\n".join(f"  - {{session: s1, trial: {trial}, category: correct}}" for trial in trials[:4])
     (tmp_path / "known.yaml").write_text(f"gold: known\nresponses:\n{answer}\n")
     (tmp_path / "round.yaml").write_text("round: one\nsessions: [s1]\ntraining: none\ngold: known.yaml\n")
-    known = harness(tmp_path / "round.yaml")
-    assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", known.output), known.output
+    result = harness(tmp_path / "round.yaml")
+    assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", result.output), result.output
     shown = harness(tmp_path / "round.yaml", "--disagreements").output
     known_right = "right on known answers with 2 of 3 raters: 4/4 100 %, 51.0–100 %"
     assert f"consensus Partially correct, 2 of 3 raters\n    {known_right}" in shown
@@ -165,9 +165,9 @@ def test_high_raw_agreement_without_alpha_is_explained(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(40))
     clips = list(clips_of(folder).items())
     rows = [
-        judged(trial, clip, name, CATEGORIES[8 if (name, at) in {("ann", 0), ("bob", 1)} else 0])
+        judged(trial, clip, name, CATEGORIES[8 if (name, index) in {("ann", 0), ("bob", 1)} else 0])
         for name in ("ann", "bob")
-        for at, (trial, (_, clip)) in enumerate(clips)
+        for index, (trial, (_, clip)) in enumerate(clips)
     ]
     give(folder, rows)
     assert "Correct is 97.5 % of the labels" in harness(folder).output
@@ -178,9 +178,9 @@ def test_intervals_of_few_responses_are_called_rough(tmp_path: Path, responses: 
     folder = store_session(tmp_path / "s1", answers(responses))
     clips = list(clips_of(folder).items())
     rows = [
-        judged(trial, clip, name, CATEGORIES[at % 2 or (name == "bob" and at == 0)])
+        judged(trial, clip, name, CATEGORIES[index % 2 or (name == "bob" and index == 0)])
         for name in ("ann", "bob")
-        for at, (trial, (_, clip)) in enumerate(clips)
+        for index, (trial, (_, clip)) in enumerate(clips)
     ]
     give(folder, rows)
     output = harness(folder).output

@@ -65,10 +65,10 @@ def lamp(folder: Path, phrase: str = "hey lamp") -> Path:
 
 
 def test_the_list_has_every_profile() -> None:
-    listed = harness("devices", "list")
-    assert listed.exit_code == 0
-    assert "esp_skainet" in listed.stdout
-    assert "dfrobot_df2301q" in listed.stdout
+    result = harness("devices", "list")
+    assert result.exit_code == 0
+    assert "esp_skainet" in result.stdout
+    assert "dfrobot_df2301q" in result.stdout
     rows = {row["id"]: row for row in json.loads(harness("devices", "list", "--json").stdout)}
     assert rows["tflm_test_over_serial"]["audio"] == "tflm_test_over_serial"
     assert rows["vh_board"]["framing"] == "vh"
@@ -79,10 +79,10 @@ def test_an_invalid_profile_is_reported_with_its_place(tmp_path: Path, monkeypat
     (tmp_path / "devices").mkdir()
     (tmp_path / "devices" / "bad.yaml").write_text("device: bad\nwake_phrases: 7\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    listed = harness("devices", "list")
-    assert listed.exit_code == 2
-    assert "bad.yaml:2:15" in listed.stderr
-    assert "esp_skainet" in listed.stdout
+    result = harness("devices", "list")
+    assert result.exit_code == 2
+    assert "bad.yaml:2:15" in result.stderr
+    assert "esp_skainet" in result.stdout
 
 
 def test_samples_are_tested_and_differences_are_shown(tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tm
 
 
 def test_saving_a_profile_rereads_those_that_share_its_lines(tmp_path: Path) -> None:
-    taken = lamp(tmp_path)
+    profile = lamp(tmp_path)
     path = tmp_path / "desk.yaml"
     path.write_text("device: desk\nwake_phrases: [hey lamp]\nlines_of: [lamp]\n", encoding="utf-8")
     monitor = DeviceMonitor(str(path), tmp_path)
     for now_s, before, after in ((1.0, "^WAKE", "^(?:GO|WAKE"), (2.0, "(?:GO|WAKE", "(?:GO|WAKE)")):
-        taken.write_text(taken.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+        profile.write_text(profile.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
         assert monitor.look(now_s)
         assert ("lamp.yaml:5" in monitor.problem) == (now_s == 1.0)
     assert not monitor.look(3.0)
@@ -273,9 +273,9 @@ def test_collected_monitor_samples_are_not_validated(tmp_path: Path, monkeypatch
     validated = harness("validate", "devices")
     assert validated.exit_code == 0, validated.output
     assert "lamp.samples.yaml: ignored" in validated.output
-    listed = harness("devices", "list")
-    assert listed.exit_code == 0, listed.output
-    assert "lamp.samples" not in listed.output
+    result = harness("devices", "list")
+    assert result.exit_code == 0, result.output
+    assert "lamp.samples" not in result.output
 
 
 @pytest.mark.parametrize("id", sorted(profile_paths(Path())))
@@ -317,8 +317,8 @@ def test_a_rule_whose_events_also_come_in_frames_is_refused_with_its_place(tmp_p
     refused = harness("check", "validate", path)
     assert refused.exit_code == 2
     (line,) = (line for line in refused.stderr.splitlines() if "would count twice" in line)
-    at = text.splitlines().index(next(row for row in text.splitlines() if "kind: wake" in row)) + 2
-    assert f"framed.yaml:{at}:" in line
+    number = text.splitlines().index(next(row for row in text.splitlines() if "kind: wake" in row)) + 2
+    assert f"framed.yaml:{number}:" in line
     assert "Remove the rule" in refused.stderr
 
 
@@ -413,9 +413,9 @@ def test_a_retained_wake_is_not_a_current_event(tmp_path: Path, monkeypatch: pyt
     current, _, earlier = stored.stdout.partition("retained: the broker stored these earlier")
     assert "kind: wake" in earlier
     assert "kind: wake" not in current
-    both = watched(tmp_path, monkeypatch, Stored(True, False))
-    assert both.exit_code == 0
-    assert "1 line: 1 mapped, 0 not; 1 retained message, not current" in both.stdout
+    result = watched(tmp_path, monkeypatch, Stored(True, False))
+    assert result.exit_code == 0
+    assert "1 line: 1 mapped, 0 not; 1 retained message, not current" in result.stdout
 
 
 def test_a_silent_source_without_a_baud_rate_gets_its_own_advice(

@@ -39,8 +39,8 @@ def named(checks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 def test_doctor_runs_every_check_and_each_problem_has_a_remedy(tmp_path: Path) -> None:
     status, checks = doctor("--sessions", tmp_path)
-    wanted = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
-    assert wanted | {"real time", "extras", "voices"} <= {check["name"] for check in checks}
+    expected = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
+    assert expected | {"real time", "extras", "voices"} <= {check["name"] for check in checks}
     (libraries,) = named(checks, "libraries")
     assert f"paho-mqtt {metadata.version('paho-mqtt')}, " in libraries["says"]
     assert all(check["remedy"] for check in checks if check["level"] != "ok")
@@ -61,8 +61,8 @@ def test_a_missing_board_fails_its_check(tmp_path: Path) -> None:
 def test_an_unknown_scheme_of_a_port_is_reported_at_its_connection(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: unix:///tmp/line}}\n")
     refusal = CliRunner().invoke(group, ["doctor", "--bench", str(file)]).exception
-    wanted = "bench.yaml:3:40: port: 'unix:///tmp/line' is not supported. Write socket://HOST:PORT, or the path of a"
-    assert wanted in str(refusal)
+    expected = "bench.yaml:3:40: port: 'unix:///tmp/line' is not supported. Write socket://HOST:PORT, or the path of a"
+    assert expected in str(refusal)
 
 
 def test_a_unix_socket_as_a_port_fails_with_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,9 +77,9 @@ def test_a_unix_socket_as_a_port_fails_with_what_to_write(tmp_path: Path, monkey
     assert "port: socket://127.0.0.1:47011" in port["remedy"]
 
 
-@pytest.mark.parametrize(("profile", "needed"), [("vh_board", False), ("esp_skainet", True)])
+@pytest.mark.parametrize(("profile", "required"), [("vh_board", False), ("esp_skainet", True)])
 def test_a_missing_loudspeaker_may_be_removed_if_the_board_accepts_sound(
-    tmp_path: Path, profile: str, needed: bool
+    tmp_path: Path, profile: str, required: bool
 ) -> None:
     file = bench(tmp_path, f"  one: {{profile: {profile}, connection: {{driver: serial, port: /dev/ttyNONE}}}}\n")
     with file.open("a", encoding="utf-8") as text:
@@ -87,7 +87,7 @@ def test_a_missing_loudspeaker_may_be_removed_if_the_board_accepts_sound(
     _, checks = doctor("--bench", file)
     remedies = [check["remedy"] for check in named(checks, "sound") if check["level"] == "fail"]
     assert remedies
-    assert any("remove `loudspeakers` from the bench" in remedy for remedy in remedies) is not needed
+    assert any("remove `loudspeakers` from the bench" in remedy for remedy in remedies) is not required
 
 
 def test_notification_targets_are_checked_and_tried_on_request(tmp_path: Path) -> None:

@@ -54,17 +54,17 @@ def test_each_documented_command_has_an_existing_verb_and_options() -> None:
 
 
 def test_starter_files_name_commands_and_not_their_groups() -> None:
-    named = [line for page, line in documented() if "/starters/" in page]
+    lines = [line for page, line in documented() if "/starters/" in page]
     groups = {name for name, command in commands(group) if isinstance(command, click.Group) and not command.params}
     assert "harness admin voices" in groups
-    assert "admin voices list" in named
-    assert [line for line in named if f"harness {line}" in groups] == []
+    assert "admin voices list" in lines
+    assert [line for line in lines if f"harness {line}" in groups] == []
 
 
 def test_no_page_uses_an_option_that_no_command_has_any_more() -> None:
-    options = [each for _, command in commands(group) for each in command.params if isinstance(each, Option)]
-    today = {name for each in options for name in (*each.opts, *each.secondary_opts)}
-    gone = {name for each in options if not each.hidden for name in each.former if name[:2] == "--"} - today
+    options = [option for _, command in commands(group) for option in command.params if isinstance(option, Option)]
+    today = {name for option in options for name in (*option.opts, *option.secondary_opts)}
+    gone = {name for option in options if not option.hidden for name in option.former if name[:2] == "--"} - today
     assert "--silent" in gone
     pages = [page for page in PAGES if page.suffix == ".md" and not page.name.startswith("command")]
     mentions = [(page.name, name) for page in pages for name in re.findall(r"--[a-z][\w-]*", page.read_text("utf-8"))]
@@ -83,6 +83,8 @@ def fault_of(line: str) -> str:
             return "" if command.params and command is not group else f"no command {words[0]}"
         command = below
         words.pop(0)
-    known = {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
+    known_options = {
+        name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)
+    }
     options = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
-    return ", ".join(option for option in options if option not in known | {"-h", "--help", "-V", "--version"})
+    return ", ".join(option for option in options if option not in known_options | {"-h", "--help", "-V", "--version"})

@@ -58,19 +58,19 @@ def hold(folder: Path, rater: str = "ann", effect: EffectOutcome | None = None) 
 
 def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(replace(ASKED, wanted=f"a timer{ESCAPE} runs")))
-    listed = harness("effects", folder)
-    assert listed.exit_code == 1
-    assert "1 effect: 1 open, 1 of them due." in listed.stdout
-    assert "t1  due now" in listed.stdout
-    assert "\x1b" not in listed.stdout
-    assert "does it?" in listed.stdout
-    given = harness("effects", folder, "--answer", "t1", "partial", "--comment", "half", "--observer", "ann")
-    assert (given.exit_code, given.stdout) == (0, "t1: partial, by ann\n")
+    listing = harness("effects", folder)
+    assert listing.exit_code == 1
+    assert "1 effect: 1 open, 1 of them due." in listing.stdout
+    assert "t1  due now" in listing.stdout
+    assert "\x1b" not in listing.stdout
+    assert "does it?" in listing.stdout
+    answer = harness("effects", folder, "--answer", "t1", "partial", "--comment", "half", "--observer", "ann")
+    assert (answer.exit_code, answer.stdout) == (0, "t1: partial, by ann\n")
     assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectOutcome.PARTIAL, "ann", "half")]
-    known = harness("effects", folder)
-    assert (known.exit_code, known.stdout) == (0, "1 effect, all known.\n")
-    again = harness("effects", folder, "--answer", "t1", "right", "--observer", "bob")
-    assert "It overrules partial by ann at " in again.stdout
+    closed = harness("effects", folder)
+    assert (closed.exit_code, closed.stdout) == (0, "1 effect, all known.\n")
+    overruled = harness("effects", folder, "--answer", "t1", "right", "--observer", "bob")
+    assert "It overrules partial by ann at " in overruled.stdout
     assert answers(folder)[-1].detail == "overrules partial by ann"
     assert effects_of(folder).items[0].evidence.word is EffectOutcome.RIGHT
 
@@ -99,10 +99,10 @@ def test_responses_held_by_a_rater_are_asked_about(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(None))
     assert harness("effects", folder).stdout == "The session has no effect to check and no response on hold.\n"
     hold(folder, rater="ann")
-    listed = harness("effects", folder)
-    assert listed.exit_code == 1
-    assert HELD_QUESTION in listed.stdout
-    assert "held by ann" in listed.stdout
+    listing = harness("effects", folder)
+    assert listing.exit_code == 1
+    assert HELD_QUESTION in listing.stdout
+    assert "held by ann" in listing.stdout
     assert harness("effects", folder, "--answer", "t1", "unknown").exit_code == 0
     assert harness("effects", folder).exit_code == 0
 
@@ -193,15 +193,15 @@ def test_durations_are_shown_in_readable_units(seconds: float, text: str) -> Non
 
 
 def test_due_time_is_shown_as_clock_time(tmp_path: Path) -> None:
-    (item,) = effects_of(written(tmp_path / "s", asked_session())).items
-    later = replace(item, evidence=EffectEvidence(ASKED, due_wall_s=1_700_003_600.0))
+    (effect,) = effects_of(written(tmp_path / "s", asked_session())).items
+    later = replace(effect, evidence=EffectEvidence(ASKED, due_wall_s=1_700_003_600.0))
     assert when(later, 1_700_003_600.0) == "due now"
     assert when(later, 1_700_003_000.0).endswith(", in 10 min")
 
 
 def test_a_session_summary_counts_its_effects(tmp_path: Path) -> None:
-    (item,) = effects_of(written(tmp_path / "s", asked_session())).items
+    (effect,) = effects_of(written(tmp_path / "s", asked_session())).items
     looked = EffectEvidence(ASKED, EffectOutcome.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
-    lines = effect_lines([item, replace(item, evidence=looked)])
+    lines = effect_lines([effect, replace(effect, evidence=looked)])
     assert lines[0] == "effects              2: 1 cannot tell, 1 open"
     assert effect_lines([]) == []

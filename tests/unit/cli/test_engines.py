@@ -24,7 +24,7 @@ def shown(*arguments: str) -> str:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def broken_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An installed engine whose module needs what is not there."""
     (tmp_path / "their_engine.py").write_text("import a_package_that_is_not_there\n")
     folder = tmp_path / "their_engine-3.1.dist-info"
@@ -42,29 +42,29 @@ def test_the_table_is_no_wider_than_the_terminal(columns: int, monkeypatch: pyte
     title, *lines = text.splitlines()
     assert title.split("  ")[0] == "engine"
     assert ("version" in title) == (columns > 130)
-    named = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert sorted(named) == list(names(Group.OFFLINE_ENGINES))
+    engines = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert sorted(engines) == list(names(Group.OFFLINE_ENGINES))
     assert max(map(len, lines)) <= columns
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in text
 
 
 def test_an_engine_that_cannot_be_imported_is_marked_and_hides_no_other(
-    broken: str, monkeypatch: pytest.MonkeyPatch
+    broken_engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "500")
-    (line,) = [line for line in shown().splitlines() if line.startswith(broken)]
+    (line,) = [line for line in shown().splitlines() if line.startswith(broken_engine)]
     assert "not here" in line
     assert "a_package_that_is_not_there" in line
     assert "Install the missing library" in line
     with pytest.raises(PluginError, match=r"cannot be used here.*a_package_that_is_not_there"):
-        shown(broken)
+        shown(broken_engine)
 
 
-def test_json_has_the_same_engines_as_the_table(broken: str) -> None:
+def test_json_has_the_same_engines_as_the_table(broken_engine: str) -> None:
     entries = {entry["name"]: entry for entry in json.loads(shown("--json"))}
     assert set(entries) == set(names(Group.OFFLINE_ENGINES))
-    assert entries[broken]["missing"]
+    assert entries[broken_engine]["missing"]
     phrase = entries["pocketsphinx"]
     assert phrase["kind"] == "wake"
     assert phrase["operating_points"][9] == {"number": 10, "threshold": 1e-30}
@@ -91,7 +91,7 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "what"),
+    ("arguments", "error", "message"),
     [
         (["microwakewort"], PluginError, "Did you mean 'microwakeword'"),
         (["microwakeword:no_such"], InputError, "okay_nabu"),
@@ -105,8 +105,8 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
         (["microwakeword:alexa", "-s", "treshold=1"], InputError, "Did you mean 'threshold'"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments: list[str], error: type[Exception], what: str) -> None:
-    with pytest.raises(error, match=what):
+def test_wrong_arguments_are_refused(arguments: list[str], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         CliRunner().invoke(command, arguments, catch_exceptions=False)
 
 

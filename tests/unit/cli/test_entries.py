@@ -148,14 +148,16 @@ def test_a_help_fits_a_screen_and_help_all_describes_every_option(words: str) ->
     command, *rest = words.split()[1:] or ["--help"]
     shown = harness(command, *rest, "--help").output
     assert len(shown.splitlines()) <= HELP_LINES
-    options = [each for each in ALL[words].params if isinstance(each, Option) and not each.hidden and each.help]
-    headings = {each.heading for each in options} - {""}
-    left_out = {each for each in headings if f"\n{each}:\n" not in shown}
+    options = [
+        option for option in ALL[words].params if isinstance(option, Option) and not option.hidden and option.help
+    ]
+    headings = {option.heading for option in options} - {""}
+    left_out = {option for option in headings if f"\n{option}:\n" not in shown}
     assert bool(left_out) == ("--help-all" in shown)
     assert headings or len(options) <= 12
     whole = harness(command, *rest, "--help-all").output if headings else shown
-    for each in options:
-        assert max(each.opts, key=len) in whole
+    for option in options:
+        assert max(option.opts, key=len) in whole
     for heading in headings:
         assert f"\n{heading}:\n" in whole
         assert heading not in left_out or heading.lower() in " ".join(shown.split())

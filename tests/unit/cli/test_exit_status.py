@@ -33,7 +33,7 @@ devices:
 
 
 @pytest.mark.parametrize(
-    ("profile", "connection", "what", "status"),
+    ("profile", "connection", "message", "status"),
     [
         ("vh_board", "driver: serial, port: /dev/ttyNOT_THERE", "/dev/ttyNOT_THERE does not exist", 3),
         ("vh_board", "driver: serial, usb: NOT_THERE", "no port matches `usb: NOT_THERE`", 3),
@@ -46,13 +46,13 @@ devices:
     ],
 )
 def test_missing_host_requirement_creates_no_session(
-    profile: str, connection: str, what: str, status: int, tmp_path: Path
+    profile: str, connection: str, message: str, status: int, tmp_path: Path
 ) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO)
     (tmp_path / "b.yaml").write_text(BENCH.replace("PROFILE", profile).replace("CONNECTION", connection))
     with pytest.raises(HarnessError) as refused:
         prepare(tmp_path / "s.yaml", tmp_path / "b.yaml", tmp_path / "sessions")
-    assert what in str(refused.value)
+    assert message in str(refused.value)
     assert refused.value.exit_code == status
     assert not (tmp_path / "sessions").exists()
 

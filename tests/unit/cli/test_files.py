@@ -40,17 +40,17 @@ def test_init_writes_valid_files_and_never_overwrites(tmp_path: Path) -> None:
     assert "4 trials × 1 cell = 4 planned" in checked.stdout
     (folder / "bench.yaml").write_text("mine", encoding="utf-8")
     (folder / "scenario.yaml").unlink()
-    again = harness("init", folder)
-    assert isinstance(again.exception, InputError)
-    assert again.exception.exit_code == 2
+    repeated = harness("init", folder)
+    assert isinstance(repeated.exception, InputError)
+    assert repeated.exception.exit_code == 2
     assert (folder / "bench.yaml").read_text(encoding="utf-8") == "mine"
     assert not (folder / "scenario.yaml").exists()
 
 
 def test_init_writes_a_valid_profile_for_a_board(tmp_path: Path) -> None:
     folder = tmp_path / "new"
-    written = harness("init", folder, "--board", "door_panel", "--port", "/dev/tty: odd")
-    assert written.exit_code == 0, written.output
+    result = harness("init", folder, "--board", "door_panel", "--port", "/dev/tty: odd")
+    assert result.exit_code == 0, result.output
     assert sorted(path.name for path in folder.iterdir()) == ["bench.yaml", "door_panel.yaml", "scenario.yaml"]
     checked = harness("validate", folder)
     assert checked.exit_code == 0, checked.output
@@ -145,9 +145,9 @@ def test_an_option_implies_the_kind_of_bench(options: tuple[str, ...], connectio
 )
 def test_init_takes_the_wake_phrase_of_the_device(kind: str, tmp_path: Path) -> None:
     assert harness("init", tmp_path, "--bench-kind", kind, "--phrase", "ok lampe").exit_code == 0
-    written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
-    assert "wake_phrases: [ok lampe]" in written
-    assert "hey computer" not in written
+    text = "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
+    assert "wake_phrases: [ok lampe]" in text
+    assert "hey computer" not in text
     assert harness("validate", tmp_path).exit_code == 0
     if kind in ("serial", "mqtt", "command"):
         profile = tmp_path / ("board.yaml" if kind == "serial" else "device.yaml")
@@ -234,10 +234,8 @@ def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
         assert not group.main(["init", str(tmp_path / "asked")], "harness", standalone_mode=False)
     os.close(ours)
     assert harness("init", tmp_path / "given", *options).exit_code == 0
-    written = [
-        {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("asked", "given")
-    ]
-    assert written[0] == written[1]
+    texts = [{path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("asked", "given")]
+    assert texts[0] == texts[1]
 
 
 def test_the_projects_own_files_are_valid() -> None:
@@ -293,13 +291,13 @@ def test_init_for_the_virtual_lab_ends_with_a_run_that_starts_it(
     ]
 
 
-@pytest.mark.parametrize(("folder", "named"), [("sound", "./sound"), ("my lab", "'my lab'")])
+@pytest.mark.parametrize(("folder", "argument"), [("sound", "./sound"), ("my lab", "'my lab'")])
 def test_the_next_steps_of_init_work_for_a_folder_of_any_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, named: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, argument: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _, steps = harness("init", "--board", "mine", "--port", "/dev/ttyUSB0", folder).stdout.split("Next:\n")
-    check = f"harness check {named}"
+    check = f"harness check {argument}"
     assert check in [step.strip() for step in steps.splitlines()]
     assert harness(*shlex.split(check)[1:]).exit_code == 0
     monitor = steps.splitlines()[0].strip()
@@ -360,8 +358,8 @@ def test_a_run_says_at_its_start_that_nobody_will_answer(
     scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
     scenario.write_text(SCENARIO.replace("NEED", "") + "limits: {max_latency_p95_ms: 900}\n", encoding="utf-8")
     bench.write_text(BENCH.replace("same_as: near", "driver: in_process"), encoding="utf-8")
-    made = harness("run", scenario, "--bench", bench, "--sessions", tmp_path / "sessions", "--prepare", *options)
-    note_undecidable(Path(made.stdout.strip()), dashboard=dashboard)
+    result = harness("run", scenario, "--bench", bench, "--sessions", tmp_path / "sessions", "--prepare", *options)
+    note_undecidable(Path(result.stdout.strip()), dashboard=dashboard)
     notes = capsys.readouterr().err
     assert ("3 of 3 trials need a person" in notes) is noted
     assert "note: max_latency_p95_ms cannot pass with 3 trials" in notes
@@ -453,8 +451,8 @@ def test_schemas_are_printed_or_written(tmp_path: Path) -> None:
     kinds = {"scenario", "bench", "conditions", "device", "normalisation", "label_set", "grammar"} | of_rating
     assert set(json.loads(harness("schema").stdout)) == kinds
     assert harness("schema", "--output", tmp_path / "schemas").exit_code == 0
-    written = {path.name for path in (tmp_path / "schemas").iterdir()}
-    assert written == {f"{kind}.schema.json" for kind in kinds}
+    names = {path.name for path in (tmp_path / "schemas").iterdir()}
+    assert names == {f"{kind}.schema.json" for kind in kinds}
 
 
 WRITTEN = [
@@ -466,7 +464,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize(("words", "option"), WRITTEN, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("words", "option"), WRITTEN, ids=lambda value: getattr(value, "name", value))
 def test_an_option_that_writes_a_file_refuses_a_missing_folder_before_work_begins(words: str, option: Option) -> None:
     if option.name == "report" and words.startswith("harness run"):  # a CI job finds its report whatever happens
         assert not option.writes

@@ -57,13 +57,13 @@ def folder(tmp_path: Path) -> Path:
     folder = store_session(tmp_path / "s1", answers(3, ("kitchen", "den")))
     clips = clips_of(folder)
     rows = []
-    for at, (trial, (_, clip)) in enumerate(clips.items()):
+    for n, (trial, (_, clip)) in enumerate(clips.items()):
         full = judged(
-            trial, clip, "ann", Category.WRONG if at % 2 else Category.CORRECT,
-            session_id="s1", id=f"id-{at}", comment=("=SUM(A1)", "'tis; \"so\"", "-5", "[x]", "two\nlines", "@b")[at],
-            flags=(Flag.AUDIO_BAD.value,), sub_flags=("recoverable",) if at % 2 else (), confidence=1 + at % 3,
-            plays=2, heard_ms=900, time_to_answer_s=0.1 + at, transcript_shown=False, item_id=f"item{at}", round="r1",
-            position=at + 1, aid_path=("whole=yes", "which; one=no"), span_s=(1.25, 2.5), effect_claimed=True,
+            trial, clip, "ann", Category.WRONG if n % 2 else Category.CORRECT,
+            session_id="s1", id=f"id-{n}", comment=("=SUM(A1)", "'tis; \"so\"", "-5", "[x]", "two\nlines", "@b")[n],
+            flags=(Flag.AUDIO_BAD.value,), sub_flags=("recoverable",) if n % 2 else (), confidence=1 + n % 3,
+            plays=2, heard_ms=900, time_to_answer_s=0.1 + n, transcript_shown=False, item_id=f"item{n}", round="r1",
+            position=n + 1, aid_path=("whole=yes", "which; one=no"), span_s=(1.25, 2.5), effect_claimed=True,
             effect=EffectOutcome.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0", proposed=Category.INFERRABLE,
             proposed_probability=0.25, proposal_shown=ProposalShown.BEFORE, unaided=Category.CLARIFICATION
         )  # fmt: skip
@@ -101,7 +101,7 @@ def test_a_round_file_exports_its_sessions_and_only_its_judgments(folder: Path, 
     round_file.write_text(f"round: r1\nsessions: [{folder.name}]\n")
     assert harness("export", round_file, "--jsonl", file).exit_code == 0
     assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [
-        *(f"id-{at}" for at in range(6)), "c0", "w1", "e0"
+        *(f"id-{number}" for number in range(6)), "c0", "w1", "e0"
     ]  # fmt: skip
 
 
@@ -217,8 +217,8 @@ def test_judgments_made_elsewhere_are_imported(folder: Path, tmp_path: Path) -> 
     )  # fmt: skip
     assert (first.session_id, first.imported_from, first.rater) == ("s1", "in.csv", "eve")
     # The same rows in another file, in another order, are still the same.
-    again = wanted(copy, tmp_path, "q1-kitchen,adam,wrong", "q1-kitchen,eve,Partially correct", "q1-den,eve,wrong")
-    assert again.output == "0 new judgments, 3 already there\n"
+    result = wanted(copy, tmp_path, "q1-kitchen,adam,wrong", "q1-kitchen,eve,Partially correct", "q1-den,eve,wrong")
+    assert result.output == "0 new judgments, 3 already there\n"
     assert len(rows_in(copy)) == 3
 
 
@@ -236,7 +236,7 @@ def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("row", "head", "what"),
+    ("row", "head", "message"),
     [
         (
             "q9-kitchen,eve,wrong",
@@ -255,11 +255,11 @@ def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) ->
     ],
 )
 def test_judgment_for_unknown_response_is_refused_with_its_line(
-    folder: Path, tmp_path: Path, row: str, head: str, what: str
+    folder: Path, tmp_path: Path, row: str, head: str, message: str
 ) -> None:
     before = rows_in(folder)
     refusal = refused(wanted(folder, tmp_path, row, head=head))
-    assert f"in.csv:2: {what}" in refusal or what in refusal
+    assert f"in.csv:2: {message}" in refusal or message in refusal
     assert "in.csv:2" in refusal
     assert rows_in(folder) == before
 
@@ -269,14 +269,14 @@ def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path:
     copy = bare(folder, tmp_path / "copy")
     head = "trial,rater,category,comment,id"
     row = f"q1-kitchen,eve,wrong,late,{id_}"
-    same = f"q1-kitchen,eve ,Wrong,late,{id_}"  # as a spreadsheet may write it
-    done = wanted(copy, tmp_path, row, "q1-den,eve,wrong,,", same, row, head=head)
+    repeated = f"q1-kitchen,eve ,Wrong,late,{id_}"  # as a spreadsheet may write it
+    done = wanted(copy, tmp_path, row, "q1-den,eve,wrong,,", repeated, row, head=head)
     file = tmp_path / "in.csv"
     assert done.stdout == "2 new judgments, 0 already there, 2 repeated rows counted once\n"
     assert done.stderr == "".join(f"{file}:{line}: the same row as line 2; counted once\n" for line in (4, 5))
     assert len(rows_in(copy)) == 2
-    again = harness("import", copy, file)
-    assert again.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"
+    second = harness("import", copy, file)
+    assert second.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"
     other = f"q1-kitchen,eve,wrong,another comment,{id_}"
     refusal = refused(wanted(bare(folder, tmp_path / "other"), tmp_path, row, other, head=head))
     assert "in line 2" in refusal
@@ -400,7 +400,7 @@ def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
     category = draw(st.sampled_from(Category))
     allowed = SUB_FLAGS_OF.get(category, ())
     carried = st.sampled_from(allowed) if allowed else st.nothing()
-    made = Judgment(
+    template = Judgment(
         id="", trial_id="", attempt=1, rater=draw(names), status=JudgmentStatus.SUBMITTED, category=category,
         clip_sha256="", session_id="s1",
         comment=draw(texts.filter(lambda text: not text or bool(text.strip()))),
@@ -412,7 +412,7 @@ def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
         effect_claimed=draw(st.sampled_from([None, True, False])), effect=draw(st.sampled_from([None, *EffectOutcome])),
         transcript_shown=draw(st.booleans()), given_wall_s=draw(seconds)
     )  # fmt: skip
-    return lambda id_, trial, clip: replace(made, id=id_, trial_id=trial, clip_sha256=clip)
+    return lambda id_, trial, clip: replace(template, id=id_, trial_id=trial, clip_sha256=clip)
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -425,8 +425,8 @@ def test_any_judgment_survives_export_and_import_in_any_format(
     ((trial, (_, clip)),) = clips_of(folder).items()
     give(folder, [make(f"j{number}", trial, clip.sha256) for number, make in enumerate(rows)])
     files = [tmp_path / f"f.{kind}" for kind in FORMATS]
-    written = [option for kind, file in zip(FORMATS, files, strict=True) for option in (f"--{kind}", str(file))]
-    assert harness("export", folder, *written).exit_code == 0
+    export_options = [option for kind, file in zip(FORMATS, files, strict=True) for option in (f"--{kind}", str(file))]
+    assert harness("export", folder, *export_options).exit_code == 0
     for file in files:
         copy = bare(folder, tmp_path / file.suffix)
         done = harness("import", copy, file)

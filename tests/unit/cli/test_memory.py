@@ -65,9 +65,9 @@ def test_the_line_can_be_pasted_into_a_profile(tmp_path: Path) -> None:
 def test_sessions_are_pooled_and_conditions_are_separated(tmp_path: Path) -> None:
     near = [replace(pair, conditions=(("position", "near"),)) for pair in clear_cut(5.0, WAITS)]
     far = [replace(pair, conditions=(("position", "far"),)) for pair in clear_cut(3.0, WAITS)]
-    both = [store(tmp_path / name, session(*pairs)) for name, pairs in (("one", near), ("two", far))]
-    assert "24 of 24 pairs count" in run(*both)
-    apart = run("--by", "position", *both)
+    sessions = [store(tmp_path / name, session(*pairs)) for name, pairs in (("one", near), ("two", far))]
+    assert "24 of 24 pairs count" in run(*sessions)
+    apart = run("--by", "position", *sessions)
     assert "device kitchen, position near: 12 of 12 pairs count" in apart
     assert "device kitchen, position far: 12 of 12 pairs count" in apart
 

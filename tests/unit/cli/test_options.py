@@ -148,7 +148,7 @@ def example(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("a b --json", [["a", "b"], True, None, None]),
         ("--json a b", [["a", "b"], True, None, None]),
@@ -159,10 +159,10 @@ def example(
         ("-- --json", [["--json"], False, None, None]),
     ],
 )
-def test_option_without_its_file_takes_no_argument(line: str, told: list[object]) -> None:
+def test_option_without_its_file_takes_no_argument(line: str, expected: list[object]) -> None:
     done = CliRunner().invoke(example, line.split())
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout) == told
+    assert json.loads(done.stdout) == expected
 
 
 KEPT = Path(__file__).parents[2] / "data" / "kept" / "options.csv"
@@ -174,16 +174,15 @@ NAMED = [
 
 
 def test_each_former_option_is_accepted() -> None:
-    former = {
-        (name, old, f"{each.now(old)} {value}".rstrip())
-        for name, command in ALL.items()
-        for each in command.params
-        if isinstance(each, Option)
-        for old, value in each.former.items()
-    }
-    for name, given, now in NAMED:
-        known = {flag for each in ALL[name].params for flag in (*each.opts, *each.secondary_opts)}
-        assert (name, given, now) in former if now else given in known, f"{name} {given}"
+    former = set()
+    for name, command in ALL.items():
+        for parameter in command.params:
+            if isinstance(parameter, Option):
+                for old, value in parameter.former.items():
+                    former.add((name, old, f"{parameter.now(old)} {value}".rstrip()))
+    for name, old_name, now in NAMED:
+        flags = {flag for parameter in ALL[name].params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        assert (name, old_name, now) in former if now else old_name in flags, f"{name} {old_name}"
 
 
 @pytest.mark.parametrize(("name", "former", "now"), [row for row in NAMED if row[2]])
@@ -195,7 +194,7 @@ def test_a_former_name_still_works_and_is_hidden(name: str, former: str, now: st
     done = CliRunner().invoke(group, [*name.split()[1:], former, *value, "--nothing"], prog_name="harness")
     assert done.stderr.splitlines()[0] == f"harness: {former} is now {now}"
     assert "there is no option --nothing" in done.stderr
-    in_full = "--help-all" if any(getattr(each, "heading", "") for each in ALL[name].params) else "--help"
+    in_full = "--help-all" if any(getattr(parameter, "heading", "") for parameter in ALL[name].params) else "--help"
     shown = CliRunner().invoke(group, [*name.split()[1:], in_full]).output.split()
     assert now.split()[0] in {word.rstrip(",") for word in shown}
     assert former not in {word.rstrip(",") for word in shown}
@@ -213,7 +212,7 @@ def renamed(
 
 
 @pytest.mark.parametrize(
-    ("line", "told", "notes"),
+    ("line", "expected", "notes"),
     [
         ("-o a -x b", [["a", "b"], 0, None], ["-o is now -x"]),
         ("-oa", [["a"], 0, None], ["-o is now -x"]),
@@ -223,9 +222,9 @@ def renamed(
         ("-h a --csv", [["a"], 0, "csv"], ["-h is now -x", "--csv is now --kind csv"]),
     ],
 )
-def test_a_former_short_name_works_in_each_form(line: str, told: object, notes: list[str]) -> None:
+def test_a_former_short_name_works_in_each_form(line: str, expected: object, notes: list[str]) -> None:
     done = CliRunner().invoke(renamed, line.split())
-    assert (json.loads(done.stdout) if done.stdout else None) == told
+    assert (json.loads(done.stdout) if done.stdout else None) == expected
     assert [message for message in done.stderr.splitlines() if "is now" in message] == [
         f"harness: {note}" for note in notes
     ]
@@ -238,40 +237,41 @@ def test_dash_h_prints_the_same_as_help() -> None:
 def visible() -> Iterator[tuple[str, click.Option]]:
     """Each command and option of today that a help shows."""
     for name in dict.fromkeys(name for name, _, _ in NAMED):
-        for each in ALL[name].params:
-            if isinstance(each, click.Option) and not each.hidden:
-                yield name, each
+        for parameter in ALL[name].params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                yield name, parameter
 
 
 def test_an_option_name_has_one_meaning() -> None:
     """What a name means stands in its help. If that differs between commands, it is the same kind of thing."""
     helps: dict[str, set[str]] = {}
     takes: dict[str, set[bool]] = {}
-    for _, each in visible():
-        for name in (*each.opts, *each.secondary_opts):
-            helps.setdefault(name, set()).add(each.help or "")
-            takes.setdefault(name, set()).add(bool(each.is_flag or each.count))
+    for _, parameter in visible():
+        for name in (*parameter.opts, *parameter.secondary_opts):
+            helps.setdefault(name, set()).add(parameter.help or "")
+            takes.setdefault(name, set()).add(bool(parameter.is_flag or parameter.count))
     assert {name for name in helps if len(helps[name]) > 1 and name.startswith("--")} == set(SAME_KIND)
     assert [name for name in takes if len(takes[name]) > 1] == []
     short: dict[str, set[str]] = {}
-    for _, each in visible():
-        for name in each.opts:
+    for _, parameter in visible():
+        for name in parameter.opts:
             if not name.startswith("--"):
-                short.setdefault(name, set()).add(max(each.opts, key=len))
+                short.setdefault(name, set()).add(max(parameter.opts, key=len))
     assert {name: longs for name, longs in short.items() if len(longs) > 1} == {}
 
 
 def test_defaults_are_written_in_one_style() -> None:
-    for name, each in visible():
-        record = each.get_help_record(click.Context(ALL[name]))
+    for name, parameter in visible():
+        record = parameter.get_help_record(click.Context(ALL[name]))
         assert record is not None
         text = record[1]
-        has_default = isinstance(each, Option) and bool(each.written_default)
-        assert text.lower().count("default") == has_default + ("(default when " in text), f"{name}: {text}"
-        assert text.count("(default: ") == has_default, f"{name}: {text}"
+        has_default = isinstance(parameter, Option) and bool(parameter.written_default)
+        assert text.count("(default: ") == (1 if has_default else 0), f"{name}: {text}"
+        others = 1 if "(default when " in text else 0
+        assert text.lower().count("default") == text.count("(default: ") + others, f"{name}: {text}"
         assert ") (" not in text, f"{name}: {text}"
-        if isinstance(each.default, (str, int, float, tuple, Path)) and not (each.is_flag or each.count):
-            assert has_default or each.default in ("", ()), f"{name} {each.opts}"
+        if isinstance(parameter.default, (str, int, float, tuple, Path)) and not (parameter.is_flag or parameter.count):
+            assert has_default or parameter.default in ("", ()), f"{name} {parameter.opts}"
 
 
 def test_a_default_ends_the_first_sentence() -> None:
@@ -294,7 +294,9 @@ def test_documented_defaults_match_the_code() -> None:
     from harness.web.server import WebOptions
 
     web = WebOptions()
-    words = {each.opts[0]: each.written_default for _, each in visible() if isinstance(each, Option)}
+    words = {
+        parameter.opts[0]: parameter.written_default for _, parameter in visible() if isinstance(parameter, Option)
+    }
     assert (words["--listen"], words["--web-port"]) == (web.address, str(web.port))
     assert Path(words["--invitations"]) == web.invitations
 
@@ -314,7 +316,7 @@ def test_an_error_leaves_no_output_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "told"),
+    ("line", "status", "message"),
     [
         ("help run", 0, "Usage: harness run "),
         ("help judgments import", 0, "Usage: harness judgments import "),
@@ -323,9 +325,9 @@ def test_an_error_leaves_no_output_file(tmp_path: Path) -> None:
         ("help rnu", 2, "harness help: there is no command 'rnu'. Did you mean 'run'?"),
     ],
 )
-def test_help_and_version_are_printed(line: str, status: int, told: str) -> None:
+def test_help_and_version_are_printed(line: str, status: int, message: str) -> None:
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert (done.exit_code, done.output[: len(told)]) == (status, told)
+    assert (done.exit_code, done.output[: len(message)]) == (status, message)
 
 
 def test_completion_knows_verbs_and_options() -> None:
@@ -335,17 +337,17 @@ def test_completion_knows_verbs_and_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "bench", "told"),
+    ("scenario", "bench", "message"),
     [
         ("bench.yaml", "scenario.yaml", "Swap the two files: harness run SCENARIO --bench BENCH"),
         ("scenaro.yaml", "bench.yaml", "scenario.yaml'?"),
         ("scenario", "bench.yaml", "scenario.yaml'?"),
     ],
 )
-def test_a_file_of_another_kind_is_recognised(scenario: str, bench: str, told: str, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_recognised(scenario: str, bench: str, message: str, tmp_path: Path) -> None:
     CliRunner().invoke(group, ["init", str(tmp_path)])
     done = CliRunner().invoke(group, ["run", str(tmp_path / scenario), "--bench", str(tmp_path / bench)])
-    assert told in str(done.exception)
+    assert message in str(done.exception)
 
 
 def test_offered_yardsticks_exist() -> None:
@@ -369,7 +371,7 @@ def grouped(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("a b", (("a", "b"), None, False, False, {}, "BENCH", None)),
         ("a --round r --json --kind scenario", (("a",), "r", True, False, {}, "SCENARIO", None)),
@@ -377,13 +379,13 @@ def grouped(
         ("a --web --web-port 0 --insecure", (("a",), None, False, False, {"port": 0, "insecure": True}, "BENCH", None)),
     ],
 )
-def test_grouped_options_arrive_as_one_object(line: str, told: object) -> None:
+def test_grouped_options_arrive_as_one_object(line: str, expected: object) -> None:
     done = CliRunner().invoke(grouped, line.split())
-    assert done.output == f"{told!r}\n"
+    assert done.output == f"{expected!r}\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("a --json --csv", "--json and --csv cannot be combined"),
         ("a --tls-key k", "--tls-key applies only to the raters' site"),
@@ -391,6 +393,6 @@ def test_grouped_options_arrive_as_one_object(line: str, told: object) -> None:
         ("--web", "Missing argument"),
     ],
 )
-def test_option_dependencies_are_enforced(line: str, told: str) -> None:
+def test_option_dependencies_are_enforced(line: str, message: str) -> None:
     done = CliRunner().invoke(grouped, line.split())
-    assert told in f"{done.exception}{done.output}"
+    assert message in f"{done.exception}{done.output}"

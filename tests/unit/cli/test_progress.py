@@ -98,9 +98,9 @@ def test_no_progress_line_is_drawn_without_a_terminal(monkeypatch: pytest.Monkey
 )
 def test_long_running_commands_show_progress(words: str, marked: set[str], tmp_path: Path) -> None:
     session = stored(tmp_path / "session")
-    seen: list[str] = []
-    with report_progress_to(lambda label, done, total: seen.append(label)):
-        given = words.replace("SESSION", str(session)).replace("FOLDER", str(tmp_path)).split()
-        result = harness(*given)
+    labels: list[str] = []
+    with report_progress_to(lambda label, done, total: labels.append(label)):
+        arguments = words.replace("SESSION", str(session)).replace("FOLDER", str(tmp_path)).split()
+        result = harness(*arguments)
     assert result.exit_code in (0, 1), result.output
-    assert marked <= set(seen)
+    assert marked <= set(labels)

@@ -142,8 +142,8 @@ def test_rating_skips_held_items_until_they_are_requested(session: Path) -> None
 def test_transcript_is_hidden_until_requested_and_as_the_round_allows(session: Path) -> None:
     hidden = rate(session, "item\n")
     assert "transcript: hidden" in hidden.output
-    written = rate(session, "text\n1\n").output
-    assert written.count("\ntranscript: hidden") < written.count("\ntranscript: ")
+    output = rate(session, "text\n1\n").output
+    assert output.count("\ntranscript: hidden") < output.count("\ntranscript: ")
     assert given(session)[-1].transcript_shown
     shown = rate(session, "2\n", "--transcript", "shown")
     assert "transcript: hidden" not in shown.output
@@ -162,7 +162,7 @@ def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "status", "said", "path"),
+    ("lines", "status", "message", "path"),
     [
         ("", 2, "was not saved; use `save`", 0),
         ("quit\n", 2, "was not saved; use `save`", 0),
@@ -173,10 +173,10 @@ def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
     ],
 )
 def test_result_of_the_aid_is_saved_only_after_confirmation(
-    session: Path, lines: str, status: int, said: str, path: int
+    session: Path, lines: str, status: int, message: str, path: int
 ) -> None:
     result = rate(session, f"aid\nb\n{lines}")
-    assert (result.exit_code, said in result.output) == (status, True), result.output
+    assert (result.exit_code, message in result.output) == (status, True), result.output
     assert "`save` saves this" in result.output
     assert [bool(row.aid_path) for row in given(session)] == [True] * path
 
@@ -256,15 +256,15 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     options = ["rate", str(session), "--no-sound"]
     CliRunner().invoke(group, [*options, "--rater", "ben"], input="9\n" * 11)
     assert "raters disagree on 2 responses" in rate(session, "", "--list").output
-    named = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate", "--names"], input="")
-    assert "judgment 1 of ann: " in named.output or "judgment 1 of ben: " in named.output
+    with_names = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate", "--names"], input="")
+    assert "judgment 1 of ann: " in with_names.output or "judgment 1 of ben: " in with_names.output
     settled = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate"], input="1\n9\n")
     assert settled.exit_code == 0, settled.output
     assert settled.output.count("judgment 1: ") == 2
     assert "ben" not in settled.output
     assert all(len(row.adjudicates) == 2 for row in given(session) if row.rater == "cem")
-    again = CliRunner().invoke(group, [*options, "--rater", "dora", "--adjudicate", "--list"])
-    assert "dora: 0 to settle" in again.output
+    listing = CliRunner().invoke(group, [*options, "--rater", "dora", "--adjudicate", "--list"])
+    assert "dora: 0 to settle" in listing.output
 
 
 def test_options_override_a_round_file(session: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_terminal_without_sound_says_so_before_the_first_response(session: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         (["--web", "--plain"], "--web cannot be combined with"),
         (["--web-port", "80"], "--web-port applies only to the raters' site"),
@@ -328,10 +328,10 @@ def test_a_terminal_without_sound_says_so_before_the_first_response(session: Pat
         (["--keys", "/nowhere/keys.yaml"], "no such file"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(session: Path, options: list[str], what: str) -> None:
+def test_options_that_do_not_fit_are_refused(session: Path, options: list[str], message: str) -> None:
     result = CliRunner().invoke(group, ["rate", str(session), *options])
     assert result.exit_code != 0
-    assert what in str(result.exception)
+    assert message in str(result.exception)
 
 
 def test_failed_save_ends_a_script_and_keeps_the_item(session: Path) -> None:
@@ -345,12 +345,12 @@ def test_every_command_is_explained_and_understood() -> None:
     for word in RateWord:
         assert parse(word.word, KEYS) == TypedCommand(word)
     for category in Category:
-        for written in (category.value, LABELS[category], category.value.replace("_", " ").upper()):
-            assert parse(written, KEYS) is category
+        for text in (category.value, LABELS[category], category.value.replace("_", " ").upper()):
+            assert parse(text, KEYS) is category
         assert parse(KEYS.categories[category], KEYS) is category
     for action, key in KEYS.actions.items():
-        meant = parse(key, KEYS)
-        assert action is RaterAction.PLAY or isinstance(meant, TypedCommand), "space is no line"
+        command = parse(key, KEYS)
+        assert action is RaterAction.PLAY or isinstance(command, TypedCommand), "space is no line"
     assert parse("comment  two words ", KEYS) == TypedCommand(RateWord.COMMENT, "two words")
     assert isinstance(parse("1 2", KEYS), InvalidCommand)
 
@@ -435,10 +435,10 @@ def test_a_kill_after_any_answer_loses_no_answer(session: Path) -> None:
 
 def test_an_earlier_judgment_is_found_opened_and_changed(session: Path) -> None:
     assert rate(session, "1\n9\n2\n").exit_code == 0
-    listed = rate(session, "find wrong\n").output
-    (line,) = [line for line in listed.splitlines() if line.endswith(": Wrong")]
-    opened = rate(session, f"open {line.partition(':')[0]}\n3\n")
-    assert (opened.exit_code, "yours so far: Wrong" in opened.output, " again, " in opened.output) == (0, True, True)
+    listing = rate(session, "find wrong\n").output
+    (line,) = [line for line in listing.splitlines() if line.endswith(": Wrong")]
+    result = rate(session, f"open {line.partition(':')[0]}\n3\n")
+    assert (result.exit_code, "yours so far: Wrong" in result.output, " again, " in result.output) == (0, True, True)
     assert given(session)[-1].replaces == given(session)[1].id
     stepped = rate(session, "earlier\nearlier\nlater\nskip\n")
     assert (stepped.exit_code, len(given(session))) == (0, 4)

@@ -91,7 +91,7 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "this log is empty"),
         ("a.wav\n", "unknown key 'a.wav'"),
@@ -100,9 +100,9 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
         ("\0\0\0", "unknown key"),
     ],
 )
-def test_invalid_log_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "x.log").write_text(text)
-    assert said in refused(report(tmp_path / "x.log"))
+    assert message in refused(report(tmp_path / "x.log"))
 
 
 def test_a_log_on_standard_input_is_read_and_hostile_names_are_escaped(tmp_path: Path) -> None:
@@ -130,9 +130,9 @@ def test_naming_a_session_writes_its_page(tmp_path: Path, monkeypatch: pytest.Mo
         result = CliRunner().invoke(group, ["report", name])
         assert isinstance(result.exception, InputError)
         assert f"harness report {name} --html report.html" in result.exception.remedy
-        both = report(name, "--html", tmp_path / "page.html", "--junit", tmp_path / "junit.xml")
-        assert isinstance(both.exception, InputError)
-        assert f"harness report export {name} --junit FILE" in both.exception.remedy
+        export = report(name, "--html", tmp_path / "page.html", "--junit", tmp_path / "junit.xml")
+        assert isinstance(export.exception, InputError)
+        assert f"harness report export {name} --junit FILE" in export.exception.remedy
 
 
 def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:

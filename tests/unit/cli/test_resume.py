@@ -98,18 +98,18 @@ def test_a_run_that_does_not_stop_in_time_is_described_and_not_killed(
 
 
 @pytest.mark.parametrize(
-    ("outcome", "status", "said"),
+    ("outcome", "status", "expected"),
     [(Outcome.RESPONDED, 0, []), (Outcome.NO_WAKE, 1, [("failure", "limit"), ("failure", "no_wake")])],
 )
 def test_resuming_a_complete_session_reports_its_limits(
-    tmp_path: Path, outcome: Outcome, status: int, said: list[tuple[str, str]]
+    tmp_path: Path, outcome: Outcome, status: int, expected: list[tuple[str, str]]
 ) -> None:
     folder = ended(tmp_path, outcome)
     result = harness("resume", folder, "--plain", "--junit", tmp_path / "out" / "junit.xml")
     assert result.exit_code == status, result.output
     assert "nothing is left to play" in result.output
     assert ("failed: recognised ≥ 90 %" in result.output) is bool(status)
-    assert reasons(tmp_path / "out" / "junit.xml") == said
+    assert reasons(tmp_path / "out" / "junit.xml") == expected
 
 
 def test_resume_without_a_name_takes_the_only_unfinished_session(
@@ -156,16 +156,16 @@ def test_a_missing_sound_device_leaves_no_session(tmp_path: Path) -> None:
     bench = tmp_path / "bench.yaml"
     bench.write_text(bench.read_text("utf-8").replace("sound_device: default", "sound_device: nowhere"), "utf-8")
     words = ("run", tmp_path / "scenario.yaml", "--bench", bench, "--sessions", tmp_path / "s", "--plain")
-    found = harness(*words)
-    assert isinstance(found.exception, SoundError), found.output
-    assert (found.exception.exit_code, str(found.exception.place)) == (3, f"{bench}:8:3")
+    refusal = harness(*words)
+    assert isinstance(refusal.exception, SoundError), refusal.output
+    assert (refusal.exception.exit_code, str(refusal.exception.place)) == (3, f"{bench}:8:3")
     assert not (tmp_path / "s").exists()
     doctor = harness("check", "doctor", "--bench", bench, "--json")
-    assert (doctor.exit_code, found.exception.what in doctor.output) == (3, True), doctor.output
+    assert (doctor.exit_code, refusal.exception.what in doctor.output) == (3, True), doctor.output
     prepared = harness(*words[:-1], "--prepare")
     resumed = harness("run", "resume", prepared.output.strip(), "--plain")
     assert isinstance(resumed.exception, SoundError), resumed.output
-    assert str(resumed.exception) == str(found.exception)
+    assert str(resumed.exception) == str(refusal.exception)
 
 
 def test_resume_leaves_ports_and_notifications_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

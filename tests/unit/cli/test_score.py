@@ -29,10 +29,10 @@ HYPOTHESIS = "show me flights (amy_1)\nto boston (amy_2)\nuh (bob_1)\nwoof (dog_
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    of, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
-    of.write_text(REFERENCE, encoding="utf-8")
+    reference, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
+    reference.write_text(REFERENCE, encoding="utf-8")
     hypothesis.write_text(HYPOTHESIS, encoding="utf-8")
-    return of, hypothesis
+    return reference, hypothesis
 
 
 def harness(*arguments: str | Path, stdin: str | bytes = "") -> Result:
@@ -183,23 +183,23 @@ def test_broken_files_are_refused_with_their_name(files: tuple[Path, Path], tmp_
 
 
 def test_wrong_usage_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
-    both = "-r", files[0], "-H", files[1]
+    arguments = "-r", files[0], "-H", files[1]
     assert harness().exit_code == harness("-r", files[0]).exit_code == 2
     for wrong in (
         ("-r", tmp_path / "none.trn", "-H", files[1]),
         ("-r", tmp_path, "-H", files[1]),
         ("-r", files[0], "-H", tmp_path),
-        (*both, "--reference-format", "stm"),
-        (*both, "--encoding", "klingon"),
-        (*both, "--normalise", "nosuch"),
-        (*both, "--normalise", tmp_path / "none.yaml"),
-        (*both, "--by", "nosuch"),
-        (*both, "--json", files[0]),
-        (*both, "--html", files[1]),
-        (*both, "--json", "x", "--html", "x"),
+        (*arguments, "--reference-format", "stm"),
+        (*arguments, "--encoding", "klingon"),
+        (*arguments, "--normalise", "nosuch"),
+        (*arguments, "--normalise", tmp_path / "none.yaml"),
+        (*arguments, "--by", "nosuch"),
+        (*arguments, "--json", files[0]),
+        (*arguments, "--html", files[1]),
+        (*arguments, "--json", "x", "--html", "x"),
         ("-r", TOO_LONG, "-H", files[1]),
-        (*both, "--groups", TOO_LONG),
-        (*both, "--normalise", f"{TOO_LONG}.yaml"),
+        (*arguments, "--groups", TOO_LONG),
+        (*arguments, "--normalise", f"{TOO_LONG}.yaml"),
     ):
         refused(harness(*wrong))
     assert "Usage" in harness("--help").stdout
@@ -216,13 +216,13 @@ def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_
 
 
 def test_normalisation_speaker_and_format_options_are_applied(files: tuple[Path, Path], tmp_path: Path) -> None:
-    sro, listed = tmp_path / "ref.sro", tmp_path / "home.yaml"
+    sro, word_list = tmp_path / "ref.sro", tmp_path / "home.yaml"
     sro.write_text("<show> me [uh] the fli- flights. (amy_1)\nto boston (amy_2)\n(bob_1)\n", encoding="utf-8")
-    listed.write_text("normalisation: home\nbase: plain\nsame: [[me the, me]]\n", encoding="utf-8")
+    word_list.write_text("normalisation: home\nbase: plain\nsame: [[me the, me]]\n", encoding="utf-8")
     assert "normalisation        snor" in harness("-r", sro, "-H", files[1]).stdout
     assert "5 of 8" in harness("-r", files[0], "-H", files[1], "--normalise", "verbatim").stdout
     assert "4 of 8" in harness("-r", files[0], "-H", files[1], "--normalise", "plain").stdout
-    with_list = harness("-r", files[0], "-H", files[1], "--normalise", listed)
+    with_list = harness("-r", files[0], "-H", files[1], "--normalise", word_list)
     assert "normalisation        home" in with_list.stdout
     assert "3 of 7" in with_list.stdout
     single = harness("-r", files[0], "-H", files[1], "--by", "none").stdout
@@ -230,7 +230,7 @@ def test_normalisation_speaker_and_format_options_are_applied(files: tuple[Path,
 
 
 @pytest.mark.parametrize(
-    ("asked", "named", "wer"),
+    ("options", "names", "wer"),
     [
         ((), "verbatim", "2 of 3"),
         (("--optional-words",), "verbatim, optional words", "1 of 3"),
@@ -239,13 +239,13 @@ def test_normalisation_speaker_and_format_options_are_applied(files: tuple[Path,
     ],
 )
 def test_applied_normalisations_are_named_beside_the_figures(
-    asked: tuple[str, ...], named: str, wer: str, tmp_path: Path
+    options: tuple[str, ...], names: str, wer: str, tmp_path: Path
 ) -> None:
-    of, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
-    of.write_text("turn (uh) kitch- (a_1)\n", encoding="utf-8")
+    reference, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
+    reference.write_text("turn (uh) kitch- (a_1)\n", encoding="utf-8")
     hypothesis.write_text("turn kitchen (a_1)\n", encoding="utf-8")
-    done = harness("-r", of, "-H", hypothesis, *asked)
-    assert f"normalisation        {named}\n" in done.stdout
+    done = harness("-r", reference, "-H", hypothesis, *options)
+    assert f"normalisation        {names}\n" in done.stdout
     assert f" {wer} = " in done.stdout
 
 
@@ -353,13 +353,13 @@ def test_json_names_the_groups_list_and_its_hash(grouped: list[str]) -> None:
 
 
 def test_segment_labels_and_list_columns_are_both_groups(tmp_path: Path) -> None:
-    stm, ctm, listed = (tmp_path / name for name in ("r.stm", "h.ctm", "g.csv"))
+    stm, ctm, groups = (tmp_path / name for name in ("r.stm", "h.ctm", "g.csv"))
     stm.write_text(
         ';; CATEGORY "0" "Sex" ""\n;; LABEL "M" "Male" ""\nf A bob 0 1 <M> one\nf A ann 1 2 <f> two\n', encoding="utf-8"
     )
     ctm.write_text("f A 0.1 0.1 one\n", encoding="utf-8")
-    listed.write_text("id,room\nbob-000,lab\nann-000,hall\n", encoding="utf-8")
-    done = harness("-r", str(stm), "-H", str(ctm), "--groups", str(listed), "--cross", "Sex,room")
+    groups.write_text("id,room\nbob-000,lab\nann-000,hall\n", encoding="utf-8")
+    done = harness("-r", str(stm), "-H", str(ctm), "--groups", str(groups), "--cross", "Sex,room")
     lines = done.stdout.splitlines()
     assert [line.split("  ")[0] for line in lines if line.startswith("by ")] == ["by room", "by Sex"]
     assert any(line.startswith("Male") and line.endswith("0.0") for line in lines)
@@ -419,8 +419,8 @@ EXAMPLES = [text.removeprefix("$ ").partition("\n") for kind, text in BLOCKS if 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The files that the page shows: reference and hypothesis side by side, another hypothesis, a list."""
-    both, other = [text for kind, text in BLOCKS if not kind and "(ann_1)" in text]
-    columns = [re.split(r" {2,}", line) for line in both.splitlines()]
+    block, other = [text for kind, text in BLOCKS if not kind and "(ann_1)" in text]
+    columns = [re.split(r" {2,}", line) for line in block.splitlines()]
     (conditions,) = [text for kind, text in BLOCKS if kind == "csv"]
     files = {
         "ref.trn": "".join(f"{row[0]}\n" for row in columns),

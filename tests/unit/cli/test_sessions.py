@@ -197,12 +197,12 @@ def queries(rule: RecognitionRule = RecognitionRule()) -> Rows:  # noqa: B008 (f
 
 
 @pytest.fixture
-def queried(tmp_path: Path) -> Path:
+def query_session(tmp_path: Path) -> Path:
     return stored(queries(), tmp_path / "s1")
 
 
-def test_totals_include_first_and_final_wer(queried: Path) -> None:
-    lines = harness("show", queried).output.splitlines()
+def test_totals_include_first_and_final_wer(query_session: Path) -> None:
+    lines = harness("show", query_session).output.splitlines()
     (first,) = [line for line in lines if line.startswith("WER, first attempt")]
     (final,) = [line for line in lines if line.startswith("WER, final attempt")]
     assert " of 17 words = " in first
@@ -212,17 +212,17 @@ def test_totals_include_first_and_final_wer(queried: Path) -> None:
     assert "attempts             1 at the 1st (20.0 %), 4 at the 2nd (80.0 %), 0 not recognised (0.00 %)" in lines
 
 
-def test_show_prints_wer_by_group(queried: Path) -> None:
-    every = harness("show", queried, "--wer").output
+def test_show_prints_wer_by_group(query_session: Path) -> None:
+    every = harness("show", query_session, "--wer").output
     assert "words compared as spoken" in every
     assert [line.split()[1] for line in every.splitlines() if line.startswith("by ")] == ["voice"]
-    lines = harness("show", queried, "--wer", "--by", "voice").output.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.startswith("ann"))
-    cells = lines[at].split()
+    lines = harness("show", query_session, "--wer", "--by", "voice").output.splitlines()
+    row = next(number for number, line in enumerate(lines) if line.startswith("ann"))
+    cells = lines[row].split()
     assert cells[:3] == ["ann", "first", "25.0"]
     assert cells[-7:] == ["1", "1", "0", "8", "2", "of", "2"]
-    assert lines[at + 1].split()[:2] == ["final", "0.00"]
-    none = harness("show", queried, "--wer", "--by", "position", "--by", "query_class").output
+    assert lines[row + 1].split()[:2] == ["final", "0.00"]
+    none = harness("show", query_session, "--wer", "--by", "position", "--by", "query_class").output
     assert none.count("(none)") == 2
 
 
@@ -240,8 +240,8 @@ def test_tables_fit_the_terminal_width(width: int) -> None:
 
 def test_the_unit_of_an_interval_is_named_and_no_figure_is_cut() -> None:
     wrong = WordCounts(10, 5, 0, 123_456, 1, 1)
-    many = GroupTranscripts.of((f"q{number}", wrong) for number in range(6))
-    assert " (95 % over queries " in summary.wer_in_words(many)
+    transcripts = GroupTranscripts.of((f"q{number}", wrong) for number in range(6))
+    assert " (95 % over queries " in summary.wer_in_words(transcripts)
     trials = tuple(
         TranscribedTrial(replace(planned(1), query_id=f"q{number}"), "", AttemptTranscript(1, "", wrong), None)
         for number in range(6)
@@ -260,9 +260,9 @@ def test_rates_without_words_are_not_available() -> None:
     assert summary.heard_tables((), "plain") == ["no attempts that could have a transcript"]
 
 
-def test_options_that_exclude_each_other_are_refused(queried: Path) -> None:
+def test_options_that_exclude_each_other_are_refused(query_session: Path) -> None:
     for wrong in (["--wer", "--csv"], ["--by", "voice"]):
-        refused = harness("show", queried, *wrong)
+        refused = harness("show", query_session, *wrong)
         assert isinstance(refused.exception, InputError)
 
 
@@ -365,8 +365,8 @@ def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
     assert not (tmp_path / "trn").exists()
 
 
-def test_a_session_of_queries_is_exported_as_json(queried: Path) -> None:
-    done = harness("export", queried, "--json")
+def test_a_session_of_queries_is_exported_as_json(query_session: Path) -> None:
+    done = harness("export", query_session, "--json")
     assert done.exit_code == 0, done.output
     heard = json.loads(done.stdout)["heard"]
     assert heard["normalisation"] == "spoken"
@@ -397,8 +397,8 @@ def test_dependent_option_without_its_main_option_is_refused(
     assert refused.exception.what.startswith(without)
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
     assert harness("export", "s", "--json", "--reviewed").exit_code == 0
-    both = ("--trn", "there", "--wake-log", "den.log")
-    assert harness("export", "s", *both, "--words", "--reviewed", "--device", "den").exit_code == 0
+    main_options = ("--trn", "there", "--wake-log", "den.log")
+    assert harness("export", "s", *main_options, "--words", "--reviewed", "--device", "den").exit_code == 0
 
 
 def test_transcripts_typed_by_the_operator_are_marked(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def snor(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
 
 
 @pytest.fixture
-def good(tmp_path: Path) -> Path:
+def valid_file(tmp_path: Path) -> Path:
     path = tmp_path / "good.sro"
     path.write_text(GOOD, encoding="utf-8")
     return path
@@ -42,22 +42,22 @@ def faulty(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "output"),
     [
         ("lsn", "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"),
         ("esn", "<WHAT> PAUSE IS [UH] =THIS= TR- (AB1)\n\nOK FINE NOW (AB2)\n"),
         ("snr", "IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"),
     ],
 )
-def test_files_and_standard_input_give_one_line_per_line(good: Path, form: str, said: str) -> None:
+def test_files_and_standard_input_give_one_line_per_line(valid_file: Path, form: str, output: str) -> None:
     for result in (
-        snor("--output-format", form, good),
+        snor("--output-format", form, valid_file),
         snor("--output-format", form, stdin=GOOD),
         snor("--output-format", form, "-", stdin=GOOD),
         snor("--output-format", form, stdin="\ufeff" + GOOD.replace("\n", "\r\n").removesuffix("\r\n")),
     ):
-        assert (result.exit_code, result.stdout, result.stderr) == (0, said, "")
-    assert snor("--output-format", form, stdin=said).stdout == said
+        assert (result.exit_code, result.stdout, result.stderr) == (0, output, "")
+    assert snor("--output-format", form, stdin=output).stdout == output
 
 
 def test_comments_are_copied_and_have_no_ids_or_pairs(tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_comments_are_copied_and_have_no_ids_or_pairs(tmp_path: Path) -> None:
     assert snor("--output-format", "esn", stdin=result.stdout).stdout == result.stdout
 
 
-def test_edited_words_are_placed_on_request_in_snr_only(good: Path) -> None:
-    assert snor("--output-format", "snr", "--place-edits", good).stdout == "IS THIS (AB1)\n\nOK NOW FINE (AB2)\n"
-    assert isinstance(snor("--output-format", "lsn", "--place-edits", good).exception, InputError)
+def test_edited_words_are_placed_on_request_in_snr_only(valid_file: Path) -> None:
+    assert snor("--output-format", "snr", "--place-edits", valid_file).stdout == "IS THIS (AB1)\n\nOK NOW FINE (AB2)\n"
+    assert isinstance(snor("--output-format", "lsn", "--place-edits", valid_file).exception, InputError)
 
 
 def test_every_faulty_line_is_reported_and_the_others_are_converted(faulty: Path) -> None:
@@ -92,28 +92,28 @@ def test_every_faulty_line_is_reported_and_the_others_are_converted(faulty: Path
     assert latin.exit_code == 2
 
 
-def test_an_output_file_is_replaced_completely_or_not_at_all(good: Path, faulty: Path, tmp_path: Path) -> None:
+def test_an_output_file_is_replaced_completely_or_not_at_all(valid_file: Path, faulty: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.lsn"
     before = sorted(path.name for path in tmp_path.iterdir())
-    result = snor("--output-format", "lsn", "--output", out, good, faulty)
+    result = snor("--output-format", "lsn", "--output", out, valid_file, faulty)
     assert result.exit_code == 2
     assert "not written" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    assert snor("--output-format", "lsn", "--output", out, good).exit_code == 0
+    assert snor("--output-format", "lsn", "--output", out, valid_file).exit_code == 0
     assert out.read_text(encoding="utf-8") == "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"
     assert snor("--output-format", "lsn", "--output", out, faulty).exit_code == 2
     assert out.read_text(encoding="utf-8") == "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "out.lsn"])
 
 
-def test_a_file_may_be_converted_in_place_through_a_link_and_keeps_its_rights(good: Path, tmp_path: Path) -> None:
+def test_a_file_may_be_converted_in_place_through_a_link_and_keeps_its_rights(valid_file: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.sro"
-    link.symlink_to(good)
-    good.chmod(0o640)
+    link.symlink_to(valid_file)
+    valid_file.chmod(0o640)
     assert snor("--output-format", "lsn", "--output", link, link).exit_code == 0
     assert link.is_symlink()
-    assert good.read_text(encoding="utf-8").startswith("WHAT IS THIS (AB1)")
-    assert good.stat().st_mode & 0o777 == 0o640
+    assert valid_file.read_text(encoding="utf-8").startswith("WHAT IS THIS (AB1)")
+    assert valid_file.stat().st_mode & 0o777 == 0o640
 
 
 def test_homophone_pairs_are_listed_once_and_sorted(tmp_path: Path, faulty: Path) -> None:
@@ -131,8 +131,8 @@ def test_homophone_pairs_are_listed_once_and_sorted(tmp_path: Path, faulty: Path
     assert not pairs.exists()
     assert isinstance(snor("--output-format", "lsn", "--homophones", pairs, stdin=text).exception, InputError)
     assert isinstance(snor("--output-format", "esn", "--homophones", "-", stdin=text).exception, InputError)
-    over = snor("--output-format", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
-    assert "name the same file" in str(over.exception)
+    refusal = snor("--output-format", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
+    assert "name the same file" in str(refusal.exception)
     before = faulty.read_bytes()
     assert "both an input and an output" in str(
         snor("--output-format", "esn", "--homophones", faulty, faulty).exception
@@ -140,13 +140,13 @@ def test_homophone_pairs_are_listed_once_and_sorted(tmp_path: Path, faulty: Path
     assert faulty.read_bytes() == before
 
 
-def test_repeated_ids_are_refused_unless_allowed(good: Path, tmp_path: Path) -> None:
+def test_repeated_ids_are_refused_unless_allowed(valid_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.sro"
     other.write_text("hi (AB2)\n", encoding="utf-8")
-    result = snor("--output-format", "lsn", good, other)
+    result = snor("--output-format", "lsn", valid_file, other)
     assert result.exit_code == 2
-    assert f"{other}:1:4: the id AB2 already occurs at {good}:3" in result.stderr
-    assert snor("--output-format", "lsn", "--repeated-ids", good, other, good).exit_code == 0
+    assert f"{other}:1:4: the id AB2 already occurs at {valid_file}:3" in result.stderr
+    assert snor("--output-format", "lsn", "--repeated-ids", valid_file, other, valid_file).exit_code == 0
 
 
 def test_problems_after_the_fiftieth_are_only_counted(tmp_path: Path) -> None:
@@ -159,15 +159,15 @@ def test_problems_after_the_fiftieth_are_only_counted(tmp_path: Path) -> None:
     assert messages[50:] == ["<stdin>: and 23 more", "73 problems in 1 file"]
 
 
-def test_unreadable_files_are_reported_and_the_others_converted(good: Path, tmp_path: Path) -> None:
-    result = snor("--output-format", "snr", tmp_path / "none", tmp_path, good)
+def test_unreadable_files_are_reported_and_the_others_converted(valid_file: Path, tmp_path: Path) -> None:
+    result = snor("--output-format", "snr", tmp_path / "none", tmp_path, valid_file)
     assert result.exit_code == 2
     assert result.stdout.startswith("IS THIS")
     assert "none: the file cannot be read: No such file" in result.stderr
     assert "2 problems in 2 files" in result.stderr
-    assert isinstance(snor("--output-format", "snr", "--encoding", "rot13", good).exception, InputError)
+    assert isinstance(snor("--output-format", "snr", "--encoding", "rot13", valid_file).exception, InputError)
     for target, status in ((tmp_path / "none" / "x", 2), (tmp_path, 3)):
-        unwritten = snor("--output-format", "snr", "--output", target, good).exception
+        unwritten = snor("--output-format", "snr", "--output", target, valid_file).exception
         assert isinstance(unwritten, HarnessError)
         assert unwritten.exit_code == status
 
@@ -192,8 +192,8 @@ def test_any_bytes_give_text_or_reported_problems(
     assert result.exit_code in (0, 2)
     assert (result.exit_code == 2) == bool(result.stderr)
     if result.exit_code == 0:
-        again = snor("--output-format", form.value, stdin=result.stdout_bytes)
-        assert (again.exit_code, again.stdout_bytes) == (0, result.stdout_bytes)
+        repeated = snor("--output-format", form.value, stdin=result.stdout_bytes)
+        assert (repeated.exit_code, repeated.stdout_bytes) == (0, result.stdout_bytes)
 
 
 def test_output_lines_appear_before_input_ends() -> None:
@@ -210,8 +210,8 @@ def test_output_lines_appear_before_input_ends() -> None:
         assert process.wait(30) == 0
 
 
-@pytest.mark.parametrize(("asked", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
-def test_termination_leaves_no_temporary_file(tmp_path: Path, asked: signal.Signals, status: int) -> None:
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_termination_leaves_no_temporary_file(tmp_path: Path, signum: signal.Signals, status: int) -> None:
     out = tmp_path / "out.lsn"
     out.write_text("before\n", encoding="utf-8")
     command = [*COMMAND, "--output-format", "lsn", "--output", str(out)]
@@ -223,7 +223,7 @@ def test_termination_leaves_no_temporary_file(tmp_path: Path, asked: signal.Sign
         while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert len(list(tmp_path.iterdir())) == 2
-        process.send_signal(asked)
+        process.send_signal(signum)
         assert process.wait(30) == status
         process.stdin.close()
     assert list(tmp_path.iterdir()) == [out]
@@ -259,15 +259,15 @@ def test_the_status_of_a_file_survives_a_reader_that_leaves(last: str, status: i
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_full_disk_is_reported_once(good: Path) -> None:
+def test_a_full_disk_is_reported_once(valid_file: Path) -> None:
     with open("/dev/full", "wb") as full:
         result = subprocess.run(
-            [*COMMAND, "--output-format", "lsn", good], stdout=full, stderr=subprocess.PIPE, check=False
+            [*COMMAND, "--output-format", "lsn", valid_file], stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert result.returncode == 3
     assert result.stderr == (
         b"harness: standard output cannot be written: No space left on device. Free disk space, or redirect it\n"
     )
-    written = snor("--output-format", "lsn", "--output", "/dev/full", good).exception
-    assert isinstance(written, HarnessError)
+    error = snor("--output-format", "lsn", "--output", "/dev/full", valid_file).exception
+    assert isinstance(error, HarnessError)
     assert os.path.exists("/dev/full")

@@ -17,9 +17,9 @@ def test_without_sound_devices_the_lab_is_started_only_if_it_is_down(
 ) -> None:
     monkeypatch.setenv("HARNESS_LAB", str(tmp_path))
     monkeypatch.setattr(sound_devices, "sound_devices", lambda _server: ())
-    listed = CliRunner().invoke(group, ["sound", "list"])
-    assert listed.stdout.endswith("For the virtual lab: harness admin lab up, then --sound-server virtual_lab\n")
+    result = CliRunner().invoke(group, ["sound", "list"])
+    assert result.stdout.endswith("For the virtual lab: harness admin lab up, then --sound-server virtual_lab\n")
     state = {"environment": {}, "mqtt_host": "127.0.0.1", "mqtt_port": 1883, "pids": {}}
     (tmp_path / "lab.json").write_text(json.dumps(state), encoding="utf-8")
-    listed = CliRunner().invoke(group, ["sound", "list"])
-    assert listed.stdout.endswith("For the virtual lab: --sound-server virtual_lab\n")
+    result = CliRunner().invoke(group, ["sound", "list"])
+    assert result.stdout.endswith("For the virtual lab: --sound-server virtual_lab\n")

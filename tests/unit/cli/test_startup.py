@@ -117,8 +117,8 @@ def test_the_help_lists_nine_entries_in_24_lines() -> None:
     result = CliRunner().invoke(group, [])
     assert result.exit_code == 2
     assert len(result.output.splitlines()) <= 24
-    listed = result.output.partition("\nCommands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == list(ENTRIES)
+    lines = result.output.partition("\nCommands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines] == list(ENTRIES)
     assert len(ENTRIES) == 9
 
 

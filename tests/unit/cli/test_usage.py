@@ -11,7 +11,7 @@ from harness.cli import group
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("rnu", "harness: there is no command 'rnu'. Did you mean 'run'?"),
         ("xyzzy", "harness: there is no command 'xyzzy'. See harness --help"),
@@ -70,17 +70,17 @@ from harness.cli import group
     ],
 )
 def test_a_wrong_command_line_gets_one_sentence(
-    line: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.yaml").write_text("x: 1\n")
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith(told)
+    assert done.stderr.startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("report --json show x", "The command 'show' comes before its options: harness report show --json x"),
         ("run --yes resume x", "The command 'resume' comes before its options: harness run resume --yes x"),
@@ -88,19 +88,19 @@ def test_a_wrong_command_line_gets_one_sentence(
     ],
 )
 def test_a_command_behind_an_option_is_recognised(
-    line: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert told in f"{done.exception}{done.output}"
-    word = told.split("'")[1]
+    assert message in f"{done.exception}{done.output}"
+    word = message.split("'")[1]
     (tmp_path / word).mkdir()
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert told not in f"{done.exception}{done.output}"
+    assert message not in f"{done.exception}{done.output}"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("--bench b.yaml run a.yaml", "The command 'run' comes before its options: harness run --bench b.yaml a.yaml"),
         ("--json report show x", "The command 'report show' comes before its options: harness report show --json x"),
@@ -108,10 +108,10 @@ def test_a_command_behind_an_option_is_recognised(
         ("admin --json devices list", "The command 'devices' comes before its options: harness admin devices --json"),
     ],
 )
-def test_an_option_before_the_first_command_is_explained(line: str, told: str) -> None:
+def test_an_option_before_the_first_command_is_explained(line: str, message: str) -> None:
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
     option = next(word for word in line.split() if word.startswith("--"))
-    assert f"there is no option {option} here. {told}" in done.output
+    assert f"there is no option {option} here. {message}" in done.output
     assert done.exit_code == 2
 
 

@@ -214,7 +214,7 @@ def words(frame: ReportedFrame) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "frame", "said"),
+    ("text", "frame", "expected"),
     [
         (
             "Set a timer for five minutes, and add milk to my shopping list.",
@@ -229,11 +229,11 @@ def words(frame: ReportedFrame) -> str:
         ("set a timer for an hour and 30 seconds", "set_timer duration=1 hour and 30 seconds", None),
     ],
 )
-def test_two_wishes_in_one_query_are_two_intents(text: str, frame: str, said: str | None) -> None:
+def test_two_wishes_in_one_query_are_two_intents(text: str, frame: str, expected: str | None) -> None:
     reply = heard(text)
     assert words(reply.frame) == frame
-    if said is not None:
-        assert reply.text == said
+    if expected is not None:
+        assert reply.text == expected
 
 
 def test_valid_request_beside_nonsense_is_carried_out_once() -> None:

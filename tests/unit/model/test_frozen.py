@@ -103,7 +103,7 @@ CALLS: list[Callable[[tuple[type[Any], ...]], object]] = [
     lambda kinds: [is_dataclass(kind) for kind in kinds],
     lambda kinds: [list(inspect.signature(kind).parameters) for kind in kinds],
     lambda kinds: [kind.__init__.__annotations__ for kind in kinds],
-    lambda kinds: [[(each.name, each.type) for each in fields(kind)] for kind in kinds],
+    lambda kinds: [[(entry.name, entry.type) for entry in fields(kind)] for kind in kinds],
 ]
 
 

@@ -94,8 +94,8 @@ def test_label_keys_from_the_file_take_precedence() -> None:
     labels = LabelSet("x", "", tuple(Label(f"l{n}", key="1" if n == 2 else "") for n in range(70)))
     keys = label_keys(labels)
     assert (keys["l2"], keys["l0"], keys["l1"], keys["l3"]) == ("1", "2", "3", "4")
-    given = [key for key in keys.values() if key]
-    assert len(given) == len(set(given)) == len(LINE_KEYS)
+    line_keys = [key for key in keys.values() if key]
+    assert len(line_keys) == len(set(line_keys)) == len(LINE_KEYS)
 
 
 def test_an_action_is_offered_by_a_key_that_no_label_has_taken() -> None:

@@ -73,9 +73,9 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
     report = json.loads(harness("compare", good, bad, "--json").stdout)
     assert report["measures"][0]["change"] == "worse"
     assert report["verdicts"] == dict.fromkeys("AB", "NO LIMITS: no limits are declared")
-    written = (tmp_path / "c.md").read_text(encoding="utf-8")
-    assert written.startswith("### ")
-    for surface in (done.stdout, written, (tmp_path / "c.html").read_text(encoding="utf-8")):
+    markdown = (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert markdown.startswith("### ")
+    for surface in (done.stdout, markdown, (tmp_path / "c.html").read_text(encoding="utf-8")):
         assert surface.count("NO LIMITS: no limits are declared") == 2
     assert "✗" in (tmp_path / "c.html").read_text(encoding="utf-8")
 
@@ -141,11 +141,11 @@ def test_differing_facts_are_listed_first(tmp_path: Path) -> None:
         started = replace(
             entry.record, scenario_sha256=sha, session_id=f"{name}|{HOSTILE}`", trials=(trial,), host=host
         )
-        made: WakeRows = rows_of(trial)
-        made.entries[0] = Entry(1, 1, 0.0, 1000.0, started)
-        made.play(trial, [("kitchen", 1.75)])
-        made.add(SessionFinished(EndReason.COMPLETED))
-        sides.append(session(tmp_path / name, made))
+        wake_rows: WakeRows = rows_of(trial)
+        wake_rows.entries[0] = Entry(1, 1, 0.0, 1000.0, started)
+        wake_rows.play(trial, [("kitchen", 1.75)])
+        wake_rows.add(SessionFinished(EndReason.COMPLETED))
+        sides.append(session(tmp_path / name, wake_rows))
     comparison = compare_sessions(sides)
     facts = comparison_page.differing_facts(comparison, sides)
     assert [fact.what for fact in facts] == ["scenario file", "threads"]

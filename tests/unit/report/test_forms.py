@@ -66,10 +66,14 @@ def told(*words: object) -> str:
 def test_hostile_texts_stay_text_in_every_format(hostile: Path, tmp_path: Path) -> None:
     other = shutil.copytree(hostile, tmp_path / "t")
     told("compare", hostile, other, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
-    for written in (page(hostile)[1], (tmp_path / "c.html").read_text(encoding="utf-8")):
-        tags = Tags(written).found
-        assert not [tag for tag, held in tags if any(name.startswith("on") for name in held) or held.get("src") == "x"]
-        assert not CONTROL.search(written)
+    for html in (page(hostile)[1], (tmp_path / "c.html").read_text(encoding="utf-8")):
+        tags = Tags(html).found
+        assert not [
+            tag
+            for tag, attributes in tags
+            if any(name.startswith("on") for name in attributes) or attributes.get("src") == "x"
+        ]
+        assert not CONTROL.search(html)
     markdown = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert "<img" not in re.sub("`[^`\n]*`", "", markdown)  # a code span shows it as text
     assert not CONTROL.search(markdown)
@@ -146,9 +150,9 @@ def test_every_output_format_has_the_same_numbers(tmp_path: Path) -> None:
     assert accepts["per_hour"] in of_device.values()
     junit = ElementTree.fromstring(told("export", folder, "--junit", "-"))
     missed = [case for case in junit.iter("testcase") if case.find("failure") is not None]
-    held = {entry.get("name"): entry.get("value") for entry in junit.iter("property")}
+    properties = {entry.get("name"): entry.get("value") for entry in junit.iter("property")}
     assert len(missed) in (0, rejects["count"])
-    assert any(str(rejects["count"]) in str(value) for name, value in held.items() if "reject" in str(name))
+    assert any(str(rejects["count"]) in str(value) for name, value in properties.items() if "reject" in str(name))
 
 
 def test_queries_have_the_same_numbers_in_every_format(tmp_path: Path) -> None:

@@ -334,8 +334,8 @@ def test_whatever_a_text_holds_the_report_is_valid(found: tuple[Suite, ...], nam
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0xFFFD, categories=("L", "N", "P", "Zs"))))
 def test_a_text_that_xml_can_hold_is_read_back_as_it_was(text: str) -> None:
-    written = as_xml(JUnitReport("r", (Suite("s", (Case(f"n{text}", "c", said=(f"x{text}",)),)),), 0.0))
-    case = next(ElementTree.fromstring(written).iter("testcase"))
+    document = as_xml(JUnitReport("r", (Suite("s", (Case(f"n{text}", "c", said=(f"x{text}",)),)),), 0.0))
+    case = next(ElementTree.fromstring(document).iter("testcase"))
     assert case.get("name") == f"n{text}"
     assert case.findtext("system-out") == f"x{text}"
 
@@ -367,13 +367,13 @@ def test_export_writes_it_into_a_file_or_to_standard_output(rows: WakeRows, tmp_
     done = harness("export", folder, "--junit")
     assert done.exit_code == 0, done.output
     assert done.stdout == 'Writing JUnit report to "s1.junit.xml"\n'
-    written = (tmp_path / "s1.junit.xml").read_bytes()
-    assert problems(written) == []
-    assert b'name="max_false_reject_share[den]"' in written
+    document = (tmp_path / "s1.junit.xml").read_bytes()
+    assert problems(document) == []
+    assert b'name="max_false_reject_share[den]"' in document
     assert not list(tmp_path.glob("*.log"))
-    assert harness("export", folder, "--junit", "-").stdout_bytes == written
-    both = harness("export", folder, "--junit", "-", "--json")
-    assert isinstance(both.exception, InputError)
+    assert harness("export", folder, "--junit", "-").stdout_bytes == document
+    refusal = harness("export", folder, "--junit", "-", "--json")
+    assert isinstance(refusal.exception, InputError)
 
 
 def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
@@ -383,18 +383,18 @@ def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
     arguments = ["run", str(tmp_path / "night.yaml"), "--bench", str(tmp_path / "b.yaml"), "--junit", str(target)]
     done = harness(*arguments)
     assert isinstance(done.exception, InputError)
-    written = target.read_bytes()
-    assert problems(written) == []
-    (case,) = ElementTree.fromstring(written).iter("testcase")
+    document = target.read_bytes()
+    assert problems(document) == []
+    (case,) = ElementTree.fromstring(document).iter("testcase")
     assert case.get("classname") == "night.session"
     assert (case[0].tag, case[0].get("type")) == ("error", "not_begun")
     assert "night.yaml" in str(case[0].get("message"))
 
 
 def test_unmet_bench_need_is_reported_as_skipped() -> None:
-    written = junit.not_begun("night", UnmetNeed("the bench has no microphone"))
-    assert problems(written) == []
-    assert next(ElementTree.fromstring(written).iter("skipped")).get("message") == "the bench has no microphone"
+    document = junit.not_begun("night", UnmetNeed("the bench has no microphone"))
+    assert problems(document) == []
+    assert next(ElementTree.fromstring(document).iter("skipped")).get("message") == "the bench has no microphone"
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
@@ -429,23 +429,23 @@ def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -
 
 def test_expected_and_understood_frames_are_reported(tmp_path: Path) -> None:
     junit_report = report(some_frames(tmp_path))
-    of = cases(junit_report, "kitchen.understand")
-    assert [why(of[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]
-    assert of["timer"].class_name == "kitchen.kitchen.understand"
-    assert of["timer"].said[2:] == (
+    by_name = cases(junit_report, "kitchen.understand")
+    assert [why(by_name[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]
+    assert by_name["timer"].class_name == "kitchen.kitchen.understand"
+    assert by_name["timer"].said[2:] == (
         "expected: set_timer (duration: 10 minutes)",
         "attempt 1: intents right, slots not: set_timer (duration: 15 minutes)",
         '    = set_timer, ≠ duration "15 minutes" (wanted "10 minutes")',
         "attempt 2: understood: set_timer (duration: 10 minutes)",
     )
-    wrong = known(of["timer_and_eggs"].reason)
+    wrong = known(by_name["timer_and_eggs"].reason)
     assert (wrong.verdict, wrong.type) == (CaseVerdict.FAILURE, "intents_differ")
     assert wrong.message == (
         "expected add_to_list#set_timer (duration: 5 minutes, item: eggs); "
         "understood read_list#set_timer (duration: 9 minutes, day: today)"
     )
     assert "− add_to_list, = set_timer, + read_list" in wrong.text
-    assert why(of["read_list"]) == ("skipped", "not_played")
+    assert why(by_name["read_list"]) == ("skipped", "not_played")
     (suite,) = [suite for suite in junit_report.suites if suite.name == "kitchen.understand"]
     properties = dict(suite.properties)
     assert properties["frames_right"] == "3 of 4"

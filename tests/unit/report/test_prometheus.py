@@ -17,12 +17,12 @@ from tests.unit.report.test_session_page import HOSTILE, session, wake_rows
 LINE = re.compile(r'(voice_harness_[a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (\S+)')
 
 
-def parsed(written: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+def parsed(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     metrics = {}
-    for line in written.splitlines():
+    for line in text.splitlines():
         if not line.startswith("# "):
             name, labels, value = LINE.fullmatch(line).groups()  # type: ignore[union-attr]
-            assert f"# TYPE {name} gauge" in written
+            assert f"# TYPE {name} gauge" in text
             pairs = re.findall(r'([a-z_]+)="((?:[^"\\]|\\.)*)"', labels)
             key = name.removeprefix("voice_harness_"), frozenset(pair for pair in pairs if pair[0] != "session")
             assert key not in metrics
@@ -57,7 +57,7 @@ def test_names_of_others_stay_labels_and_a_file_is_written_whole(tmp_path: Path)
     rows.entries[0] = replace(rows.entries[0], record=replace(started, scenario_id=HOSTILE + '"} 7\n\\'))
     target = tmp_path / "metrics.prom"
     harness("export", session(tmp_path / "s", rows), "--prometheus", target)
-    written = target.read_text(encoding="utf-8")
-    assert parsed(written)
-    assert "\x1b" not in written
-    assert r"\"} 7" in written
+    text = target.read_text(encoding="utf-8")
+    assert parsed(text)
+    assert "\x1b" not in text
+    assert r"\"} 7" in text

@@ -48,10 +48,10 @@ def test_a_plan_that_is_too_small_says_how_much_is_needed(tmp_path: Path) -> Non
     options = ("--json", "--missed", "3%")
     rehearsal = rehearse(tmp_path, *options, calls=10, more="limits: {max_false_reject_upper: 0.1}")
     assert rehearsal.exit_code == 1
-    needed = told(rehearsal)["max_false_reject_upper[wired]"]["times_needed"]
-    assert isinstance(needed, int)
-    again = rehearse(tmp_path, *options, calls=10 * needed, more="limits: {max_false_reject_upper: 0.1}")
-    assert again.exit_code == 0, again.output
+    times = told(rehearsal)["max_false_reject_upper[wired]"]["times_needed"]
+    assert isinstance(times, int)
+    longer = rehearse(tmp_path, *options, calls=10 * times, more="limits: {max_false_reject_upper: 0.1}")
+    assert longer.exit_code == 0, longer.output
 
 
 def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) -> None:

@@ -134,10 +134,10 @@ def test_a_session_that_the_host_disturbed_too_much_does_not_pass(
     tmp_path: Path, limits: Limits, verdict: LimitVerdict
 ) -> None:
     rows = wake_rows()
-    for at, entry in enumerate(rows.entries):
+    for index, entry in enumerate(rows.entries):
         if isinstance(entry.record, AttemptFinished):
             record = replace(entry.record, disturbed="the host stalled for 800 ms")
-            rows.entries[at] = replace(entry, record=record)
+            rows.entries[index] = replace(entry, record=record)
     page_verdict, shown = page(session(tmp_path / "s", rows, limits))
     assert page_verdict is verdict
     assert "the host disturbed 21 of 21 attempts, in wake-0, wake-1, wake-2, and 18 more" in shown
@@ -150,21 +150,21 @@ def test_every_number_is_that_of_the_json(tmp_path: Path) -> None:
     folder = session(tmp_path / "s", wake_rows(), Limits(max_false_reject_share=0.5))
     whole = read_session(folder)
     (device,) = as_json(whole, whole.devices)["devices"]
-    seen = visible(page(folder)[1])
+    text_shown = visible(page(folder)[1])
     rejects, accepts = device["false_rejects"], device["false_accepts_after_review"]
     assert (rejects["count"], rejects["of"]) == (4, 20)
     exact = text.percent_interval(tuple(rejects["interval_95"]))
-    assert f"4 of 20 = {numbers.percent(rejects['share'])} (95 % over 4 voices {exact}" in seen
-    assert f"{accepts['count']} in {accepts['hours']:.3f} h = {numbers.number(accepts['per_hour'])}/h" in seen
+    assert f"4 of 20 = {numbers.percent(rejects['share'])} (95 % over 4 voices {exact}" in text_shown
+    assert f"{accepts['count']} in {accepts['hours']:.3f} h = {numbers.number(accepts['per_hour'])}/h" in text_shown
     for event in device["unmatched_events"]:
-        assert f"event {event['row']}, kitchen" in seen
+        assert f"event {event['row']}, kitchen" in text_shown
     assert len(device["conditions"]) == 6
     assert any(condition["speakers"] for condition in device["conditions"].values())
     for label, condition in device["conditions"].items():
         ends = text.percent_interval(tuple(condition["interval_95"]))
         cells = label.partition("=")[2], condition["of"], condition["count"], numbers.percent(condition["share"]), ends
-        assert "".join(map(str, cells)).replace(" ", "") in seen.replace(" ", ""), label
-    assert "false rejects by talker and level_dbfs" in seen
+        assert "".join(map(str, cells)).replace(" ", "") in text_shown.replace(" ", ""), label
+    assert "false rejects by talker and level_dbfs" in text_shown
 
 
 def test_names_and_words_of_others_stay_text(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_sounds_are_embedded_beside_the_page_or_omitted(tmp_path: Path, sounds: 
     (with_clip / "clips").mkdir(exist_ok=True)
     (with_clip / "clips" / "c.flac").write_bytes((folder / "clips" / "c.flac").read_bytes())
     _, shown = page(with_clip, sounds)
-    beside = tmp_path / "report_clips" / "with_clip-c.flac"
+    clip = tmp_path / "report_clips" / "with_clip-c.flac"
     assert ("data:audio/flac;base64," in shown) == (sounds is SoundStorage.EMBED)
-    assert beside.exists() == (sounds is SoundStorage.BESIDE)
+    assert clip.exists() == (sounds is SoundStorage.BESIDE)
     assert ("data:image/png" in shown) == (sounds is not SoundStorage.NONE)
     assert ("media-src" in shown) == (sounds is not SoundStorage.NONE)
     assert "c.flac" in shown
@@ -278,10 +278,10 @@ def test_page_categories_match_the_command(tmp_path: Path) -> None:
         rows.trial(trial.id, clip=clip)
         rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"j-{trial.id}", category=category)))
     folder = session(tmp_path / "s", rows)
-    seen = visible(page(folder, SoundStorage.NONE)[1])
+    words = visible(page(folder, SoundStorage.NONE)[1])
     printed = json.loads(harness("categories", folder, "--json").stdout)["categories"]["correct"]["a"]
-    assert "2 responses with a final category" in seen
-    assert f"Correct1 of 250.0 %{text.percent_interval(tuple(printed['interval']))}" in seen
+    assert "2 responses with a final category" in words
+    assert f"Correct1 of 250.0 %{text.percent_interval(tuple(printed['interval']))}" in words
 
 
 def test_rater_disagreements_are_shown_with_clip_and_agreement(tmp_path: Path) -> None:
@@ -296,13 +296,13 @@ def test_rater_disagreements_are_shown_with_clip_and_agreement(tmp_path: Path) -
         for rater, verdict in (("ada", Category.CORRECT), ("bob", Category.WRONG if number == 1 else Category.CORRECT)):
             rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"{rater}-{number}", rater=rater, category=verdict)))
     shown = page(session(folder, rows))[1]
-    seen = visible(shown)
+    words = visible(shown)
     printed = json.loads(harness("agreement", folder, "--json").stdout)["agreement"]
-    assert "agreement over 3 responses with labels from two or more raters (6 labels)" in seen
+    assert "agreement over 3 responses with labels from two or more raters (6 labels)" in words
     raw, alpha = printed["raw"], printed["alpha"]
-    assert f"raw{numbers.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in seen
-    assert f"Krippendorff's alpha{alpha['value']:.3f}" in seen
-    assert "Responses on which raters disagree: 1" in seen
+    assert f"raw{numbers.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in words
+    assert f"Krippendorff's alpha{alpha['value']:.3f}" in words
+    assert "Responses on which raters disagree: 1" in words
     case = shown.partition("Responses on which raters disagree")[2].partition("</ul>")[0]
     assert "time-2" in case
     assert "time-1" not in case
@@ -315,7 +315,7 @@ def test_page_frames_match_the_understanding_command(tmp_path: Path) -> None:
     rows = asked_rows({"at_once": [GOOD], "second": [SLOT, GOOD], "never": [NOTHING, OTHER], "asleep": [ASLEEP]})
     folder = session(tmp_path / "s", rows)
     shown = page(folder, SoundStorage.NONE)[1]
-    seen = visible(shown)
+    words = visible(shown)
     assert harness("understanding", "score", folder, "--html", tmp_path / "f.html").exit_code == 0
     scored = (
         (tmp_path / "f.html").read_text(encoding="utf-8").partition("<section id=metrics")[2].partition("</section>")[0]
@@ -323,10 +323,10 @@ def test_page_frames_match_the_understanding_command(tmp_path: Path) -> None:
     metrics = [row for row in re.findall(r"<tr>.*?</tr>", scored) if "<b>" in row and "<b>n/a" not in row]
     assert len(metrics) > 15
     assert [row for row in metrics if row not in shown] == []
-    assert "4 queries, at the attempt that decided" in seen
-    assert "understood2 of 4 = 50.0 %" in seen
-    assert "attempts needed1: 1 of 4 = 25.0 %, 2: 1 of 4 = 25.0 %, not understood: 2 of 4 = 50.0 %" in seen
-    assert "Understood otherwise: 2" in seen
+    assert "4 queries, at the attempt that decided" in words
+    assert "understood2 of 4 = 50.0 %" in words
+    assert "attempts needed1: 1 of 4 = 25.0 %, 2: 1 of 4 = 25.0 %, not understood: 2 of 4 = 50.0 %" in words
+    assert "Understood otherwise: 2" in words
     wrong = shown.partition("Understood otherwise")[2].partition("</ul>")[0]
     assert [name for name in ("at_once", "second", "never", "asleep") if name in wrong] == ["never", "asleep"]
     assert '<span class="it M"><bdi>book</bdi><sup>−</sup></span>' in wrong
@@ -354,27 +354,27 @@ def test_misheard_words_are_shown_below_the_spoken_ones(tmp_path: Path) -> None:
     rows.trial("time-1", heard="what time is it")
     rows.trial("time-2", Outcome.MISHEARD, Recognition.NO, heard="what <b>lime</b> is it")
     rows.trial("time-3", Outcome.MISHEARD, Recognition.NO, heard="turn light on")
-    seen = page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
-    assert "Misheard words: 2" in seen
-    assert "<del class=x>the</del>" in seen
-    assert "<b>lime" not in seen
-    assert "lime" in visible(seen)
+    page_html = page(session(tmp_path / "s", rows), SoundStorage.NONE)[1]
+    assert "Misheard words: 2" in page_html
+    assert "<del class=x>the</del>" in page_html
+    assert "<b>lime" not in page_html
+    assert "lime" in visible(page_html)
 
 
 def test_a_raised_threshold_ignores_events_below_it(tmp_path: Path) -> None:
     rows = wake_rows()
     scores = iter([None, *(0.4 + 0.13 * number % 0.5 for number in range(60))])
-    for at, entry in enumerate(rows.entries):
+    for index, entry in enumerate(rows.entries):
         if isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake):
             scored = replace(entry.record.observation, score=next(scores))
-            rows.entries[at] = replace(entry, record=replace(entry.record, observation=scored))
+            rows.entries[index] = replace(entry, record=replace(entry.record, observation=scored))
     levels = raised_thresholds(rows.figures, "kitchen")
     assert len(levels) > 10
     for level, rejects, accepts in levels:
         left = WakeFigures()
         for entry in rows.entries:
-            seen = entry.record.observation if isinstance(entry.record, Observed) else None
-            if not (isinstance(seen, Wake) and seen.score is not None and seen.score <= level):
+            observation = entry.record.observation if isinstance(entry.record, Observed) else None
+            if not (isinstance(observation, Wake) and observation.score is not None and observation.score <= level):
                 left.add(entry)
         (device,) = left.snapshot().devices
         assert (rejects, accepts) == (device.false_rejects.share.count, device.after_review.count)
@@ -406,8 +406,8 @@ def test_false_rejects_are_shown_by_axes_of_the_matrix_and_by_trials_of_the_scen
         ("trial", {"near": (2, 0), "far": (4, 2)}),
     ):
         table = markup.partition(f'aria-label="kitchen: false rejects by {axis}"')[2].partition("</table>")[0]
-        found = re.findall(r"<bdi>([^<]+)</bdi><td class=n>(\d+)<td class=n>(\d+)", table)
-        assert {label: (int(total), int(missed)) for label, total, missed in found} == counts
+        cells = re.findall(r"<bdi>([^<]+)</bdi><td class=n>(\d+)<td class=n>(\d+)", table)
+        assert {label: (int(total), int(missed)) for label, total, missed in cells} == counts
     assert "false rejects by noise and trial" in visible(markup)
 
 

@@ -166,16 +166,16 @@ def on_dashboard(folder: Path) -> dict[str, LimitVerdict]:
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Case, Path]:
-    of = CASES[request.param]
-    return of, session(tmp_path / "s", of.rows(), of.limits, of.stopping)
+    chosen = CASES[request.param]
+    return chosen, session(tmp_path / "s", chosen.rows(), chosen.limits, chosen.stopping)
 
 
 def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> None:
-    of, folder = case
+    shown_case, folder = case
     whole, scenario = read_session(folder), read_scenario(folder)
     limits = limits_of(whole, scenario)
     verdict, why = session_verdict(limits, whole.progress)
-    assert verdict is of.verdict, why
+    assert verdict is shown_case.verdict, why
     agrees, dashboard = surfaces(folder), on_dashboard(folder)
     for limit in limits:
         assert [name for name, agree in agrees.items() if not agree(limit)] == []
@@ -188,8 +188,8 @@ def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> No
     assert failing_in_junit(folder) == {limit.name for limit in limits if limit.fails_run} & final
     assert ("no limits" in in_show(folder)) == (not limits)
     metrics = parsed(harness("export", folder, "--prometheus", "-").stdout)
-    (held,) = [labels for (name, labels), value in metrics.items() if name.endswith("verdict") and value == 1]
-    assert ("verdict", verdict.value) in held
+    (verdict_labels,) = [labels for (name, labels), value in metrics.items() if name.endswith("verdict") and value == 1]
+    assert ("verdict", verdict.value) in verdict_labels
 
 
 def test_each_verdict_says_how_much_the_host_disturbed(case: tuple[Case, Path]) -> None:
@@ -201,9 +201,9 @@ def test_each_verdict_says_how_much_the_host_disturbed(case: tuple[Case, Path]) 
 
 
 def table() -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as where:
-        for at, (name, of) in enumerate(CASES.items()):
-            folder = session(Path(where) / str(at) / "s", of.rows(), of.limits, of.stopping)
+    with tempfile.TemporaryDirectory() as directory:
+        for number, (name, chosen) in enumerate(CASES.items()):
+            folder = session(Path(directory) / str(number) / "s", chosen.rows(), chosen.limits, chosen.stopping)
             whole = read_session(folder)
             limits = limits_of(whole, read_scenario(folder))
             yield f"{name}: {session_verdict(limits, whole.progress)[0]}"

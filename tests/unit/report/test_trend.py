@@ -30,7 +30,7 @@ REJECTS = TrendMeasure(Measure.FALSE_REJECTS)
 
 def night(
     folder: Path,
-    at: int,
+    index: int,
     missed: int,
     scenario: str = "kitchen",
     name: str = "",
@@ -43,20 +43,20 @@ def night(
     rows: WakeRows = rows_of(*planned)
     first = rows.entries[0]
     assert isinstance(first.record, SessionStarted)
-    rows.entries[0] = replace(first, record=replace(first.record, session_id=name or f"s{at}", scenario_id=scenario))
+    rows.entries[0] = replace(first, record=replace(first.record, session_id=name or f"s{index}", scenario_id=scenario))
     for number, trial in enumerate(planned):
-        rows.play(trial, [] if number < missed else [("kitchen", heard_s + 0.001 * (at % 3))], error_s=error_s)
+        rows.play(trial, [] if number < missed else [("kitchen", heard_s + 0.001 * (index % 3))], error_s=error_s)
     if ended:
         rows.add(SessionFinished(EndReason.COMPLETED))
-    return session(folder / (name or f"n{at:02}"), rows, wall_s=lambda: 86_400.0 * (20_000 + at))
+    return session(folder / (name or f"n{index:02}"), rows, wall_s=lambda: 86_400.0 * (20_000 + index))
 
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """12 sessions, written in another order; from the eighth on more are missed."""
     folder = tmp_path_factory.mktemp("nights")
-    for at in (5, 0, 11, 3, 8, 1, 9, 2, 10, 4, 7, 6):
-        night(folder, at, at % 2 + 1 if at < 7 else 9 + at % 2)
+    for number in (5, 0, 11, 3, 8, 1, 9, 2, 10, 4, 7, 6):
+        night(folder, number, number % 2 + 1 if number < 7 else 9 + number % 2)
     return folder
 
 
@@ -68,7 +68,7 @@ def of(folder: TrendFolder, followed: TrendMeasure = REJECTS) -> list[tuple[int,
 
 def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
     folder = follow(nights)
-    assert [session.folder for session in folder.sessions] == [f"n{at:02}" for at in range(12)]
+    assert [session.folder for session in folder.sessions] == [f"n{number:02}" for number in range(12)]
     assert of(folder) == [(7, DifferenceVerdict.WORSE)]
     change = next(change for trend in folder.trends for change in trend.changes)
     assert (change.before.count, change.before.of, change.after.count, change.after.of) == (10, 140, 48, 100)
@@ -97,8 +97,8 @@ def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
 def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
     tmp_path: Path, error_s: float, changes: list[tuple[int, DifferenceVerdict]]
 ) -> None:
-    for at in range(12):
-        night(tmp_path, at, 0, heard_s=1.75 if at < 6 else 1.80, error_s=error_s)
+    for number in range(12):
+        night(tmp_path, number, 0, heard_s=1.75 if number < 6 else 1.80, error_s=error_s)
     delay = TrendMeasure(Measure.WAKE_DELAY, 0.5)
     assert of(follow(tmp_path, [delay.name]), delay) == changes
 
@@ -146,7 +146,7 @@ def test_csv_and_json_hold_every_session(nights: Path, tmp_path: Path) -> None:
     assert [row["count"] for row in rows] == [*["1", "2"] * 3, "1", *["10", "9"] * 2, "10"]
     assert [row["folder"] for row in rows if row["change"]] == ["n07"]
     report = json.loads(harness("trend", nights, "--json", "--since", "2024-10-08").stdout)
-    assert [session["folder"] for session in report["trends"][0]["sessions"]] == [f"n{at:02}" for at in range(4, 12)]
+    assert [session["folder"] for session in report["trends"][0]["sessions"]] == [f"n{n:02}" for n in range(4, 12)]
     assert harness("trend", nights, "--json", tmp_path / "t.json").exit_code == 0
     assert json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["trends"][0]["changes"][0]["change"] == "worse"
 

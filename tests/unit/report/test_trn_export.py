@@ -90,8 +90,8 @@ def test_counts_by_group_match_the_session(rows: Rows | WakeRows, tmp_path: Path
     for which in FirstAndFinalWords.__slots__:
         groupings = scored(tmp_path / "out", which)
         assert len(groupings) >= len(Grouping) - 1
-        for by, values in groupings.items():
-            assert sorted(map(counts, values)) == expected(Grouping(by), which), by
+        for grouping_name, values in groupings.items():
+            assert sorted(map(counts, values)) == expected(Grouping(grouping_name), which), grouping_name
 
 
 def test_intervals_over_queries_match_the_session(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_intervals_over_queries_match_the_session(tmp_path: Path) -> None:
     assert alone["interval_over"] == "utterances"
     assert alone["interval"][1] - alone["interval"][0] < 0.7 * (by_query["interval"][1] - by_query["interval"][0])
     for grouping in by_query["groups"]:
-        over = "utterances" if grouping["by"] == "query" else "queries"
-        assert {value["interval_over"] for value in grouping["values"]} == {over}, grouping["by"]
+        units = "utterances" if grouping["by"] == "query" else "queries"
+        assert {value["interval_over"] for value in grouping["values"]} == {units}, grouping["by"]
 
 
 def test_labels_match_the_session(tmp_path: Path) -> None:

@@ -180,8 +180,8 @@ def test_a_log_read_back_gives_the_same_totals(
 
 @pytest.fixture
 def folder(rows: WakeRows, tmp_path: Path) -> Path:
-    where = tmp_path / "s1"
-    return written(where, rows)
+    session_folder = tmp_path / "s1"
+    return written(session_folder, rows)
 
 
 def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_unknown_understanding_is_null() -> None:
 
 def test_exports_have_the_interval_over_voices() -> None:
     """Ann is heard, Ben is not; then nobody knows who speaks."""
-    for talkers, over, voices, unknown in (
+    for talkers, units, voices, unknown in (
         (("ann", "ben"), "over 2 voices", 2, False),
         (("ann", ""), "over 2 voices, unknown talkers as one", 2, True),
         (("", ""), "Clopper-Pearson, talkers unknown", 0, True),
@@ -292,7 +292,7 @@ def test_exports_have_the_interval_over_voices() -> None:
         session = WholeSession.of(rows.entries)
         low, high = known(rows.device().false_rejects.interval)
         assert wake_log(session, "kitchen").about("x-frratio-interval") == (
-            f"{100 * low:.4f} to {100 * high:.4f} %, {over}, 95 %"
+            f"{100 * low:.4f} to {100 * high:.4f} %, {units}, 95 %"
         )
         (device,) = as_json(session, ("kitchen",))["devices"]
         rejects = device["false_rejects"]

@@ -125,15 +125,15 @@ notify:
 """
     (folder / "bench.yaml").write_text(BENCH + text, encoding="utf-8")
     tell = str(folder / "tell.sh")
-    on = (NotifyOn.PAUSED, NotifyOn.FINISHED)
+    events = (NotifyOn.PAUSED, NotifyOn.FINISHED)
     assert load_bench(folder / "bench.yaml").notify == (
-        Notify(on, command=(tell, "{subject}"), input=NotifyInput.TEXT),
+        Notify(events, command=(tell, "{subject}"), input=NotifyInput.TEXT),
         Notify(mqtt="broker:8883", topic="lab/nights", tls=True),
     )
 
 
 @pytest.mark.parametrize(
-    ("entry", "what"),
+    ("entry", "message"),
     [
         ("{on: [paused]}", "exactly one destination"),
         ("{command: [mail], webhook: 'https://x/'}", "exactly one destination"),
@@ -145,9 +145,9 @@ notify:
         ("{command: [mail], on: [coffee]}", "coffee"),
     ],
 )
-def test_an_impossible_notification_target_is_refused_with_its_place(folder: Path, entry: str, what: str) -> None:
+def test_an_impossible_notification_target_is_refused_with_its_place(folder: Path, entry: str, message: str) -> None:
     (folder / "bench.yaml").write_text(f"{BENCH}notify:\n  - {entry}\n", encoding="utf-8")
-    with pytest.raises(InputProblems, match=f"(?s)bench.yaml:14:.*{what}"):
+    with pytest.raises(InputProblems, match=f"(?s)bench.yaml:14:.*{message}"):
         load_bench(folder / "bench.yaml")
 
 
@@ -184,11 +184,11 @@ def test_the_profile_nearest_to_the_bench_is_used(folder: Path) -> None:
 def test_profiles_of_the_project_and_of_the_current_folder_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lonely, here = tmp_path / "lonely", tmp_path / "here" / "devices"
+    lonely, current = tmp_path / "lonely", tmp_path / "here" / "devices"
     lonely.mkdir()
-    here.mkdir(parents=True)
-    (here / "mine.yaml").write_text(QUIET, encoding="utf-8")
-    monkeypatch.chdir(here.parent)
+    current.mkdir(parents=True)
+    (current / "mine.yaml").write_text(QUIET, encoding="utf-8")
+    monkeypatch.chdir(current.parent)
     assert load_profile("mine", beside=lonely).id == "quiet"
     assert load_profile("reference_assistant", beside=lonely).id == "reference_assistant"
     with pytest.raises(InputError, match="Did you mean 'mine'"):
@@ -251,7 +251,7 @@ def test_a_need_that_is_not_met_is_named_with_what_to_add(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "what"),
+    ("old", "new", "message"),
     [
         ("device: assistant", "device: black_box", "'transcripts'"),
         ("[transcripts]", "[wake_events]", "'wake_events'"),
@@ -259,11 +259,13 @@ def test_a_need_that_is_not_met_is_named_with_what_to_add(
         ("[transcripts]\n", "[]\ndefaults: {evidence: device}\n", ""),
     ],
 )
-def test_evidence_is_required_of_used_devices_only(old: str, new: str, what: str, folder: Path, bench: Bench) -> None:
+def test_evidence_is_required_of_used_devices_only(
+    old: str, new: str, message: str, folder: Path, bench: Bench
+) -> None:
     (folder / "scenario.yaml").write_text(SCENARIO.replace(old, new), encoding="utf-8")
     scenario = load_scenario(folder / "scenario.yaml")
-    if what:
-        with pytest.raises(UnmetNeed, match=what):
+    if message:
+        with pytest.raises(UnmetNeed, match=message):
             check_compatibility(scenario, bench)
     else:
         check_compatibility(scenario, bench)
@@ -310,7 +312,7 @@ def test_a_device_may_have_further_sources(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "place", "what"),
+    ("wrong", "place", "message"),
     [
         ("led: {profile: lamp}", "7:12", "the key 'driver' is missing"),
         ("led: {driver: no_such}", "7:21", "no driver is called 'no_such'"),
@@ -322,10 +324,10 @@ def test_a_device_may_have_further_sources(folder: Path) -> None:
         ("led: {driver: test_ears, volume: 3}", "7:32", "there is no key 'volume' here"),
     ],
 )
-def test_invalid_further_sources_are_refused(folder: Path, wrong: str, place: str, what: str) -> None:
+def test_invalid_further_sources_are_refused(folder: Path, wrong: str, place: str, message: str) -> None:
     path = folder / "also.yaml"
     path.write_text(ALSO.replace("led: {driver: test_ears, profile: ./light.yaml}", wrong))
     with pytest.raises(InputProblems) as raised:
         load_bench(path)
     assert f"also.yaml:{place}: " in str(raised.value)
-    assert what in str(raised.value)
+    assert message in str(raised.value)

@@ -125,11 +125,11 @@ PROCEDURES = sorted((ROOT / "scenarios" / "procedures").glob("*.yaml"))
 def test_an_example_is_valid_on_its_bench(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = example.read_text(encoding="utf-8")
-    named = re.search(
+    command_line = re.search(
         rf"^#   harness run scenarios/{example.parent.name}/{example.name} --bench (\S+)", text, re.MULTILINE
     )
-    assert named, "its first comment says how to run it"
-    result = CliRunner().invoke(group, ["validate", str(example), named[1]])
+    assert command_line, "its first comment says how to run it"
+    result = CliRunner().invoke(group, ["validate", str(example), command_line[1]])
     assert result.exit_code == 0, result.output
     assert re.search(r" = [0-9]+ (planned|trials?)\b", result.output)
 
@@ -175,8 +175,8 @@ def test_enough_broken_examples_exist() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_broken_file_is_refused_with_place_and_remedy(name: str, folder: Path) -> None:
     path = folder / f"{name}.yaml"
-    wanted = expected(path)
-    assert wanted
+    mistakes = expected(path)
+    assert mistakes
 
     plain = CliRunner().invoke(command, [str(path)])
     assert plain.exit_code == 2
@@ -185,7 +185,7 @@ def test_broken_file_is_refused_with_place_and_remedy(name: str, folder: Path) -
     assert str(path) in plain.stderr
 
     problems = json.loads(CliRunner().invoke(command, ["--json", str(path)]).stdout)["problems"]
-    for line, message, remedy in wanted:
+    for line, message, remedy in mistakes:
         fitting = [
             problem
             for problem in problems
@@ -193,7 +193,7 @@ def test_broken_file_is_refused_with_place_and_remedy(name: str, folder: Path) -
         ]
         assert fitting, (line, message, remedy, problems)
         assert all(problem["file"] == str(path) and problem["column"] for problem in fitting)
-    assert len(problems) == len(wanted), problems
+    assert len(problems) == len(mistakes), problems
     assert all(problem["remedy"] for problem in problems)
     places = [(problem["file"], problem["line"], problem["column"]) for problem in problems]
     assert places == sorted(places)
@@ -284,20 +284,20 @@ def replaced(value: Any, path: tuple[str | int, ...], new: object) -> Any:
     return copy
 
 
-@pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
-def test_the_unmutated_file_is_valid(written: dict[str, Any], load: Callable[[Path], object], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("document", "load"), LOADERS, ids=["scenario", "bench", "profile"])
+def test_the_unmutated_file_is_valid(document: dict[str, Any], load: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
-    path.write_text(json.dumps(written), encoding="utf-8")
+    path.write_text(json.dumps(document), encoding="utf-8")
     load(path)
 
 
-@pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
+@pytest.mark.parametrize(("document", "load"), LOADERS, ids=["scenario", "bench", "profile"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choice=st.data())
 def test_any_value_anywhere_is_read_or_refused(
-    written: dict[str, Any], load: Callable[[Path], object], choice: st.DataObject
+    document: dict[str, Any], load: Callable[[Path], object], choice: st.DataObject
 ) -> None:
-    text = written
+    text = document
     for _ in range(choice.draw(st.integers(1, 3))):
         text = replaced(text, choice.draw(st.sampled_from(paths(text)[1:])), choice.draw(VALUES))
     with tempfile.TemporaryDirectory() as folder:

@@ -158,15 +158,15 @@ def test_what_is_injected_needs_no_loudspeaker(folder: Path, bench: Bench) -> No
 
 
 @pytest.mark.parametrize(
-    ("trial", "what"),
+    ("trial", "message"),
     [
         ("{id: a, kind: wake, devices: [box], route: injection}", "whose connection \\(in_process\\) cannot inject"),
         ("{id: a, kind: wake, devices: [mute]}", "'mute', which reports none"),
         ("{id: a, kind: wake, route: injection}", "injects sound into 'box'"),
     ],
 )
-def test_impossible_trial_is_an_unmet_need_with_its_line(trial: str, what: str, folder: Path, bench: Bench) -> None:
-    with pytest.raises(UnmetNeed, match=what) as unmet:
+def test_impossible_trial_is_an_unmet_need_with_its_line(trial: str, message: str, folder: Path, bench: Bench) -> None:
+    with pytest.raises(UnmetNeed, match=message) as unmet:
         check_compatibility(written(folder, f"  - {trial}\n"), bench)
     assert unmet.value.place is not None
     assert unmet.value.place.line == 3

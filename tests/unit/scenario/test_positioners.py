@@ -94,7 +94,7 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("written_", "instead", "refusal"),
+    ("old", "instead", "refusal"),
     [
         ("high: 90", "high: -91", "low is -90, but high is -91"),
         ("home: 0", "home: 180", "home is 180, which is not between -90 and 90"),
@@ -107,8 +107,8 @@ def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: P
         ("moves: reach_m", "moves: reach_m, hight: 3", "there is no key 'hight' here"),
     ],
 )
-def test_wrong_stands_are_refused(tmp_path: Path, written_: str, instead: str, refusal: str) -> None:
-    bench_file, _ = written(tmp_path, BENCH.replace(written_, instead))
+def test_wrong_stands_are_refused(tmp_path: Path, old: str, instead: str, refusal: str) -> None:
+    bench_file, _ = written(tmp_path, BENCH.replace(old, instead))
     with pytest.raises(InputProblems) as caught:
         load_bench(bench_file)
     assert refusal in str(caught.value)
@@ -146,7 +146,7 @@ def test_the_power_of_devices_is_switched_by_one_relay_board(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("written_", "instead", "refusal"),
+    ("old", "instead", "refusal"),
     [
         ("  lamp: {driver", "  lump: {driver", "the bench has no device 'lump'"),
         ("serial_commands, port: /dev/ttyUSB7, on: ON, off: OFF", "tcp, address: '::1:1'", "takes no orders"),
@@ -154,8 +154,8 @@ def test_the_power_of_devices_is_switched_by_one_relay_board(tmp_path: Path) -> 
         (POWER[POWER.index("power:") :], "", "the bench has no power switch"),
     ],
 )
-def test_wrong_switches_are_refused(tmp_path: Path, written_: str, instead: str, refusal: str) -> None:
-    bench_file, _ = written(tmp_path, POWER.replace(written_, instead))
+def test_wrong_switches_are_refused(tmp_path: Path, old: str, instead: str, refusal: str) -> None:
+    bench_file, _ = written(tmp_path, POWER.replace(old, instead))
     with pytest.raises(InputProblems) as caught:
         load_bench(bench_file)
     assert refusal in str(caught.value)

@@ -62,7 +62,7 @@ ANN = VoiceSpec("espeak", "en-gb+f3", 160, 50, "en-GB")
 
 
 @pytest.fixture
-def whole(tmp_path: Path) -> Path:
+def scenario_file(tmp_path: Path) -> Path:
     (tmp_path / "recordings").mkdir()
     soundfile.write(tmp_path / "recordings" / "time.wav", np.full(800, 0.1, np.float32), 16000)
     path = tmp_path / "scenarios" / "kitchen.yaml"
@@ -71,8 +71,8 @@ def whole(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
-    scenario = load_scenario(whole)
+def test_a_whole_scenario_is_read_with_names_resolved(scenario_file: Path) -> None:
+    scenario = load_scenario(scenario_file)
     assert (scenario.id, scenario.title, scenario.tags, scenario.seed) == (
         "kitchen_basics",
         "Kitchen questions",
@@ -80,13 +80,13 @@ def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
         7,
     )
     assert scenario.needs == (Need.LOUDSPEAKER, Need.MICROPHONE)
-    assert scenario.path == str(whole)
+    assert scenario.path == str(scenario_file)
     assert scenario.sha256 == hashlib.sha256(WHOLE.encode()).hexdigest()
     time_, recorded = scenario.queries
     assert time_.utterance == SpokenText("what time is it in Lincoln, for 5$")
     assert time_.reference == "what time is it in Lincoln, for 5$"
     assert time_.alternatives == ("the time in Lincoln",)
-    assert recorded.utterance == Recording(str(whole.parent.parent.resolve() / "recordings" / "time.wav"))
+    assert recorded.utterance == Recording(str(scenario_file.parent.parent.resolve() / "recordings" / "time.wav"))
     assert recorded.reference == "what time is it"
     assert scenario.defaults.voice == ANN
     assert scenario.defaults.noise == NoiseSpec(NoiseKind.PINK, 20.0)
@@ -96,32 +96,32 @@ def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
     assert scenario.limits == Limits(min_recognised_share=0.9, max_latency_p95_ms=3000.0, max_inconclusive=0)
 
 
-def test_recordings_whose_length_is_assumed_are_notes(whole: Path) -> None:
-    path = whole.parent.parent / "recordings" / "time.wav"
-    assert list(length_notes(load_scenario(whole))) == []
+def test_recordings_whose_length_is_assumed_are_notes(scenario_file: Path) -> None:
+    path = scenario_file.parent.parent / "recordings" / "time.wav"
+    assert list(length_notes(load_scenario(scenario_file))) == []
     sound = np.linspace(-0.1, 0.1, 8000, dtype=np.float32)
     soundfile.write(path, sound, 16000, subtype="PCM_16")
     content = bytearray(path.read_bytes())
     content[40:44] = (0x80000000).to_bytes(4, "little")
     path.write_bytes(content)
-    (note,) = length_notes(load_scenario(whole))
+    (note,) = length_notes(load_scenario(scenario_file))
     assert note == "'time.wav': the header declares no length, so all that follows is read as sound"
 
 
-def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(whole: Path) -> None:
-    scenario = load_scenario(whole)
+def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(scenario_file: Path) -> None:
+    scenario = load_scenario(scenario_file)
     position, voice, noise = scenario.matrix.axes
     assert (position.name, position.labels) == ("position", ("near", "far"))
     assert (voice.values[0], voice.labels) == (ANN, ("ann", "flite:slt"))
     assert noise.values == (None, NoiseSpec(NoiseKind.WHITE, 10.0))
     assert noise.labels == ("quiet", "white 10 dB")
     assert scenario.matrix.order is Order.SHUFFLED
-    wanted = [
+    expected = [
         (("position", p), ("voice", v), ("noise", n))
         for p, v, n in itertools.product(position.labels, voice.labels, noise.labels)
         if not (v == "ann" and p == "far") and not (n == "quiet" and v == "flite:slt")
     ]
-    assert list(cells(scenario.matrix)) == wanted
+    assert list(cells(scenario.matrix)) == expected
     assert planned_trials(scenario) == (3, 4)
 
 
@@ -136,18 +136,18 @@ def test_a_small_scenario_has_the_defaults_of_the_model(tmp_path: Path) -> None:
     assert planned_trials(scenario) == (1, 1)
 
 
-def test_extra_assets_win_over_those_of_the_file(whole: Path, tmp_path: Path) -> None:
+def test_extra_assets_win_over_those_of_the_file(scenario_file: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     soundfile.write(elsewhere / "time.wav", np.full(800, 0.1, np.float32), 16000)
-    scenario = load_scenario(whole, extra_assets={"prompts": elsewhere})
+    scenario = load_scenario(scenario_file, extra_assets={"prompts": elsewhere})
     assert scenario.queries[1].utterance == Recording(str(elsewhere.resolve() / "time.wav"))
 
 
-def test_a_recording_without_a_sample_is_refused(whole: Path) -> None:
-    soundfile.write(whole.parent.parent / "recordings" / "time.wav", np.zeros(0, np.float32), 16000)
+def test_a_recording_without_a_sample_is_refused(scenario_file: Path) -> None:
+    soundfile.write(scenario_file.parent.parent / "recordings" / "time.wav", np.zeros(0, np.float32), 16000)
     with pytest.raises(InputProblems, match="contains no sound"):
-        load_scenario(whole)
+        load_scenario(scenario_file)
 
 
 def test_a_pipe_as_a_recording_does_not_block(tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ variables:
 def read(text: str) -> tuple[dict[str, str], Findings]:
     tree = strict_yaml.parse(text.encode(), "s.yaml")
     findings = Findings("s.yaml", tree)
-    written = tree.plain()
-    assert isinstance(written, dict)
-    variables = written["variables"]
+    values = tree.plain()
+    assert isinstance(values, dict)
+    variables = values["variables"]
     assert isinstance(variables, dict)
     return expand({name: str(value) for name, value in variables.items()}, findings), findings
 
@@ -362,7 +362,7 @@ def test_a_list_saved_by_a_spreadsheet_is_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "what"),
+    ("text", "line", "message"),
     [
         ("file,talker\na.wav,ann\n", 1, "no column 'recording'; found file, talker"),
         ("recording,voice\na.wav,ann\n", 1, "the same name as a matrix axis"),
@@ -374,12 +374,12 @@ def test_a_list_saved_by_a_spreadsheet_is_read(folder: Path) -> None:
         ("recording\n", 0, "the list contains no recordings"),
     ],
 )
-def test_a_mistake_in_a_list_is_refused_at_its_line(folder: Path, text: str, line: int, what: str) -> None:
+def test_a_mistake_in_a_list_is_refused_at_its_line(folder: Path, text: str, line: int, message: str) -> None:
     listed(folder, text)
     with pytest.raises(InputProblems) as refused:
         load_scenario(folder / "said.yaml")
     problem = refused.value.problems[0]
-    assert what in problem.what
+    assert message in problem.what
     assert problem.place is not None
     assert Path(problem.place.file).name == "said.csv"
     assert problem.place.line == line

@@ -39,10 +39,10 @@ LEVELS = "matrix: {axes: {voice: [ann, anna], level_dbfs: [-26, -36]}, exclude: 
 def on_bench(folder: Path, people: str = PEOPLE, bench: str = BENCH) -> tuple[tuple[Trial, ...], Bench]:
     (folder / "b.yaml").write_text(bench)
     (folder / "s.yaml").write_text(people)
-    scenario, where = load_scenario(folder / "s.yaml"), load_bench(folder / "b.yaml")
-    check_compatibility(scenario, where)
-    plan_session(scenario, where)
-    return plan(scenario, where), where
+    scenario, test_bench = load_scenario(folder / "s.yaml"), load_bench(folder / "b.yaml")
+    check_compatibility(scenario, test_bench)
+    plan_session(scenario, test_bench)
+    return plan(scenario, test_bench), test_bench
 
 
 def test_a_person_may_replace_a_loudspeaker(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("written", "instead", "refusal"),
+    ("old", "instead", "refusal"),
     [
         ("talker: ann", "talker: ann, engine: espeak", "a talker has no engine"),
         ("talker: ann", "talker: Ann Lee", "is not a talker's name"),
@@ -79,21 +79,21 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
          "too precise for a person"),
     ],
 )  # fmt: skip
-def test_tasks_that_a_talker_cannot_do_are_refused(tmp_path: Path, written: str, instead: str, refusal: str) -> None:
+def test_tasks_that_a_talker_cannot_do_are_refused(tmp_path: Path, old: str, instead: str, refusal: str) -> None:
     injecting = BENCH.replace("{driver: in_process}}}", "{driver: in_process, injection: true}}}")
     with pytest.raises(InputProblems, match=refusal):
-        on_bench(tmp_path, PEOPLE.replace(written, instead), injecting if "injection" in instead else BENCH)
+        on_bench(tmp_path, PEOPLE.replace(old, instead), injecting if "injection" in instead else BENCH)
 
 
 @pytest.mark.parametrize(
-    ("written", "instead", "refusal"),
+    ("old", "instead", "refusal"),
     [
         ("title: Desk", "title: Desk\noperator: absent", "'ann' speaks in 'time', but the operator is absent"),
         ("microphone: {driver: in_process}\n", "", "the bench has no microphone"),
     ],
 )
 def test_a_bench_without_an_operator_or_a_microphone_is_refused(
-    tmp_path: Path, written: str, instead: str, refusal: str
+    tmp_path: Path, old: str, instead: str, refusal: str
 ) -> None:
     with pytest.raises(InputProblems, match=refusal):
-        on_bench(tmp_path, bench=BENCH.replace(written, instead))
+        on_bench(tmp_path, bench=BENCH.replace(old, instead))

@@ -40,7 +40,7 @@ def written(folder: Path, effect: str, device: str = "one") -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("state", "wanted"),
+    ("state", "state_wanted"),
     [
         ("{list: null}", StateWanted("list")),
         ("{list: ~}", StateWanted("list")),
@@ -50,9 +50,9 @@ def written(folder: Path, effect: str, device: str = "one") -> Scenario:
         ("{list: no}", StateWanted("list", "no")),
     ],
 )
-def test_state_values_are_read(tmp_path: Path, state: str, wanted: StateWanted) -> None:
+def test_state_values_are_read(tmp_path: Path, state: str, state_wanted: StateWanted) -> None:
     (trial,) = written(tmp_path, f"{{wanted: milk, state: {state}}}").trials
-    assert trial.effect == EffectCheck("milk", (wanted,))
+    assert trial.effect == EffectCheck("milk", (state_wanted,))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_waits_may_be_given_in_equal_ratios(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "replaced", "line", "what"),
+    ("old", "replaced", "line", "part"),
     [
         ("waits_s: [2, 4.5, 8]", "waits_s: [2, 4, 2]", FIRST, "the wait of 2 s is listed twice"),
         ("waits_s: [2, 4.5, 8]", "waits_s: [2]", FIRST, "a single wait cannot show"),
@@ -159,11 +159,11 @@ def test_waits_may_be_given_in_equal_ratios(tmp_path: Path) -> None:
     ],
 )
 def test_memory_trial_mistakes_are_reported_with_their_line(
-    written: str, replaced: str, line: int, what: str, tmp_path: Path
+    old: str, replaced: str, line: int, part: str, tmp_path: Path
 ) -> None:
-    assert written in MEMORY + WAITS
-    problems = memory_problems(tmp_path, (MEMORY + WAITS).replace(written, replaced))
-    assert any(at == line and what in message for at, message in problems), problems
+    assert old in MEMORY + WAITS
+    problems = memory_problems(tmp_path, (MEMORY + WAITS).replace(old, replaced))
+    assert any(number == line and part in message for number, message in problems), problems
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def problems(folder: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
+    ("frame", "expected"),
     [
         ("{intents: [book, greet]}", ExpectedFrame(("book", "greet"))),
         ("{intents: greet#book}", ExpectedFrame(("book", "greet"))),
@@ -281,13 +281,13 @@ def problems(folder: Path, text: str) -> list[str]:
         ),
     ],
 )
-def test_expected_frame_is_read(tmp_path: Path, written: str, expected: ExpectedFrame) -> None:
-    (trial,) = one(tmp_path, written).trials
+def test_expected_frame_is_read(tmp_path: Path, frame: str, expected: ExpectedFrame) -> None:
+    (trial,) = one(tmp_path, frame).trials
     assert (trial.id, trial.kind, trial.expects) == ("hotel", TrialKind.UNDERSTAND, expected)
 
 
 @pytest.mark.parametrize(
-    ("trial", "said"),
+    ("trial", "message"),
     [
         ("{kind: understand, query: hotel}", "the key 'expects' is missing"),
         ("{kind: understand, expects: {intents: [a]}}", "the key 'query' is missing"),
@@ -308,9 +308,9 @@ def test_expected_frame_is_read(tmp_path: Path, written: str, expected: Expected
         (f"{ASKED} expects: {{intents: [a], slots: {{city: '${{land}}'}}}}}}", "no variable is called 'land'"),
     ],
 )
-def test_contradictory_trial_keys_are_refused_with_their_line(tmp_path: Path, trial: str, said: str) -> None:
+def test_contradictory_trial_keys_are_refused_with_their_line(tmp_path: Path, trial: str, message: str) -> None:
     (problem,) = problems(tmp_path, f"trials:\n  - {trial}\n")
-    assert problem.startswith(f"5: {said}")
+    assert problem.startswith(f"5: {message}")
 
 
 def test_inapplicable_default_rule_is_refused_at_its_trial(tmp_path: Path) -> None:
@@ -345,9 +345,9 @@ def mute(*, injects: bool = False, microphone: bool = False, responds: bool = Tr
     )
 
 
-def planned(scenario: Scenario, on: Bench) -> Trial:
-    check_compatibility(scenario, on)
-    (trial,) = plan(scenario, on)
+def planned(scenario: Scenario, test_bench: Bench) -> Trial:
+    check_compatibility(scenario, test_bench)
+    (trial,) = plan(scenario, test_bench)
     return trial
 
 

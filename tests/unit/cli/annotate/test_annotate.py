@@ -70,16 +70,16 @@ def rows(project: Path) -> list[AnnotationRow]:
         room.close()
 
 
-def propose(project: Path, given: dict[str, tuple[str, ...] | None]) -> None:
+def propose(project: Path, proposals: dict[str, tuple[str, ...] | None]) -> None:
     room = AnnotationRoom(project)
-    room.keep([Proposed("batch", "test", tuple(LabelProposal(id_, intents) for id_, intents in given.items()))])
+    room.keep([Proposed("batch", "test", tuple(LabelProposal(id_, intents) for id_, intents in proposals.items()))])
     room.close()
 
 
 def test_a_project_is_created_labelled_and_exported(run: Run, files: Path) -> None:
-    made = new(run, files)
-    assert made.exit_code == 0, made.output
-    assert "4 utterances, 4 labels" in made.output
+    created = new(run, files)
+    assert created.exit_code == 0, created.output
+    assert "4 utterances, 4 labels" in created.output
     project = files / "p"
     with sitting(project, "ann") as desk:
         give(desk, "play thank", "thank", "play", "well")
@@ -133,8 +133,8 @@ def test_labels_in_the_data_are_imported_only_on_request(run: Run, files: Path) 
     assert all(utterance.intents is None for utterance in read_corpus(files / "p" / "utterances.jsonl").utterances)
     result = new(run, files, "--import-labels", project="q")
     assert "labelled 2 utterances" in result.output
-    given = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
-    assert given == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
+    labels = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
+    assert labels == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
 
 
 def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
@@ -152,8 +152,8 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
         "1 id in the file without an utterance here: xx",
         "2 utterances without labels in the file: d#2, 4",
     ]
-    again = run("import", files / "p", file, "--rename-labels", files / "map.csv")
-    assert again.output.splitlines()[0] == "labelled 0 utterances, 2 already had the same labels"
+    repeated = run("import", files / "p", file, "--rename-labels", files / "map.csv")
+    assert repeated.output.splitlines()[0] == "labelled 0 utterances, 2 already had the same labels"
     assert len(rows(files / "p")) == 2
 
 
@@ -201,7 +201,7 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert run("agreement", project, "--min-alpha", "0.99").exit_code == 1
     with sitting(project, "cem", adjudicating=True) as desk:
         assert desk.view.item is not None
-        assert [given.intents for given in desk.view.item.inputs] == [("play",), ("thank",)]
+        assert [answer.intents for answer in desk.view.item.inputs] == [("play",), ("thank",)]
         give(desk, "thank")
     assert run("export", project, "--output", files / "y.jsonl").exit_code == 0
 
@@ -247,18 +247,18 @@ def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "replacement"),
     [
         (["--plain"], "--plain was removed: utterances are annotated in a browser"),
         (["--utterance", "4"], "--utterance was removed. Press / on the site"),
         (["--find", "play"], "--find was removed. Press / on the site"),
     ],
 )
-def test_removed_option_names_its_replacement(run: Run, files: Path, options: list[str], what: str) -> None:
+def test_removed_option_names_its_replacement(run: Run, files: Path, options: list[str], replacement: str) -> None:
     new(run, files)
     refused = run("review", files / "p", *options)
     assert isinstance(refused.exception, InputError)
-    assert what in str(refused.exception)
+    assert replacement in str(refused.exception)
 
 
 def test_a_project_whose_copy_was_changed_is_refused(run: Run, files: Path) -> None:
@@ -277,16 +277,16 @@ def _run(*words: str) -> Result:
 
 
 def _project(folder: Path, labelled: int, *options: str) -> str:
-    given = [
-        replace(utterance, intents=utterance.intents if at < labelled else None)
-        for at, utterance in enumerate(spoken(150))
+    utterances = [
+        replace(utterance, intents=utterance.intents if number < labelled else None)
+        for number, utterance in enumerate(spoken(150))
     ]
-    (folder / "data.jsonl").write_text(jsonl(Corpus("", tuple(given))))
+    (folder / "data.jsonl").write_text(jsonl(Corpus("", tuple(utterances))))
     labels = "".join(f"  - {{id: {label}, description: said}}\n" for label in SPOKEN_LABELS)
     (folder / "labels.yaml").write_text(f"label_set: t\nlabels:\n{labels}")
-    made = _run("new", str(folder / "p"), "--data", str(folder / "data.jsonl"), "--labels", str(folder / "labels.yaml"),
-                "--import-labels", *options)  # fmt: skip
-    assert made.exit_code == 0, made.output
+    created = _run("new", str(folder / "p"), "--data", str(folder / "data.jsonl"),
+                   "--labels", str(folder / "labels.yaml"), "--import-labels", *options)  # fmt: skip
+    assert created.exit_code == 0, created.output
     return str(folder / "p")
 
 
@@ -399,8 +399,8 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
         city = cities[number % 5].split()
         text = [("play", "stop")[number % 2], f"w{number}", "in", *city]
         tags = ["O", "O", "O", "B-city", *["I-city"] * (len(city) - 1)]
-        known = {"intents": [text[0]], "tags": tags} if number < 50 else {}
-        data.append({"id": f"u{number}", "text": " ".join(text), **known})
+        labels = {"intents": [text[0]], "tags": tags} if number < 50 else {}
+        data.append({"id": f"u{number}", "text": " ".join(text), **labels})
     (files / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
     new(run, files, "--import-labels")
     done = run("propose", files / "p", "--method", method)

@@ -48,8 +48,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines_of(folder / "gold.jsonl", rows)
     (folder / "heard.trn").write_text(HEARD)
     train = [
-        Utterance(f"{at}/{n}", tuple(text.split()), (text.split()[0],), ("O", "O", "B-thing"))
-        for at, text in enumerate(TEXTS)
+        Utterance(f"{number}/{n}", tuple(text.split()), (text.split()[0],), ("O", "O", "B-thing"))
+        for number, text in enumerate(TEXTS)
         for n in range(6)
     ]
     understander: Understander = CrfUnderstander({}, seed=1)
@@ -59,8 +59,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def harness(place: Path, *arguments: str) -> Result:
-    given = [str(place / argument) if argument and (place / argument).exists() else argument for argument in arguments]
-    done = CliRunner(env={"COLUMNS": "120"}).invoke(group, ["understanding", "cascade", *given])
+    paths = [str(place / argument) if argument and (place / argument).exists() else argument for argument in arguments]
+    done = CliRunner(env={"COLUMNS": "120"}).invoke(group, ["understanding", "cascade", *paths])
     if isinstance(done.exception, InputError):
         raise done.exception
     return done
@@ -94,8 +94,8 @@ def test_json_has_every_figure_and_every_utterance(place: Path, tmp_path: Path) 
     assert report["utterances"] == 3
     assert report["without_transcript"] == ["a-3"]
     for name in ("emr", "sfa"):
-        of = report["total"]["figures"][name]
-        assert (of["reference"], of["transcript"], of["difference"]) == (1, 2 / 3, pytest.approx(-1 / 3))
+        figures = report["total"]["figures"][name]
+        assert (figures["reference"], figures["transcript"], figures["difference"]) == (1, 2 / 3, pytest.approx(-1 / 3))
     assert report["total"]["words"]["deletions"] == 3
     assert report["slot_f1_by_places_on_reference"] == 1
     assert report["total"]["figures"]["slot_f1"]["reference"] is None
@@ -148,7 +148,7 @@ def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--gold", "gold.jsonl"), "there are no transcripts"),
         (("s", "--heard", "heard.trn"), "not both"),
@@ -167,8 +167,8 @@ def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None
         (("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--model", "model", "--separator", ""), "--separator"),
     ],
 )
-def test_contradictory_cascade_arguments_are_refused(place: Path, arguments: tuple[str, ...], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_contradictory_cascade_arguments_are_refused(place: Path, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         harness(place, *arguments)
 
 
@@ -189,9 +189,9 @@ def test_gold_of_a_session_comes_from_its_log_or_a_file(place: Path, tmp_path: P
     texts = {"t1": trial.reference, "t2": "something else", "t3": None}
     plays: dict[str, list[Asked]] = {name: [(Outcome.RESPONDED, None)] for name in texts}
     rows = asked_rows(plays, reports=(ObservationKind.TRANSCRIPT,))
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if isinstance(row, AttemptFinished):
-            rows[at] = replace(row, heard=texts[row.trial_id], evidence=EvidenceSource.DEVICE)
+            rows[index] = replace(row, heard=texts[row.trial_id], evidence=EvidenceSource.DEVICE)
     folder = written(tmp_path / "session", rows, wall_s=lambda: 1_800_000_000.0)
     report = json.loads(harness(place, str(folder), "--model", "model", "--json", "-").stdout)
     assert report["utterances"] == 2
@@ -265,13 +265,13 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
     expected = known(trial.expects)
     names = ("t1", "t2", "t3")
     rows = asked_rows({name: [(Outcome.RESPONDED, None)] for name in names}, reports=(ObservationKind.INTENT,))
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if isinstance(row, AttemptFinished):
             intents = expected.intents if row.trial_id == "t1" else ("other",)
             understood = UnderstandingResult(
                 intents, expected.slots, intents == expected.intents, None, EvidenceSource.DEVICE
             )
-            rows[at] = replace(row, understood=understood)
+            rows[index] = replace(row, understood=understood)
     folder = written(tmp_path / "session", rows, wall_s=lambda: 1_800_000_000.0)
     slots = [{"concept": slot.concept, "value": slot.value} for slot in expected.slots or ()]
     by_query = [{"id": trial.query_id, "intents": list(expected.intents), "slots": slots}]

@@ -34,8 +34,8 @@ def table(done: Result) -> dict[str, tuple[int, ...]]:
 def test_the_tables_of_the_seed_come_back_from_files_of_intents(tmp_path: Path, number: str) -> None:
     seed, utterances = seed_table(number)
     files = write_intents(tmp_path, seed, utterances)
-    named = [f"{split}={file}" for split, file in zip(SPLITS, files, strict=False)]
-    done = harness(*named, "--max-rows", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    options = [f"{split}={file}" for split, file in zip(SPLITS, files, strict=False)]
+    done = harness(*options, "--max-rows", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
     counts = table(done)
     assert {name: counts[name] for name in seed} == seed
     assert counts["utterances"] == (*utterances, sum(utterances))
@@ -44,9 +44,9 @@ def test_the_tables_of_the_seed_come_back_from_files_of_intents(tmp_path: Path, 
     assert counts["without intent"] == counts["not annotated"] == (0,) * (len(utterances) + 1)
     assert done.stdout.splitlines()[0].split() == ["intent", *SPLITS[: len(files)], "total", "share"]
     assert "checked: the splits add up to the total in every row, and so do the intents of combinations" in done.stdout
-    written = json.loads((tmp_path / "a.json").read_text())
-    assert {row["intent"]: (*row["splits"].values(), row["total"]) for row in written["intents"]} == seed
-    assert sum(row["total"] for row in written["combinations"]) == sum(utterances)
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert {row["intent"]: (*row["splits"].values(), row["total"]) for row in report["intents"]} == seed
+    assert sum(row["total"] for row in report["combinations"]) == sum(utterances)
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.reader(stream) if row[0] == "intent"]
     assert {row[1]: tuple(map(int, row[2:])) for row in rows} == seed
@@ -110,7 +110,7 @@ def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["x=a.csv", "x=a.csv"], "two splits are called 'x'"),
         (["a.csv", "--json", "a.csv"], "this file is both an input and an output"),
@@ -121,13 +121,13 @@ def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("id,intent\n1,p\n", encoding="utf-8")
     done = harness(*arguments)
     assert isinstance(done.exception, InputError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)
     assert Path("a.csv").read_text(encoding="utf-8") == "id,intent\n1,p\n"
 
 
@@ -154,16 +154,18 @@ def write_intents(folder: Path, table: Rows, utterances: tuple[int, ...]) -> lis
     """A file for each split, whose utterances together have the intents of the table; ids have # and commas."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for at, number in enumerate(utterances):
-        alone = table[ALONE][at]
+    for index, number in enumerate(utterances):
+        alone = table[ALONE][index]
         labels: list[list[str]] = [[ALONE] if place < alone else [] for place in range(number)]
-        given = [name for name, counts in table.items() if name != ALONE for _ in range(counts[at])]
+        intents = [name for name, counts in table.items() if name != ALONE for _ in range(counts[index])]
         # Each goes to the next utterance, so that none gets the same intent twice, and all get one.
-        for turn, name in enumerate(given):
+        for turn, name in enumerate(intents):
             labels[alone + turn % (number - alone)].append(name)
         assert all(labels)
-        rows = [f'"{at}#{place},{place % 7}#s.wav",{"#".join(of)}\n' for place, of in enumerate(labels)]
-        path = folder / f"{SPLITS[at]}.csv"
-        path.write_text(("id,intent\n" if at % 2 else "\ufeffID,intent\n") + "".join(rows), encoding="utf-8")
+        rows = [
+            f'"{index}#{place},{place % 7}#s.wav",{"#".join(combination)}\n' for place, combination in enumerate(labels)
+        ]
+        path = folder / f"{SPLITS[index]}.csv"
+        path.write_text(("id,intent\n" if index % 2 else "\ufeffID,intent\n") + "".join(rows), encoding="utf-8")
         files.append(path)
     return files

@@ -127,7 +127,7 @@ def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "held", "said"),
+    ("limit", "holds", "message"),
     [
         (["--min-emr", "60%"], True, ""),
         (["--min-emr", "0.7"], False, "EMR (exact match) of p.jsonl ≥ 70 %: found 66.7 %, fails"),
@@ -138,11 +138,11 @@ def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
         (["--max-cer", "100%"], True, ""),
     ],
 )
-def test_a_failed_limit_sets_exit_status_1(files: list[str], limit: list[str], held: bool, said: str) -> None:
+def test_a_failed_limit_sets_exit_status_1(files: list[str], limit: list[str], holds: bool, message: str) -> None:
     done = harness(*files, *limit)
-    assert done.exit_code == (0 if held else 1)
-    assert said in done.stderr
-    assert bool(done.stderr) is not held
+    assert done.exit_code == (0 if holds else 1)
+    assert message in done.stderr
+    assert bool(done.stderr) is not holds
 
 
 def test_a_limit_on_an_undefined_figure_fails(files: list[str]) -> None:
@@ -216,7 +216,7 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "there is nothing to score. Give --gold"),
         (["--gold", "g.jsonl"], "there is nothing to score"),
@@ -237,12 +237,14 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
         (["a_session", "--gold", "g.jsonl"], "sessions cannot be combined with --gold or --pred"),
     ],
 )
-def test_wrong_usage_is_refused_before_anything_is_written(files: list[str], arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_refused_before_anything_is_written(
+    files: list[str], arguments: list[str], message: str
+) -> None:
     Path("other.jsonl").write_text('{"id": "z", "intents": []}\n', encoding="utf-8")
     Path("bare.txt").write_text("1\n", encoding="utf-8")
     done = harness(*arguments)
     assert isinstance(done.exception, InputError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)
     assert Path("g.jsonl").read_text(encoding="utf-8") == GOLD
 
 
@@ -330,7 +332,7 @@ def test_out_of_scope_utterances_are_reported_separately_and_merge(files: list[s
 
 def test_missing_intent_can_mean_out_of_scope(tmp_path: Path) -> None:
     def lines(*intents: str) -> str:
-        return "".join(f'{{"id": "{at}", "intents": [{intent}]}}\n' for at, intent in enumerate(intents))
+        return "".join(f'{{"id": "{number}", "intents": [{intent}]}}\n' for number, intent in enumerate(intents))
 
     (tmp_path / "g.jsonl").write_text(lines("", "", '"a"', '"a"', '"b"'), "utf-8")
     (tmp_path / "p.jsonl").write_text(lines("", '"a"', "", '"a"', '"a"'), "utf-8")

@@ -24,8 +24,8 @@ HARNESS = [sys.executable, "-c", "from harness.cli import main; main()", "unders
 DEADLINE_S = 60.0
 
 
-def ran(*arguments: object, given: bytes = b"") -> Result:
-    done = CliRunner().invoke(group, ["understanding", *map(str, arguments)], input=given)
+def ran(*arguments: object, stdin: bytes = b"") -> Result:
+    done = CliRunner().invoke(group, ["understanding", *map(str, arguments)], input=stdin)
     if isinstance(done.exception, HarnessError):
         raise done.exception
     return done
@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what"),
+    ("arguments", "message"),
     [
         (("generate", "few.yaml", "--train", 5000, "--output", "out"), "different sentences"),
         (("generate", "tea.yaml", "--output", "data"), "already exists"),
@@ -86,14 +86,14 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
     ],
 )
 def test_invalid_understander_commands_are_refused_before_anything_is_written(
-    place: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], what: str
+    place: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], message: str
 ) -> None:
     monkeypatch.chdir(place)
     Path("few.yaml").write_text(TEA.replace("two_intents: 0.15", "two_intents: 0"))
     Path("texts.jsonl").write_text('{"id": "1", "text": "a", "intents": ["b"]}\n')
     if not Path("half").exists():
         ran("generate", "tea.yaml", "--train", 20, "--dev", 0, "--test", 0, "--output", "half")
-    with pytest.raises(HarnessError, match=what):
+    with pytest.raises(HarnessError, match=message):
         ran(*arguments)
     assert not Path("out").exists()
 
@@ -136,7 +136,7 @@ def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> N
 
 def test_lines_are_answered_with_slots_and_scores(place: Path) -> None:
     texts = "brew some green tea at seven\n\nm\u00fcnze \U0001f375 \x1b[31m\n"
-    done = ran("predict", "--model", place / "model", "--scores", given=texts.encode())
+    done = ran("predict", "--model", place / "model", "--scores", stdin=texts.encode())
     first, empty, strange = (json.loads(line) for line in done.stdout.splitlines())
     assert first["intents"] == ["brew"]
     assert {"concept": "kind", "value": "green", "start": 2, "end": 3} in first["slots"]
@@ -163,7 +163,7 @@ def test_each_line_is_answered_before_the_next_is_read(place: Path) -> None:
 
 def test_undecodable_input_line_is_refused_with_its_number(place: Path) -> None:
     with pytest.raises(InputError, match="line is not UTF-8") as caught:
-        ran("predict", "--model", place / "model", given=b"tea\n\xff\n")
+        ran("predict", "--model", place / "model", stdin=b"tea\n\xff\n")
     assert str(caught.value.place) == "<stdin>:2"
 
 
@@ -259,12 +259,12 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
         assert done.exit_code == 0, done.output
         assert "8 utterances" in done.stdout
         assert "held-out (2): EMR" in done.stdout
-    one, two = (
+    first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir() if path.suffix in (".npy", ".json")}
         for name in ("one", "two")
     )
-    assert {name: content for name, content in one.items() if name != "model.json"} == {
-        name: content for name, content in two.items() if name != "model.json"
+    assert {name: content for name, content in first.items() if name != "model.json"} == {
+        name: content for name, content in second.items() if name != "model.json"
     }
     out = tmp_path / "frames.jsonl"
     done = ran("predict", "--audio", sounds / "test.csv", "-t", f"ctc:{tmp_path / 'one'}", "--output", out)
@@ -277,10 +277,10 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
 
 
 def test_a_system_from_sound_is_not_trained_without_sounds_of_its_utterances(place: Path, tmp_path: Path) -> None:
-    listed = tmp_path / "sounds.csv"
+    sounds = tmp_path / "sounds.csv"
     (tmp_path / "a.wav").write_bytes(b"")
-    listed.write_text("id,audio\nother,a.wav\n")
+    sounds.write_text("id,audio\nother,a.wav\n")
     with pytest.raises(InputError, match=r"no utterance for training has a sound in the list.*'train/1'"):
-        ran("train", "--data", place / "data", "--audio", listed, "--output", tmp_path / "model")
+        ran("train", "--data", place / "data", "--audio", sounds, "--output", tmp_path / "model")
     with pytest.raises(PluginError, match="no audio understander is called 'crv'"):
-        ran("train", "--data", place / "data", "--audio", listed, "--understander", "crv", "--output", tmp_path / "m")
+        ran("train", "--data", place / "data", "--audio", sounds, "--understander", "crv", "--output", tmp_path / "m")
